@@ -7,6 +7,7 @@ import type { Message, ModelErrorResponse, ModelReply } from '../model/model.ts'
 import { nanoToDollars } from '../money.ts';
 import { float, strip } from '../template/python.ts';
 import { render, type Vars } from '../template/render.ts';
+import { type Action, type Call, isAction } from './action.ts';
 import type {
   Agent,
   AgentCallbacks,
@@ -39,7 +40,7 @@ import {
   withoutBulk,
 } from './messages.ts';
 import { createMeter } from './meter.ts';
-import { type Action, type Call, isAction, type Protocol } from './protocol.ts';
+import type { Protocol } from './protocol.ts';
 import { createStreaks, type Streaks } from './streaks.ts';
 import { type Templates, templatesOf } from './templates.ts';
 import { bashTool } from './tool.ts';

@@ -4,7 +4,6 @@
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './config.ts';
-import type { SelectHistory, Summarize } from './degrade.ts';
 import type { AgentErrorResponse } from './errors.ts';
 
 export interface AgentContext {
@@ -68,6 +67,9 @@ export interface Agent {
    */
   run(task: string, extraVars?: Readonly<Record<string, unknown>>): Promise<AgentResult>;
 }
+
+export type SelectHistory = (messages: readonly Message[]) => readonly Message[];
+export type Summarize = (text: string) => Promise<string>;
 
 export interface AgentParts {
   readonly instanceId: string;

@@ -1,11 +1,8 @@
 /** The seeds' graceful degradation: when something that is not critical fails, the agent says so to onDebug and goes on with less. */
 import type { Message } from '../model/model.ts';
 import { codePoints, slice } from '../template/python.ts';
-import type { AgentCallbacks } from './contract.ts';
+import type { AgentCallbacks, SelectHistory, Summarize } from './contract.ts';
 import { debugData } from './listeners.ts';
-
-export type SelectHistory = (messages: readonly Message[]) => readonly Message[];
-export type Summarize = (text: string) => Promise<string>;
 
 /** What an operation gives, or the fallback with a debug message. */
 export async function withFallback<T>(

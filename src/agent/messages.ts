@@ -2,9 +2,10 @@
 import type { CommandResult } from '../environment/environment.ts';
 import type { Message, ModelReply } from '../model/model.ts';
 import { nanoToDollars } from '../money.ts';
+import { isAction } from './action.ts';
 import { returnCode } from './dialect.ts';
 import type { TerminatingException } from './exceptions.ts';
-import { isAction, type Turn } from './protocol.ts';
+import type { Turn } from './protocol.ts';
 
 export type Extra = Readonly<Record<string, unknown>>;
 

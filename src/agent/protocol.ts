@@ -4,21 +4,9 @@
  */
 import type { Message, ModelReply, ToolSpec } from '../model/model.ts';
 import { strip } from '../template/python.ts';
+import type { Call } from './action.ts';
 import { BASH_TOOL } from './tool.ts';
 import { readToolCall } from './toolCall.ts';
-
-/** A command to run. */
-export interface Action {
-  readonly command: string;
-  readonly callId?: string;
-}
-/** A tool call that cannot run, and why: it still needs its answer. */
-export interface Refused {
-  readonly callId: string;
-  readonly error: string;
-}
-export type Call = Action | Refused;
-export const isAction = (call: Call): call is Action => 'command' in call;
 
 /** What a reply asks for. `error` is set when nothing in it can run. */
 export interface Turn {

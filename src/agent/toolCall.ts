@@ -3,7 +3,7 @@
  * that goes back valid for strict providers: unique ids, arguments that are JSON, nothing huge sent again.
  */
 import type { Message, ToolCall } from '../model/model.ts';
-import type { Call } from './protocol.ts';
+import type { Call } from './action.ts';
 
 export function readToolCall(call: ToolCall, maxCommandBytes: number): Call {
   const refuse = (error: string): Call => ({ callId: call.id, error });

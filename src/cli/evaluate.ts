@@ -1,47 +1,18 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
 import { existsSync } from 'node:fs';
 import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { CliError } from './context.ts';
+import { evaluateArgsSchema } from './evaluateArgs.ts';
 import { evaluatePredictions } from './evaluatePredictions.ts';
 import { evaluateRun } from './evaluateRun.ts';
 import { regrade } from './regrade.ts';
 import { checkArgs } from './runArgs.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 
-const texts = z
-  .union([z.string(), z.array(z.string())])
-  .optional()
-  .transform((value) => (value === undefined ? [] : [value].flat()));
-
-const argsSchema = z.object({
-  target: z.string().optional(),
-  output: z.string(),
-  subset: texts,
-  split: z.string().optional(),
-  dataDir: z.string().optional(),
-  instance: texts,
-  workers: z.number().int().min(1).optional(),
-  timeout: z.number().min(0).optional(),
-  memory: z.string().optional(),
-  network: z.enum(['default', 'none']).optional(),
-  capAdd: texts,
-  dialect: z.enum(['v5', 'v4.1']).optional(),
-  parser: texts,
-  runId: z.string().optional(),
-  again: z.boolean(),
-  regrade: texts,
-  write: z.boolean(),
-  verifyGold: z.boolean(),
-  repeat: z.number().int().min(1).optional(),
-  json: z.boolean(),
-});
-export type EvaluateArgs = z.infer<typeof argsSchema>;
-
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 
 async function run(argv: Readonly<Record<string, unknown>>): Promise<number> {
-  const args = checkArgs(argsSchema, argv);
+  const args = checkArgs(evaluateArgsSchema, argv);
   if (args.regrade.length > 0) return regrade(args);
   const target = args.verifyGold ? 'gold' : args.target;
   if (args.verifyGold && args.target !== undefined && args.target !== 'gold')

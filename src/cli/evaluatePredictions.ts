@@ -10,7 +10,7 @@ import { recordPredictions } from '../grading/recordPredictions.ts';
 import { calibration } from '../store/calibration.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './context.ts';
-import type { EvaluateArgs } from './evaluate.ts';
+import type { EvaluateArgs } from './evaluateArgs.ts';
 import { gradeRun } from './evaluateRun.ts';
 import { withRunLock } from './execute.ts';
 import { gradingOf, loadSubset, wantedIds } from './gradingOptions.ts';

@@ -25,7 +25,7 @@ import {
   resultsRoot,
   say,
 } from './context.ts';
-import type { EvaluateArgs } from './evaluate.ts';
+import type { EvaluateArgs } from './evaluateArgs.ts';
 import { withRunLock } from './execute.ts';
 import { gradingOf, wantedIds } from './gradingOptions.ts';
 import { environmentRedactor } from './secrets.ts';

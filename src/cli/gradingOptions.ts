@@ -3,7 +3,7 @@ import { type Dataset, type LoadedRow, loadDataset } from '../dataset/load.ts';
 import { type GradingConfig, gradingConfigSchema } from '../grading/config.ts';
 import { CliError } from './context.ts';
 import { hubVariables } from './datasets.ts';
-import type { EvaluateArgs } from './evaluate.ts';
+import type { EvaluateArgs } from './evaluateArgs.ts';
 
 /** `stored` is what a run was planned with; flags win. */
 export function gradingOf(args: EvaluateArgs, stored: unknown = {}): GradingConfig {

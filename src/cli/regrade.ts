@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { type Regraded, regradeFolder } from '../grading/regrade.ts';
 import { loadParsers } from '../grading/userParsers.ts';
 import { CliError, EXIT, inert, printData, printJson, say } from './context.ts';
-import type { EvaluateArgs } from './evaluate.ts';
+import type { EvaluateArgs } from './evaluateArgs.ts';
 import { gradingOf, loadSubsets, wantedIds } from './gradingOptions.ts';
 import { table } from './table.ts';
 

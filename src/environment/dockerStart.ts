@@ -6,8 +6,8 @@ import { type Channel, type ContainerControl, createChannel } from './channel.ts
 import type { EnvironmentConfig } from './config.ts';
 import { createContainer, deathOf, putFile, removeContainer } from './container.ts';
 import { createDiskWatch } from './disk.ts';
-import type { DockerFactoryOptions } from './docker.ts';
 import { environmentOf } from './dockerEnvironment.ts';
+import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { type Environment, EnvironmentError, type HistoryState, type StartRequest } from './environment.ts';
 import type { ImageFacts } from './images.ts';
 import { createPlainExecTransport } from './plainExec.ts';

@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { isAction } from '../../src/agent/action.ts';
 import { agentConfigSchema } from '../../src/agent/config.ts';
-import { bashBlock, isAction } from '../../src/agent/protocol.ts';
+import { bashBlock } from '../../src/agent/protocol.ts';
 import { parseJsonAsPython } from '../../src/agent/pythonJson.ts';
 import { reply } from './fakes.ts';
 

@@ -2,9 +2,10 @@
 import type { CommandResult } from '../../environment/environment.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
+import { type Action, isAction } from '../action.ts';
 import { contentText } from '../degrade.ts';
 import { dialectOf } from '../dialect.ts';
-import { type Action, isAction, type Protocol } from '../protocol.ts';
+import type { Protocol } from '../protocol.ts';
 import { SUBMIT_MARKERS } from '../submission.ts';
 import { templatesOf } from '../templates.ts';
 import { type InvertObservation, invertValue, observationInverter } from './invert.ts';

@@ -5,7 +5,7 @@ import { wilson } from '../../report/statistics/proportions.ts';
 import type { TrialDocument } from '../documents.ts';
 import { nano, rate } from './format.ts';
 import { axis, ink, Plot } from './Plot.tsx';
-import { type Side, scoreOf } from './pages/Compare.tsx';
+import { type Side, scoreOf } from './side.ts';
 import { plain } from './Text.tsx';
 
 interface Point {

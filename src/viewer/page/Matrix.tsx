@@ -4,9 +4,9 @@ import type { TrialDocument } from '../documents.ts';
 import { compileFilter, type Fields, type FieldValue } from '../filter.ts';
 import { keyOf } from '../pairs.ts';
 import { type Column, DataTable } from './DataTable.tsx';
-import type { Side } from './pages/Compare.tsx';
 import { Badge, CsvButton, FilterBox } from './parts.tsx';
 import { href, setQuery, useRoute } from './route.ts';
+import type { Side } from './side.ts';
 import { plain } from './Text.tsx';
 
 interface MatrixRow {

@@ -9,9 +9,9 @@ import {
 import type { TrialDocument } from '../documents.ts';
 import type { Pair, PairSummary } from '../pairs.ts';
 import { cost, words } from './format.ts';
-import type { Side } from './pages/Compare.tsx';
 import { Badge, Foldout } from './parts.tsx';
 import { href } from './route.ts';
+import type { Side } from './side.ts';
 import { plain } from './Text.tsx';
 import { ending } from './trialColumns.tsx';
 

@@ -93,6 +93,7 @@ time.sleep(${n})"`,
       async () => {
         const env = await bench.start();
         const result = await env.execute(
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's
           'for p in /proc/[0-9]*; do p=${p#/proc/}; if [ $p != 1 ] && [ $p != $$ ] && [ "$(cat /proc/$p/comm)" = bash ]; then kill -9 $p; fi; done; echo survived',
           { timeoutS: 5 },
         );

@@ -1,7 +1,7 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
 import type { RunList, TrialDocument } from '../../documents.ts';
-import { isScored, pairsOf, summarize } from '../../pairs.ts';
+import { pairsOf, summarize } from '../../pairs.ts';
 import { CostPlot } from '../CostPlot.tsx';
 import { cost, rate } from '../format.ts';
 import { Matrix } from '../Matrix.tsx';
@@ -9,18 +9,9 @@ import { useManyTrials } from '../manyTrials.ts';
 import { PairSection } from '../PairSection.tsx';
 import { Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';
+import { type Side, scoreOf } from '../side.ts';
 import { useDocument } from '../source.ts';
 import { plain } from '../Text.tsx';
-
-/** One arm of one run. */
-export interface Side {
-  readonly key: string;
-  readonly run: number;
-  readonly label: string;
-  readonly arm: string;
-  readonly datasetHash: string;
-  readonly configHash: string;
-}
 
 const MOST = 8;
 
@@ -168,20 +159,6 @@ function Warnings({ a, b }: { a: Side; b: Side }) {
       ) : null}
     </>
   );
-}
-
-export function scoreOf(rows: readonly TrialDocument[]) {
-  const scored = rows.filter(isScored);
-  const nanos = rows.flatMap((row) => (row.money.costNano === null ? [] : [row.money.costNano]));
-  return {
-    planned: rows.length,
-    graded: scored.length,
-    resolved: scored.filter((row) => row.verdict === 'resolved').length,
-    money: {
-      costNano: nanos.length === 0 ? null : nanos.reduce((sum, one) => sum + one, 0),
-      unknownCalls: rows.reduce((sum, row) => sum + row.money.unknownCalls, 0),
-    },
-  };
 }
 
 function Summary({

@@ -1,0 +1,14 @@
+/** What a reply can ask for: a command to run, or a call that cannot run and still needs its answer. */
+
+/** A command to run. */
+export interface Action {
+  readonly command: string;
+  readonly callId?: string;
+}
+/** A tool call that cannot run, and why: it still needs its answer. */
+export interface Refused {
+  readonly callId: string;
+  readonly error: string;
+}
+export type Call = Action | Refused;
+export const isAction = (call: Call): call is Action => 'command' in call;

@@ -1,0 +1,27 @@
+/** One side of a comparison, and what it scored. */
+import type { TrialDocument } from '../documents.ts';
+import { isScored } from '../pairs.ts';
+
+/** One arm of one run. */
+export interface Side {
+  readonly key: string;
+  readonly run: number;
+  readonly label: string;
+  readonly arm: string;
+  readonly datasetHash: string;
+  readonly configHash: string;
+}
+
+export function scoreOf(rows: readonly TrialDocument[]) {
+  const scored = rows.filter(isScored);
+  const nanos = rows.flatMap((row) => (row.money.costNano === null ? [] : [row.money.costNano]));
+  return {
+    planned: rows.length,
+    graded: scored.length,
+    resolved: scored.filter((row) => row.verdict === 'resolved').length,
+    money: {
+      costNano: nanos.length === 0 ? null : nanos.reduce((sum, one) => sum + one, 0),
+      unknownCalls: rows.reduce((sum, row) => sum + row.money.unknownCalls, 0),
+    },
+  };
+}
