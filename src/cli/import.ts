@@ -14,7 +14,8 @@ import { openStore, type Store } from '../store/open.ts';
 import { type RunRow, runByName } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { attemptById } from '../store/trials.ts';
-import { CliError, databasePath, EXIT, env, printJson, resultsRoot, say } from './context.ts';
+import { CliError, databasePath, EXIT, printJson, resultsRoot, say } from './context.ts';
+import { hubVariables } from './datasets.ts';
 import { checkArgs } from './runArgs.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 import { VERSION } from './version.ts';
@@ -106,12 +107,7 @@ async function datasetFor(subset: string, args: z.infer<typeof argsSchema>) {
   const loaded = await loadDataset(subset, {
     ...(args.split ? { split: args.split } : {}),
     ...(args.dataDir ? { dataDir: args.dataDir } : {}),
-    env: {
-      HF_HOME: env('HF_HOME'),
-      HF_HUB_CACHE: env('HF_HUB_CACHE'),
-      XDG_CACHE_HOME: env('XDG_CACHE_HOME'),
-      HOME: env('HOME'),
-    },
+    env: hubVariables(),
   });
   if (!loaded.ok) throw new CliError(loaded.problems.map((p) => p.message).join('\n'));
   return loaded.dataset;

@@ -20,6 +20,7 @@ import {
   say,
 } from './context.ts';
 import { checkSameRun } from './continuity.ts';
+import { hubVariables } from './datasets.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { gatherManifest } from './manifest.ts';
 import { judgeNight, requireBaseline } from './night.ts';
@@ -114,12 +115,7 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
   const loaded = await loadDataset(args.subset, {
     ...(args.split ? { split: args.split } : {}),
     ...(args.dataDir ? { dataDir: args.dataDir } : {}),
-    env: {
-      HF_HOME: env('HF_HOME'),
-      HF_HUB_CACHE: env('HF_HUB_CACHE'),
-      XDG_CACHE_HOME: env('XDG_CACHE_HOME'),
-      HOME: env('HOME'),
-    },
+    env: hubVariables(),
   });
   if (!loaded.ok)
     throw new CliError(

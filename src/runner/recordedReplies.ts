@@ -13,7 +13,7 @@ import type { RecordedReply, ReplaySource } from '../model/replay.ts';
 import type { ExitReason } from '../outcome.ts';
 import { type Store, statement } from '../store/open.ts';
 import type { RunRow } from '../store/runs.ts';
-import { messagesOf } from '../store/steps.ts';
+import { type CallEnded, messagesOf } from '../store/steps.ts';
 import { attemptById } from '../store/trials.ts';
 
 const bodySchema = z.looseObject({
@@ -22,31 +22,12 @@ const bodySchema = z.looseObject({
   choices: z.array(z.looseObject({ message: z.looseObject({}), finish_reason: z.string().nullish() })).min(1),
 });
 
-interface CallRow {
+interface CallRow extends Omit<CallEnded, 'latency_ms'> {
   step: number;
   try: number;
-  state: 'ok' | 'failed' | 'aborted';
   started_at: string;
   latency_ms: number | null;
-  status_code: number | null;
-  error_code: string | null;
-  error_message: string | null;
   model_asked: string;
-  model_answered: string | null;
-  response_id: string | null;
-  fingerprint: string | null;
-  finish_reason: string | null;
-  usage: string | null;
-  input_tokens: number | null;
-  cache_read_tokens: number | null;
-  cache_write_tokens: number | null;
-  output_tokens: number | null;
-  reasoning_tokens: number | null;
-  price_version: string | null;
-  cost_nano: number | null;
-  provider_cost_nano: number | null;
-  request_bytes: number | null;
-  notes: string;
 }
 
 const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {

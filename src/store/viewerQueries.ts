@@ -3,6 +3,8 @@
  * src/viewer turns them into documents. Nothing here writes, so it is safe beside a run that does.
  */
 import type { Database } from 'better-sqlite3';
+import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
+import type { CommandRow as StoredCommand } from './steps.ts';
 
 export interface RunRow {
   id: number;
@@ -135,26 +137,10 @@ export interface TrialHeadRow {
   image: string;
   row: string;
 }
-export interface EvaluationRow {
-  id: number;
-  attempt_id: number | null;
-  dialect: string;
-  outcome: string;
-  resolved: number | null;
-  resolved_strict: number | null;
-  report: string | null;
-  log: Buffer | null;
-  apply_method: string | null;
-  exit_code: number | null;
-  infra_reason: string | null;
-  suspicion: string;
-  error_message: string | null;
-  network: string | null;
-  source: string;
-  started_at: string;
-  duration_ms: number | null;
-  patch_sha256: string;
-}
+export type EvaluationRow = Omit<
+  StoredEvaluation,
+  'run_id' | 'trial_id' | 'instance_id' | 'model' | 'spec_hash' | 'image_digest'
+>;
 export interface MessageRow {
   seq: number;
   role: string;
@@ -162,19 +148,7 @@ export interface MessageRow {
   data: string;
   created_at: string;
 }
-export interface CommandRow {
-  step: number;
-  idx: number;
-  message_seq: number | null;
-  command: string;
-  output: Buffer;
-  exit_code: number;
-  timed_out: number;
-  total_bytes: number;
-  omitted_bytes: number;
-  oom_killed: number;
-  duration_ms: number;
-}
+export type CommandRow = Omit<StoredCommand, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
 export interface CommandOutlineRow {
   step: number;
   message_seq: number | null;
