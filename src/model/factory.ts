@@ -5,6 +5,7 @@ import { type Clock, systemClock } from './clock.ts';
 import type { ModelConfig } from './config.ts';
 import { ModelConfigError } from './failure.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
+import type { ProxySettings } from './proxy.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './replay.ts';
 import { createScriptedFactory } from './scripted.ts';
 
@@ -13,6 +14,7 @@ export interface ModelDeps {
   readonly apiKey?: string | undefined;
   /** Strings that must appear in no text, beside the key. */
   readonly secrets?: readonly string[];
+  readonly proxy?: ProxySettings;
   /** Opens the recording that `replay:RUN` names; rejects when there is none. */
   readonly fetchReplay?: (run: string) => Promise<ReplaySource>;
   readonly replayCosts?: 'recorded' | 'none';
@@ -86,6 +88,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       config,
       apiKey: deps.apiKey,
       ...(deps.secrets ? { secrets: deps.secrets } : {}),
+      ...(deps.proxy ? { proxy: deps.proxy } : {}),
       clock,
     });
   }

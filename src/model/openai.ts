@@ -11,6 +11,7 @@ import { recordOf } from './ledger.ts';
 import { type CallEnd, createLimiter, type Limiter, type Release } from './limiter.ts';
 import type { Message, Model, ModelFactory, ModelReply, ModelResponse, QueryOptions } from './model.ts';
 import { estimateNano } from './prices.ts';
+import { type ProxySettings, proxySecrets } from './proxy.ts';
 import { redactor } from './redact.ts';
 import { backoffMs, planRetry, type TryResult, withRetries } from './retry.ts';
 import { rateHint, retryAfter, type Wait } from './retryAfter.ts';
@@ -24,6 +25,7 @@ export interface OpenAiOptions {
   readonly apiKey: string | undefined;
   /** Taken out of every text beside the key. */
   readonly secrets?: readonly string[];
+  readonly proxy?: ProxySettings;
   readonly clock?: Clock;
 }
 
@@ -227,7 +229,7 @@ export function createOpenAiFactory(options: OpenAiOptions): ModelFactory {
   const url = parseBaseUrl(baseUrl);
   const apiKey = keyFor(config, options.apiKey, baseUrl);
   const clock = options.clock ?? systemClock;
-  const transport = createTransport(deadlinesOf(config));
+  const transport = createTransport(deadlinesOf(config), options.proxy);
   const client = new OpenAI({
     apiKey,
     baseURL: baseUrl,
@@ -244,7 +246,11 @@ export function createOpenAiFactory(options: OpenAiOptions): ModelFactory {
     host: url.host,
     baseUrl: `${url.protocol}//${url.host}${url.pathname}`,
     model: wireModel(config, name),
-    redact: redactor([...(options.apiKey ? [options.apiKey] : []), ...(options.secrets ?? [])]),
+    redact: redactor([
+      ...(options.apiKey ? [options.apiKey] : []),
+      ...(options.secrets ?? []),
+      ...proxySecrets(options.proxy),
+    ]),
   };
   const limiter = createLimiter(config.max_concurrent, clock);
   const shared: Shared = { endpoint, limiter, clock, name };

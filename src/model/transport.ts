@@ -2,8 +2,9 @@
  * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply (R3),
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
-import { Agent, type Dispatcher, request } from 'undici';
+import { type Agent, type Dispatcher, request } from 'undici';
 import { formatDuration } from './clock.ts';
+import { dispatcherFor, type ProxySettings, proxyRefusal } from './proxy.ts';
 
 export interface Deadlines {
   /** Milliseconds; 0 is off. */
@@ -98,6 +99,13 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
     );
   if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET' || code === 'EPIPE')
     return new TransportError('reset', `connection to ${host} lost before it answered`, error);
+  const refused = proxyRefusal(error);
+  if (refused !== null)
+    return new TransportError(
+      'connect',
+      `the proxy does not connect to ${host} (${refused}): look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY`,
+      error,
+    );
   return new TransportError(
     'connect',
     `cannot connect to ${host} (${code || (error as Error).message})`,
@@ -253,8 +261,8 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-export function createTransport(deadlines: Deadlines): Transport {
-  const dispatcher = new Agent(dispatcherOptions(deadlines));
+export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Transport {
+  const dispatcher = dispatcherFor(dispatcherOptions(deadlines), proxy);
   return {
     fetch(url, init = {}) {
       const { exchange } = init as { exchange?: Exchange };

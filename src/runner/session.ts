@@ -10,6 +10,7 @@ import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { ImageService } from '../environment/images/service.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { createModelFactory } from '../model/factory.ts';
+import { proxyFrom } from '../model/proxy.ts';
 import type { ReplaySource } from '../model/replay.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Redactor } from '../redact.ts';
@@ -161,6 +162,7 @@ function trialImagesOf(
 
 async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> {
   const arms = new Map<number, ArmRuntime>();
+  const proxy = proxyFrom(parts.secret);
   for (const row of armsOf(parts.store, parts.run.id)) {
     const { agent, environment, model } = JSON.parse(row.config) as Omit<ArmConfig, 'name'>;
     const apiKey = parts.secret(model.api_key_env);
@@ -171,6 +173,7 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
       model,
       modelFactory: await createModelFactory(model, {
         ...(apiKey === undefined ? {} : { apiKey }),
+        ...(proxy ? { proxy } : {}),
         ...(parts.fetchReplay ? { fetchReplay: parts.fetchReplay } : {}),
         onDivergence: (d) =>
           parts.events.emit({
