@@ -29,12 +29,15 @@ function machineCpuSeconds(): number {
 }
 
 async function startServer(): Promise<{ url: string; child: ChildProcess }> {
-  const script = join(ROOT, 'tests', 'support', 'fakeModelServerMain.ts');
-  const replies = JSON.stringify({ replies: ['```bash\necho step\n```'], by: 'history', keepBodies: false });
-  const child = spawn(process.execPath, [script, replies], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const main = join(ROOT, 'tests', 'support', 'fakeModelServerMain.ts');
+  const dir = mkdtempSync(join(tmpdir(), 'swebatch-bench-server-'));
+  const script = join(dir, 'script.json');
+  writeFileSync(script, JSON.stringify(['```bash\necho step\n```']));
+  const child = spawn(process.execPath, [main, '--scripts', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const url = await new Promise<string>((resolve) => {
-    child.stdout?.once('data', (chunk: Buffer) => resolve(chunk.toString().trim().split(/\s/).at(-1)!));
+    child.stdout?.once('data', (chunk: Buffer) => resolve((JSON.parse(chunk.toString()) as { url: string }).url));
   });
+  rmSync(dir, { recursive: true, force: true });
   return { url, child };
 }
 
