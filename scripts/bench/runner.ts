@@ -35,7 +35,9 @@ async function startServer(): Promise<{ url: string; child: ChildProcess }> {
   writeFileSync(script, JSON.stringify(['```bash\necho step\n```']));
   const child = spawn(process.execPath, [main, '--scripts', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const url = await new Promise<string>((resolve) => {
-    child.stdout?.once('data', (chunk: Buffer) => resolve((JSON.parse(chunk.toString()) as { url: string }).url));
+    child.stdout?.once('data', (chunk: Buffer) =>
+      resolve((JSON.parse(chunk.toString()) as { url: string }).url),
+    );
   });
   rmSync(dir, { recursive: true, force: true });
   return { url, child };
