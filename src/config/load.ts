@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { parseDuration } from '../environment/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { type Arm, resolveArms } from './arms.ts';
 import { startupCommandProblems, templateProblems } from './checkTemplates.ts';
@@ -131,8 +132,19 @@ export function checkTree(given: Tree): CheckedTree {
   problems.push(
     ...templateProblems(config.agent),
     ...startupCommandProblems(config.environment.startup_command),
+    ...lifetimeProblems(config),
   );
   return { config, warnings: [...compat.warnings, ...dropImageStartup(config)], problems };
+}
+
+/** A container that ends before the agent may is the attempt's death by configuration. */
+function lifetimeProblems({ agent, environment }: Config): string[] {
+  const lifetime = parseDuration(environment.container_timeout);
+  const wall = agent.wall_time_limit_seconds;
+  if (lifetime === 0 || wall === 0 || lifetime >= wall) return [];
+  return [
+    `environment.container_timeout (${environment.container_timeout}) is shorter than agent.wall_time_limit_seconds (${wall} s): raise it, or set it to 0 for no limit`,
+  ];
 }
 
 /**

@@ -1,5 +1,23 @@
 /** What a user may set under `environment:`. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
 import { z } from 'zod';
+import { parseDuration, parseSize } from './units.ts';
+
+const readable = (read: () => unknown): string | undefined => {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+const size = z.string().check(({ value, issues }) => {
+  const message = readable(() => parseSize(value));
+  if (message) issues.push({ code: 'custom', input: value, message });
+});
+const duration = z.union([z.string(), z.number().min(0)]).check(({ value, issues }) => {
+  const message = readable(() => parseDuration(value));
+  if (message) issues.push({ code: 'custom', input: value, message });
+});
 
 export const environmentConfigSchema = z.strictObject({
   environment_class: z
@@ -18,10 +36,10 @@ export const environmentConfigSchema = z.strictObject({
   timeout: z.number().min(0).default(60).describe('seconds a command may take'),
   interpreter: z.array(z.string()).min(1).default(['bash', '-c']).describe('what runs a command'),
   network: z.string().default('none').describe('none, bridge, or the name of a Docker network'),
-  memory: z.string().default('4g').describe('memory limit (bytes, or 512m, 4g); swap is set to the same'),
+  memory: size.default('4g').describe('memory limit (bytes, or 512m, 4g); swap is set to the same'),
   pids_limit: z.number().int().min(0).default(512),
   cpus: z.number().min(0).default(2),
-  disk: z.string().default('20g').describe('size the writable layer may reach; 0 means no limit'),
+  disk: size.default('20g').describe('size the writable layer may reach; 0 means no limit'),
   user: z.string().optional(),
   platform: z.string().optional().describe('e.g. linux/amd64; default: what the image says'),
   pull: z.enum(['never', 'missing', 'always']).default('missing'),
@@ -31,8 +49,7 @@ export const environmentConfigSchema = z.strictObject({
     .default(1200)
     .describe('seconds without progress before a pull is called stalled'),
   start_timeout: z.number().min(0).default(120),
-  container_timeout: z
-    .union([z.string(), z.number()])
+  container_timeout: duration
     .default('2h')
     .describe('lifetime after which a container ends by itself (2h, 30m, seconds)'),
   capture_timeout: z.number().min(0).default(120),

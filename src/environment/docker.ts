@@ -1,15 +1,11 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
+import { createAhead } from './ahead.ts';
 import { engineClient } from './client.ts';
 import type { EnvironmentConfig } from './config.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { startEnvironment } from './dockerStart.ts';
-import {
-  type Environment,
-  EnvironmentError,
-  type EnvironmentFactory,
-  type StartRequest,
-} from './environment.ts';
+import { EnvironmentError, type EnvironmentFactory, type StartRequest } from './environment.ts';
 import { type EnsureImageOptions, ensureImage, type ImageFacts } from './images.ts';
 import { createQuotaProbe } from './quota.ts';
 import { createSealer } from './seal.ts';
@@ -25,7 +21,8 @@ export interface DockerFactory extends EnvironmentFactory {
 }
 
 const CONCURRENT_STARTS = 8;
-const MAX_PREPARED = 2;
+/** More would only wait for the daemon, and each is a container beside those of the slots. */
+const MAX_PREPARED = CONCURRENT_STARTS;
 
 export function createDockerFactory(
   config: EnvironmentConfig,
@@ -33,9 +30,6 @@ export function createDockerFactory(
 ): DockerFactory {
   const docker = engineClient(options.docker);
   const removals = new Set<Promise<unknown>>();
-  const prepared = new Map<string, Promise<Environment>>();
-  const keyOf = (request: StartRequest) =>
-    `${request.owner.run}\0${request.owner.attempt}\0${request.instanceId}`;
   let closed = false;
 
   const ensure = (image: string, more: EnsureOptions = {}) =>
@@ -59,31 +53,20 @@ export function createDockerFactory(
     },
   };
   const begin = (request: StartRequest) => startEnvironment(shared, request);
+  const ahead = createAhead(begin, options.maxPrepared ?? MAX_PREPARED);
 
   return {
     kind: 'docker',
     docker,
     ensureImage: ensure,
-    prepare(request) {
-      if (closed || prepared.has(keyOf(request)) || prepared.size >= (options.maxPrepared ?? MAX_PREPARED))
-        return;
-      const ahead = begin(request);
-      // Who takes it sees the failure; nobody else has to.
-      ahead.catch(() => undefined);
-      prepared.set(keyOf(request), ahead);
-    },
+    prepare: ahead.prepare,
     async start(request) {
       if (closed) throw new EnvironmentError('start_failed', 'the environment factory is closed');
-      const ahead = prepared.get(keyOf(request));
-      if (!ahead) return begin(request);
-      prepared.delete(keyOf(request));
-      return ahead;
+      return ahead.take(request) ?? begin(request);
     },
     async close() {
       closed = true;
-      const unused = [...prepared.values()];
-      prepared.clear();
-      await Promise.allSettled(unused.map(async (ahead) => (await ahead).close()));
+      await ahead.close();
       while (removals.size > 0) await Promise.allSettled([...removals]);
     },
   };

@@ -106,6 +106,7 @@ export class EnvironmentError extends Error {
 /** Who owns a container: the labels a reaper reads. */
 export interface Owner {
   readonly run: string;
+  /** TRIAL.NUMBER: known before the attempt begins, so that its container can be started ahead. */
   readonly attempt: string;
   readonly pid: number;
   /** Process start time in clock ticks since boot, so that a reused pid is not mistaken for the owner. */
@@ -132,7 +133,8 @@ export interface StartRequest {
 export interface EnvironmentFactory {
   readonly kind: string;
   start(request: StartRequest): Promise<Environment>;
-  /** Begins a start that `start` with the same owner and instance will take; bounded, may do nothing, never throws. */
+  /** Begins a start that `start` with the same request will take; bounded, may do nothing, never throws. When the request's signal
+   *  fires before that, what was begun is removed. */
   prepare?(request: StartRequest): void;
   /** Releases pooled connections and containers started ahead. */
   close(): Promise<void>;

@@ -10,6 +10,7 @@ import { classCounts, heartbeat, markNotRun, type TrialRow, trialById } from '..
 import { type Breaker, createBreaker } from './breaker.ts';
 import { DURABLE_EVENTS } from './events.ts';
 import { type AttemptOutcome, type Batch, runAttempt } from './slot.ts';
+import { createStartAhead } from './startAhead.ts';
 
 export interface BatchHooks {
   /** An attempt has ended, however: export its trajectory. */
@@ -45,6 +46,7 @@ export async function runBatch(
   let open = 0;
   const finished = Promise.withResolvers<void>();
   const timers = new Set<{ fire(): void }>();
+  const ahead = createStartAhead(batch);
 
   events.on((event) => {
     if (!DURABLE_EVENTS.has(event.type)) return;
@@ -74,6 +76,7 @@ export async function runBatch(
       .add(
         async () => {
           await imageReady(trial);
+          ahead.waits(trial, priority);
           await queue.add(() => work(trial), { priority });
         },
         { priority },
@@ -107,11 +110,12 @@ export async function runBatch(
   };
 
   async function work(trial: TrialRow): Promise<void> {
+    ahead.taken(trial);
     if (stop.why) return;
     const slot = freeSlots.pop()!;
     let outcome: AttemptOutcome | null;
     try {
-      outcome = await runAttempt(batch, trial, slot);
+      outcome = await runAttempt(batch, trial, slot, ahead.slotEmptying);
     } finally {
       freeSlots.push(slot);
     }
@@ -161,6 +165,7 @@ export async function runBatch(
       return;
     }
     queue.pause();
+    ahead.giveUp();
     events.emit({
       type: 'paused',
       reason: `${reason}; one instance probes in ${config.breaker.probe_after_s} s`,
@@ -175,6 +180,7 @@ export async function runBatch(
   stop.onChange(() => {
     if (!stop.why) return;
     imagesWanted.abort();
+    ahead.giveUp();
     // Whatever still waits finds out in work() that nothing is started any more.
     queue.concurrency = config.workers;
     queue.start();

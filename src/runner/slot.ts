@@ -10,8 +10,6 @@ import type { RunConfig } from '../config/run.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { CapturedPatch, Environment, EnvironmentFactory } from '../environment/environment.ts';
-import { EnvironmentError } from '../environment/environment.ts';
-import { currentOwner } from '../environment/owner.ts';
 import { scanCommands } from '../environment/suspicion.ts';
 import type { ModelConfig } from '../model/config.ts';
 import type { ModelFactory } from '../model/model.ts';
@@ -21,7 +19,6 @@ import { StorageError, type Store } from '../store/open.ts';
 import type { ArmRow, InstanceRow, RunRow } from '../store/runs.ts';
 import * as steps from '../store/steps.ts';
 import * as trials from '../store/trials.ts';
-import { render } from '../template/render.ts';
 import type { RunBudget } from './budget.ts';
 import { crashPoint } from './crash.ts';
 import type { RunEvents, TrialLabel } from './events.ts';
@@ -30,6 +27,7 @@ import { choosePatch } from './patch.ts';
 import { type PhaseTracker, trackPhases } from './phases.ts';
 import { createRecorder } from './recorder.ts';
 import { type RetryPolicy, settle } from './retryPolicy.ts';
+import { startRequestOf } from './startRequest.ts';
 import type { StopLadder } from './stop.ts';
 import type { TrialImages } from './trialImages.ts';
 
@@ -81,6 +79,8 @@ export async function runAttempt(
   batch: Batch,
   trial: trials.TrialRow,
   slot: number,
+  /** The agent is done: what follows needs no agent, so the next trial's container can be on its way. */
+  onAgentDone: () => void = () => {},
 ): Promise<AttemptOutcome | null> {
   const { store, events } = batch;
   const arm = batch.arms.get(trial.arm_id)!;
@@ -134,15 +134,12 @@ export async function runAttempt(
   try {
     try {
       phases.begin('start');
-      const image = arm.environment.image ?? planned.row.image;
-      const noImage = batch.images?.failureOf(image);
+      const request = startRequestOf(batch, trial, attempt.number);
+      const noImage = batch.images?.failureOf(request.image);
       if (noImage) throw noImage;
       environment = await orAbort(
         arm.environmentFactory.start({
-          instanceId: label.instanceId,
-          image,
-          owner: currentOwner(batch.run.name, `${attempt.id}`),
-          baseCommit: planned.instance.base_commit,
+          ...request,
           signal: abort.signal,
           onPhase: (phase) => phases.begin(phase),
         }),
@@ -157,7 +154,6 @@ export async function runAttempt(
         history: environment.info.history,
         transport: environment.info.transport,
       });
-      await runStartupCommand(arm, planned.instance, environment, phases, abort.signal);
       const agent = arm.createAgent({
         instanceId: label.instanceId,
         model: arm.modelFactory.create({ instanceId: label.instanceId, epoch: trial.epoch }),
@@ -188,6 +184,7 @@ export async function runAttempt(
         stack: (error as Error)?.stack,
       });
     }
+    onAgentDone();
     crashPoint('before_capture');
     if (environment) captured = await capture(environment, ending, phases, batch, label, notes);
   } finally {
@@ -195,7 +192,7 @@ export async function runAttempt(
     recorder.close();
     if (environment) {
       beginQuietly(phases, 'stop');
-      await environment.close();
+      await closeInTime(environment, batch, label, notes);
     }
   }
   phases.end();
@@ -282,6 +279,24 @@ async function capture(
   }
 }
 
+/** A daemon that does not answer must not hold the slot: the factory's own close waits for the removal once more. */
+async function closeInTime(
+  environment: Environment,
+  batch: Batch,
+  label: TrialLabel,
+  notes: string[],
+): Promise<void> {
+  const limitS = batch.config.stall.stop_s || 3600;
+  try {
+    await orAbort(environment.close(), AbortSignal.timeout(limitS * 1000));
+  } catch {
+    notes.push(
+      `the container was not gone after ${limitS} s (run.stall.stop_s); "swebatch clean" removes it`,
+    );
+    batch.log('warn', `${label.instanceId}: the container could not be removed in ${limitS} s`);
+  }
+}
+
 /** A storage error must not hide behind another one while cleaning up. */
 function beginQuietly(phases: PhaseTracker, name: string): void {
   try {
@@ -289,26 +304,6 @@ function beginQuietly(phases: PhaseTracker, name: string): void {
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   }
-}
-
-/** mini-swe-agent's env_startup_command: a template over the instance, run once before the first step. */
-async function runStartupCommand(
-  arm: ArmRuntime,
-  instance: Instance,
-  environment: Environment,
-  phases: PhaseTracker,
-  signal: AbortSignal,
-): Promise<void> {
-  const template = arm.environment.startup_command;
-  if (!template) return;
-  phases.begin('setup');
-  const command = render(template, { ...instance.extra, ...instance });
-  const result = await orAbort(environment.execute(command, { signal }), signal);
-  if (result.exitCode !== 0)
-    throw new EnvironmentError(
-      'setup_failed',
-      `setup failed for ${instance.instance_id} (rc ${result.exitCode}): ${result.output.slice(-500)}`,
-    );
 }
 
 /** Only named fields reach templates: never the gold patch or the tests unless someone asks (field-problems.md S5). */

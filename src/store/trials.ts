@@ -88,6 +88,14 @@ export function heartbeat(db: Store, runId: number, owner: string, nowMs: number
   );
 }
 
+/** The number that the next attempt of a trial will have. */
+export const nextAttemptNumber = (db: Store, trialId: number): number =>
+  (
+    statement(db, 'SELECT coalesce(max(number), 0) + 1 AS next FROM attempts WHERE trial_id = ?').get(
+      trialId,
+    ) as { next: number }
+  ).next;
+
 /** Begins the next attempt of a leased trial and returns its id and number. */
 export function beginAttempt(
   db: Store,
@@ -95,13 +103,10 @@ export function beginAttempt(
   facts: { startedAt: string; slot: number; config: string },
 ): { id: number; number: number } {
   const work = db.transaction(() => {
-    const row = statement(
-      db,
-      'SELECT coalesce(max(number), 0) + 1 AS next FROM attempts WHERE trial_id = ?',
-    ).get(trialId) as { next: number };
+    const number = nextAttemptNumber(db, trialId);
     const id = insert(db, 'attempts', {
       trial_id: trialId,
-      number: row.next,
+      number,
       state: 'running',
       slot: facts.slot,
       started_at: facts.startedAt,
@@ -112,7 +117,7 @@ export function beginAttempt(
       `UPDATE trials SET state = 'running' WHERE id = ? AND state = 'leased'`,
     ).run(trialId).changes;
     if (changed !== 1) throw new Error(`trial ${trialId} was not leased when its attempt began`);
-    return { id, number: row.next };
+    return { id, number };
   });
   return guarded(db, () => work.immediate());
 }

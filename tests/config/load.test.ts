@@ -216,3 +216,29 @@ test('a start-up file of images is not run on this machine', () => {
     [],
   );
 });
+
+describe('limits that contradict each other', () => {
+  test('a container that ends before the agent may is refused [T-25]', () => {
+    const wall = 'agent.wall_time_limit_seconds=7201';
+    expect(problems(['base.yaml', wall])).toEqual([
+      'environment.container_timeout (2h) is shorter than agent.wall_time_limit_seconds (7201 s): raise it, or set it to 0 for no limit',
+    ]);
+    expect(problems(['base.yaml', wall, 'environment.container_timeout=3h'])).toEqual([]);
+    expect(problems(['base.yaml', wall, 'environment.container_timeout=0'])).toEqual([]);
+    expect(problems(['base.yaml', 'agent.wall_time_limit_seconds=7200'])).toEqual([]);
+  });
+  test('sizes and durations that cannot be read are named before anything starts', () => {
+    expect(
+      problems([
+        'base.yaml',
+        'environment.memory=4q',
+        'environment.disk=x',
+        'environment.container_timeout=2 weeks',
+      ]),
+    ).toEqual([
+      expect.stringMatching(/^environment\.memory: "4q" is not a size/),
+      expect.stringMatching(/^environment\.disk: "x" is not a size/),
+      expect.stringMatching(/^environment\.container_timeout: "2 weeks" is not a duration/),
+    ]);
+  });
+});

@@ -52,8 +52,10 @@ export interface BenchOptions {
   readonly scripts?: Readonly<Record<string, Script>>;
   /** false: the configuration names no price. */
   readonly prices?: boolean;
-  /** YAML lines beside the defaults. */
+  /** Keys of the section run beside the defaults. */
   readonly config?: Record<string, unknown>;
+  /** Keys of the section environment beside the defaults. */
+  readonly environment?: Record<string, unknown>;
 }
 
 export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
@@ -86,7 +88,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
     config,
     JSON.stringify({
       agent: { step_limit: 12, cost_limit: 0 },
-      environment: { timeout: 20, memory: '512m', pull: 'never' },
+      environment: { timeout: 20, memory: '512m', pull: 'never', ...options.environment },
       model: {
         model_name: 'fake-1',
         base_url: server.url,

@@ -1,0 +1,100 @@
+// Which trial's container is begun while a slot is being emptied.
+import { describe, expect, test } from 'vitest';
+import type { StartRequest } from '../../src/environment/environment.ts';
+import type { Batch } from '../../src/runner/slot.ts';
+import { createStartAhead } from '../../src/runner/startAhead.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { TrialRow } from '../../src/store/trials.ts';
+
+const trial = (id: number) => ({ id, arm_id: 1, instance_pk: id }) as TrialRow;
+
+function setUp(more: { startupCommand?: string; failed?: string } = {}) {
+  const prepared: StartRequest[] = [];
+  const state = { why: null as unknown, spent: false };
+  const instance = (id: number) => ({
+    row: { image: `image-${id}` },
+    instance: { instance_id: `a__a-${id}`, base_commit: 'c0', extra: {} },
+  });
+  // Only what createStartAhead uses.
+  const batch = {
+    store: openStore(':memory:'),
+    run: { name: 'r' },
+    arms: new Map([
+      [
+        1,
+        {
+          environment: { startup_command: more.startupCommand },
+          environmentFactory: { prepare: (request: StartRequest) => prepared.push(request) },
+        },
+      ],
+    ]),
+    instances: new Map([1, 2, 3, 4].map((id) => [id, instance(id)])),
+    images: { failureOf: (image: string) => (image === more.failed ? new Error('no image') : undefined) },
+    budget: { exhausted: () => state.spent },
+    stop: {
+      get why() {
+        return state.why;
+      },
+    },
+  } as unknown as Batch;
+  return { ahead: createStartAhead(batch), prepared, state };
+}
+const ids = (prepared: readonly StartRequest[]) => prepared.map((p) => p.instanceId);
+
+describe('starting ahead', () => {
+  test('nothing is begun before a slot is being emptied, then one for each', () => {
+    const { ahead, prepared } = setUp();
+    for (const id of [1, 2, 3]) ahead.waits(trial(id), 0);
+    ahead.taken(trial(1));
+    expect(prepared).toEqual([]);
+    ahead.slotEmptying();
+    expect(ids(prepared)).toEqual(['a__a-2']);
+    ahead.slotEmptying();
+    ahead.slotEmptying();
+    expect(ids(prepared)).toEqual(['a__a-2', 'a__a-3']);
+    expect(prepared[0]).toMatchObject({
+      image: 'image-2',
+      owner: { run: 'r', attempt: '2.1' },
+      baseCommit: 'c0',
+    });
+  });
+
+  test('what waits for a second attempt comes after what waits for its first, as in the queue', () => {
+    const { ahead, prepared } = setUp();
+    ahead.waits(trial(1), -1);
+    ahead.waits(trial(2), 0);
+    ahead.slotEmptying();
+    expect(ids(prepared)).toEqual(['a__a-2']);
+  });
+
+  test('not once the run stops or its budget is spent', () => {
+    const { ahead, prepared, state } = setUp();
+    ahead.waits(trial(1), 0);
+    state.spent = true;
+    ahead.slotEmptying();
+    state.spent = false;
+    state.why = { reason: 'cancelled' };
+    ahead.slotEmptying();
+    expect(prepared).toEqual([]);
+  });
+
+  test('giving up fires the signal of what was begun, and it may be begun again', () => {
+    const { ahead, prepared } = setUp();
+    ahead.waits(trial(1), 0);
+    ahead.slotEmptying();
+    ahead.giveUp();
+    expect(prepared[0]?.signal?.aborted).toBe(true);
+    ahead.slotEmptying();
+    expect(prepared.map((p) => p.signal?.aborted)).toEqual([true, false]);
+  });
+
+  test('an image that could not be had, and a setup that cannot be rendered, are left to the slot', () => {
+    const missing = setUp({ failed: 'image-1' });
+    missing.ahead.waits(trial(1), 0);
+    missing.ahead.slotEmptying();
+    const broken = setUp({ startupCommand: 'pip install {{ nobody.knows.this }}' });
+    broken.ahead.waits(trial(1), 0);
+    broken.ahead.slotEmptying();
+    expect([missing.prepared, broken.prepared]).toEqual([[], []]);
+  });
+});
