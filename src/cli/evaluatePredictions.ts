@@ -49,11 +49,11 @@ function predictionsOf(target: string, rows: readonly LoadedRow[]): readonly Pre
   return read.predictions;
 }
 
-/** Predictions from the same file for the same dataset land in the same run, so that a second call goes on with the first. */
+/** Predictions from the same file for the same rows land in the same run, so that a second call goes on with the first. */
 const defaultName = (target: string, dataset: Dataset): string => {
   const stem = basename(target).replace(/\.(json|jsonl|ndjson)$/, '');
   const tag = createHash('sha256')
-    .update(`${target}\0${dataset.source}\0${dataset.split}`)
+    .update([target, dataset.source, dataset.split, dataset.fileHash].join('\0'))
     .digest('hex')
     .slice(0, 8);
   return `evaluate-${stem.replace(/[^A-Za-z0-9_.-]/g, '_')}-${tag}`;

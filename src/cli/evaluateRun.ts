@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import type { StoredReport } from '../grading/storedReports.ts';
+import type { Block } from '../report/document.ts';
 import { exportSummary } from '../report/exportSummary.ts';
+import { rate } from '../report/format.ts';
+import { renderTerminal } from '../report/renderTerminal.ts';
+import { proportion } from '../report/statistics/proportions.ts';
 import { createEvents } from '../runner/events.ts';
 import { createGrader } from '../runner/grade.ts';
 import { exportRunReports } from '../runner/runReports.ts';
@@ -30,7 +34,6 @@ import { withRunLock } from './execute.ts';
 import { gradingOf, wantedIds } from './gradingOptions.ts';
 import { environmentRedactor } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
-import { table } from './table.ts';
 import { VERSION } from './version.ts';
 
 export interface GradingTask {
@@ -151,7 +154,7 @@ async function conclude(task: GradingTask, dir: string, ungraded: number): Promi
         gold: withoutGoldFailures(store, part),
       })),
     );
-  else printData(scoreTable(store, reports));
+  else printData(scoreText(store, reports));
   for (const row of faults) say(`note: ${inert((row.error_message ?? '').slice(0, 500))}`);
   for (const { path } of reports) say(`report: ${path}`);
   if (ungraded === 0) return EXIT.done;
@@ -179,28 +182,26 @@ export function withoutGoldFailures(store: Store, part: StoredReport) {
   };
 }
 
-const percent = (part: number, whole: number) =>
-  whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`;
-
-function scoreTable(store: Store, reports: readonly StoredReport[]): string {
-  const rows = reports.map((part) => {
+function scoreText(store: Store, reports: readonly StoredReport[]): string {
+  const several = reports.some((part) => part.epoch > 1);
+  const blocks = reports.flatMap((part): Block[] => {
     const { report } = part;
     const gold = withoutGoldFailures(store, part);
+    const resolved = proportion(report.resolved_instances, report.submitted_instances);
     return [
-      part.arm,
-      String(part.epoch),
-      String(report.submitted_instances),
-      `${report.resolved_instances} (${percent(report.resolved_instances, report.submitted_instances)})`,
-      String(report.unresolved_instances),
-      String(report.empty_patch_instances),
-      String(report.error_instances),
-      gold
-        ? `${gold.resolved} of ${gold.submitted} (${percent(gold.resolved, gold.submitted)})`
-        : 'not calibrated',
+      { kind: 'heading', level: 3, text: several ? `${part.arm}, epoch ${part.epoch}` : part.arm },
+      {
+        kind: 'facts',
+        rows: [
+          ['resolved', `${rate(resolved)} of submitted (Wilson 95 %)`],
+          ['where gold passes', gold ? rate(proportion(gold.resolved, gold.submitted)) : 'not calibrated'],
+          [
+            'others',
+            `unresolved ${report.unresolved_instances}, empty ${report.empty_patch_instances}, error ${report.error_instances}`,
+          ],
+        ],
+      },
     ];
   });
-  return table(
-    ['arm', 'epoch', 'submitted', 'resolved', 'unresolved', 'empty', 'error', 'where gold passes'],
-    rows,
-  );
+  return renderTerminal(blocks);
 }

@@ -54,7 +54,7 @@ export const lsVerb: Verb = {
                   rows.map((r) => [
                     r.run,
                     r.status,
-                    r.created_at.slice(0, 16).replace('T', ' '),
+                    r.created_at.slice(5, 16).replace('T', ' '),
                     String(r.planned),
                     Object.entries(r.counts)
                       .map(([c, n]) => `${c} ${n}`)
@@ -73,25 +73,39 @@ export const lsVerb: Verb = {
       }
       const lines = trialLines(store, run.id).filter((l) => !argv.class || l.exit_class === argv.class);
       if (argv.json) printJson(lines);
-      else
+      else {
+        const arms = new Set(lines.map((l) => l.arm)).size > 1;
+        const epochs = lines.some((l) => l.epoch > 1);
         printData(
           table(
-            ['instance', 'arm', 'ep', 'state', 'exit reason', 'outcome', 'steps', 'cost'],
+            [
+              'instance',
+              ...(arms ? ['arm'] : []),
+              ...(epochs ? ['ep'] : []),
+              ...['ended', 'outcome', 'steps', 'cost'],
+            ],
             lines.map((l) => [
               inert(l.instance_id),
-              inert(l.arm),
-              String(l.epoch),
-              l.state,
-              l.exit_reason ?? l.not_run_reason ?? '-',
+              ...(arms ? [inert(l.arm)] : []),
+              ...(epochs ? [String(l.epoch)] : []),
+              ended(l),
               l.outcome ?? '-',
               String(l.steps ?? 0),
               formatCost(l.cost_nano),
             ]),
           ),
         );
+      }
       return EXIT.done;
     } finally {
       store.close();
     }
   },
 };
+
+/** A sealed trial by its exit reason, another one by its state and what its last attempt came to. */
+function ended(l: ReturnType<typeof trialLines>[number]): string {
+  const reason = l.exit_reason ?? l.not_run_reason;
+  if (l.state === 'sealed') return reason ?? '-';
+  return reason ? `${l.state} (${reason})` : l.state;
+}

@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs';
 import { type Regraded, regradeFolder } from '../grading/regrade.ts';
 import { loadParsers } from '../grading/userParsers.ts';
+import { rate } from '../report/format.ts';
+import { proportion } from '../report/statistics/proportions.ts';
 import { CliError, EXIT, inert, printData, printJson, say } from './context.ts';
 import type { EvaluateArgs } from './evaluateArgs.ts';
 import { gradingOf, loadSubsets, wantedIds } from './gradingOptions.ts';
@@ -61,13 +63,13 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
   else
     printData(
       table(
-        ['run', 'model', 'instance', 'verdict', 'flags'],
+        ['instance', 'verdict', 'flags', 'run', 'model'],
         all.map((row) => [
-          row.run_id,
-          row.model,
           row.instance_id,
           row.resolved === null ? 'no verdict' : row.resolved ? 'resolved' : 'unresolved',
           row.suspicion.map((flag) => flag.rule).join(' '),
+          row.run_id,
+          row.model,
         ]),
       ),
     );
@@ -75,7 +77,7 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
   const resolved = all.filter((row) => row.resolved === true).length;
   const none = all.filter((row) => row.report === null).length;
   say(
-    `${resolved} of ${all.length} resolved by dialect ${config.dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
+    `resolved ${rate(proportion(resolved, all.length))} by dialect ${config.dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
   );
   return EXIT.done;
 }

@@ -4,6 +4,7 @@
  */
 import type { RunData } from '../store/reportQueries.ts';
 import { type Accounting, accountingOf, type PricesOf } from './accounting.ts';
+import { type GoldScore, goldScore } from './gold.ts';
 import { type EpochEstimate, epochEstimate, type PassRow, passTable } from './statistics/epochs.ts';
 import { quantile } from './statistics/means.ts';
 import { type Proportion, proportion } from './statistics/proportions.ts';
@@ -44,6 +45,8 @@ export interface ArmSummary {
   /** Of valid trials. With several epochs `estimate` is the headline: n x K is not a sample size. */
   readonly resolved: Proportion;
   readonly resolvedStrict: Proportion | null;
+  /** Without what gold fails on this machine; null where that was never measured. */
+  readonly gold: GoldScore | null;
   readonly estimate: EpochEstimate | null;
   readonly passes: readonly PassRow[];
   /** Over everything planned: all missing failed, all missing resolved. */
@@ -154,6 +157,11 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
     resolvedStrict: strict.length
       ? proportion(strict.filter((r) => r.trial.resolvedStrict === true).length, strict.length)
       : null,
+    gold: goldScore(
+      rows.map((r) => ({ instanceId: r.trial.instanceId, valid: r.valid, resolved: r.resolved })),
+      data.gold,
+      epochs,
+    ),
     estimate: epochs > 1 ? epochEstimate(byInstance) : null,
     passes:
       epochs > 1

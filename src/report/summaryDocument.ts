@@ -2,6 +2,8 @@
 import { formatCost } from '../money.ts';
 import type { Block, Document } from './document.ts';
 import { count, duration, money, percent, plural, rate } from './format.ts';
+import type { GoldScore } from './gold.ts';
+import type { Interval } from './statistics/proportions.ts';
 import type { ArmSummary, Slice, Summary } from './summary.ts';
 
 export function summaryDocument(summary: Summary): Document {
@@ -71,7 +73,7 @@ function headline(arm: ArmSummary): [string, string][] {
     const interval = newInstances?.interval;
     rows.push([
       'resolved',
-      `${percent(mean)}${interval ? ` [${(100 * interval.low).toFixed(1)}, ${(100 * interval.high).toFixed(1)}]` : ''} mean of ${plural(n, 'instance')} (t 95 %)`,
+      `${percent(mean)}${interval ? ` ${bounds(interval)}` : ''} mean of ${plural(n, 'instance')} (t 95 %)`,
     ]);
     rows.push([
       'trials',
@@ -88,6 +90,7 @@ function headline(arm: ArmSummary): [string, string][] {
         : 'same instances again: unknown, no instance has two valid epochs',
     ]);
   } else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
+  if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
   if (arm.bounds && arm.valid < arm.planned)
     rows.push([
       'bounds',
@@ -104,6 +107,21 @@ function headline(arm: ArmSummary): [string, string][] {
   return rows;
 }
 
+function goldLine(gold: GoldScore): string {
+  const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
+  const bad = [
+    ...(gold.fails.length ? [`fails ${gold.fails.length}`] : []),
+    ...(gold.flaky.length ? [`is flaky on ${gold.flaky.length}`] : []),
+  ];
+  if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
+  const { estimateWithout: mean } = gold;
+  const interval = mean?.newInstances?.interval;
+  const without = mean
+    ? `${percent(mean.mean)}${interval ? ` ${bounds(interval)}` : ''} mean of ${plural(mean.n, 'instance')}`
+    : rate(gold.resolvedWithout);
+  return `${bad.join(' and ')} of these instances on this machine; without them ${without}${unknown}`;
+}
+
 function warnings(arm: ArmSummary): Block[] {
   const blocks: Block[] = arm.missing.map((m) => ({
     kind: 'warning',
@@ -111,6 +129,8 @@ function warnings(arm: ArmSummary): Block[] {
   }));
   return blocks;
 }
+
+const bounds = (x: Interval): string => `[${(100 * x.low).toFixed(1)}, ${(100 * x.high).toFixed(1)}]`;
 
 const WHY: Record<string, string> = {
   infra: 'infrastructure failed, not the model (resume --retry infra)',
@@ -129,9 +149,7 @@ const someOf = (ids: readonly string[]): string =>
 function stratified(arm: ArmSummary): Block[] {
   const s = arm.stratified;
   if (!s) return [];
-  const interval = s.interval
-    ? ` [${(100 * s.interval.low).toFixed(1)}, ${(100 * s.interval.high).toFixed(1)}]`
-    : ', interval unknown (a stratum with one instance)';
+  const interval = s.interval ? ` ${bounds(s.interval)}` : ', interval unknown (a stratum with one instance)';
   return [
     { kind: 'heading', level: 3, text: 'Estimate for the whole dataset (stratified)' },
     { kind: 'text', text: `${percent(s.p)}${interval}, n = ${s.n}, weights = stratum sizes` },
@@ -291,6 +309,12 @@ function lists(arm: ArmSummary): Block[] {
       'rules',
       arm.flagged.trials.map((f) => [id(f), f.rules.join(', ')]),
     ),
+    ...(arm.gold?.fails.length
+      ? [{ kind: 'ids', label: 'Gold fails here', ids: arm.gold.fails } as const]
+      : []),
+    ...(arm.gold?.flaky.length
+      ? [{ kind: 'ids', label: 'Gold is flaky here', ids: arm.gold.flaky } as const]
+      : []),
     ...(arm.stalled.length ? [{ kind: 'ids', label: 'Stalled', ids: arm.stalled } as const] : []),
     ...(arm.retried.trials
       ? [{ kind: 'ids', label: 'Tried more than once', ids: arm.retried.ids } as const]

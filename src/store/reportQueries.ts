@@ -4,6 +4,7 @@
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../outcome.ts';
+import { type GoldStanding, goldStandings } from './calibration.ts';
 
 type Db = Database.Database;
 
@@ -44,6 +45,8 @@ export interface ReportTrial {
   readonly instanceId: string;
   readonly repo: string;
   readonly difficulty: string;
+  /** sha256 of the dataset row: two runs on other rows did other work. */
+  readonly rowHash: string;
   readonly epoch: number;
   readonly state: 'pending' | 'leased' | 'running' | 'sealed';
   readonly weight: number;
@@ -125,6 +128,8 @@ export interface RunData {
   readonly costs: readonly AttemptCost[];
   readonly ledger: readonly LedgerLine[];
   readonly phases: readonly PhaseTotal[];
+  /** What gold patches did on this machine, whatever run graded them. */
+  readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 
 const record = (text: unknown): Record<string, unknown> => {
@@ -152,6 +157,7 @@ export function loadRunData(db: Db, runId: number): RunData | undefined {
       (line) => ({ ...line, priceVersions: list<string>(line.priceVersions) }) as unknown as LedgerLine,
     ),
     phases: db.prepare(PHASES).all(runId) as PhaseTotal[],
+    gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
   }));
   return read();
 }
@@ -180,8 +186,8 @@ const armOf = (row: Row): ReportArm => ({
 });
 
 const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, coalesce(f.model_patch, '') = '' AS patch_empty,
-    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash
-  FROM trial_results v LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
+    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash, i.row_hash
+  FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
   WHERE v.run_id = ? ORDER BY v.position`;
 
 const trialOf = (row: Row): ReportTrial => ({
@@ -191,6 +197,7 @@ const trialOf = (row: Row): ReportTrial => ({
   instanceId: row.instance_id as string,
   repo: row.repo as string,
   difficulty: row.difficulty as string,
+  rowHash: row.row_hash as string,
   epoch: row.epoch as number,
   state: row.state as ReportTrial['state'],
   weight: row.weight as number,
