@@ -216,6 +216,7 @@ export interface ViewerQueries {
   runByName(name: string): number | undefined;
   arms(runId: number): ArmRow[];
   trialCount(runId: number): number;
+  isGraded(runId: number): boolean;
   /** Cheap to read, changes when a finished run changes (a regrade, a resume): the key of cached summaries. */
   runSignature(runId: number): string;
   phaseTotals(attemptId: number): { name: string; n: number; ms: number }[];
@@ -252,6 +253,9 @@ export function viewerQueries(db: Database): ViewerQueries {
   const runByName = one<{ id: number }>('SELECT id FROM runs WHERE name = ?');
   const lastEvent = one<{ seq: number | null }>('SELECT max(seq) AS seq FROM events');
   const trialCount = one<{ n: number }>('SELECT count(*) AS n FROM trials WHERE run_id = ?');
+  const anyVerdict = one<{ n: number }>(
+    `SELECT 1 AS n FROM (${TRIAL} WHERE t.run_id = ?) WHERE outcome IS NOT NULL LIMIT 1`,
+  );
   const signature = one<{ sealed: number; evaluation: number | null }>(
     `SELECT sum(state = 'sealed') AS sealed, (SELECT max(id) FROM evaluations WHERE run_id = ?) AS evaluation FROM trials WHERE run_id = ?`,
   );
@@ -267,6 +271,7 @@ export function viewerQueries(db: Database): ViewerQueries {
     runByName: (name) => runByName(name)?.id,
     arms: all('SELECT id, run_id, name, model FROM arms WHERE run_id = ? ORDER BY position'),
     trialCount: (runId) => trialCount(runId)?.n ?? 0,
+    isGraded: (runId) => anyVerdict(runId) !== undefined,
     trials: all(`${TRIAL} WHERE t.run_id = ? ORDER BY t.position, t.id LIMIT ? OFFSET ?`),
     history: all(
       `SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ?) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,

@@ -152,7 +152,8 @@ function trialsWithMoney(
   const parts = new Map<number, Money[]>();
   for (const attempt of queries.attemptIds(runId))
     parts.set(attempt.trial_id, [...(parts.get(attempt.trial_id) ?? []), ledger.money(attempt)]);
-  const graded = rows.some((row) => row.outcome !== null);
+  // Of the run, not of these rows: a page of a run that is being graded reads as the others.
+  const graded = queries.isGraded(runId);
   return rows.map((row) => trialDocument(row, addMoney(parts.get(row.trial) ?? []), graded));
 }
 

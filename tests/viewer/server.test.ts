@@ -58,6 +58,32 @@ function raw(
 }
 
 describe('viewer server', () => {
+  test('a run of more trials than a page holds is served page by page, whole and in order', async () => {
+    const store = openFixture(dir);
+    const run = addRun(store, { name: 'wide', instances: 2300, steps: 1 });
+    // A night that is being graded: no verdict on the last page yet.
+    store.exec(
+      'DELETE FROM evaluations WHERE instance_id IN (SELECT instance_id FROM instances WHERE position >= 2000)',
+    );
+    store.close();
+    await start();
+    const { trialPages } = await json<RunDocument>(`runs/${run}`);
+    expect(trialPages).toBe(3);
+    const pages = await Promise.all([0, 1, 2].map((n) => json<TrialPage>(`runs/${run}/trials/${n}`)));
+    expect(pages.map((page) => [page.total, page.rows.length])).toEqual([
+      [2300, 1000],
+      [2300, 1000],
+      [2300, 300],
+    ]);
+    const ids = pages.flatMap((page) => page.rows.map((row) => row.instance_id));
+    expect(new Set(ids).size).toBe(2300);
+    expect(ids[0]).toBe('django__django-10000');
+    expect(ids.at(-1)).toBe('psf__requests-12299');
+    expect(new Set(pages[2]?.rows.map((row) => row.verdict))).not.toContain('resolved');
+    expect(pages[2]?.rows.some((row) => row.verdict === 'not_graded')).toBe(true);
+    expect((await json<TrialPage>(`runs/${run}/trials/3`)).rows).toEqual([]);
+  });
+
   test('serves runs, trials page by page, attempts and messages from the database', async () => {
     const store = openFixture(dir);
     const id = addRun(store, { name: 'nightly', instances: 12, steps: 30 });

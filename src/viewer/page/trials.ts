@@ -21,9 +21,10 @@ export interface Trials extends Entry<readonly TrialDocument[]> {
 export function useTrials(runId: number | undefined): Trials {
   const first = useDocument<TrialPage>(runId === undefined ? undefined : `runs/${runId}/trials/0`);
   const pages = first.data ? Math.ceil(first.data.total / TRIALS_PER_PAGE) : 1;
+  const list = useDocument<RunList>('runs');
   const [more, setMore] = useState<readonly TrialDocument[]>([]);
-  // The first page is watched; whenever it changes the others are read again.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the first page stands for "something changed"
+  // The list of runs counts what ended: whenever it changes, the pages after the first are read again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list stands for "something changed"
   useEffect(() => {
     if (runId === undefined || pages < 2) return setMore([]);
     let wanted = true;
@@ -36,7 +37,7 @@ export function useTrials(runId: number | undefined): Trials {
     return () => {
       wanted = false;
     };
-  }, [runId, pages, first.data]);
+  }, [runId, pages, list.data]);
   const data = useMemo(() => (first.data ? [...first.data.rows, ...more] : undefined), [first.data, more]);
   return { data, error: first.error, total: first.data?.total ?? 0 };
 }
