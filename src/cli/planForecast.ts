@@ -1,7 +1,7 @@
 /** What a dry run says beyond its limits: cost and time to expect from this results root's history, and what the selection cannot show. */
 import { existsSync } from 'node:fs';
 import { formatCost } from '../money.ts';
-import { type Forecast, forecast, USUAL_DISCORDANCE, undetectable } from '../report/forecast.ts';
+import { type Forecast, forecast, type Range, USUAL_DISCORDANCE, undetectable } from '../report/forecast.ts';
 import { duration } from '../report/format.ts';
 import { DEFAULT_SEED } from '../report/summary.ts';
 import { modelNameOf, type RunRequest } from '../runner/plan.ts';
@@ -44,20 +44,25 @@ function historyIn(root: string, models: readonly string[]) {
   }
 }
 
-export function forecastLines({ forecast: found, detectableDifference }: PlanForecast): string[] {
+export function forecastRows({ forecast: found, detectableDifference }: PlanForecast): [string, string][] {
   const { costNano: cost, timeMs: time, basis } = found;
   const from = `from ${basis.attempts} past attempts (${basis.instance} trials by instance, ${basis.repo} by repository, ${basis.any} by model)`;
+  const range = (x: Range, show: (value: number) => string) =>
+    `${show(x.middle)} [${show(x.low)}, ${show(x.high)}]`;
   return [
-    cost || time
-      ? `forecast   ${[
-          ...(cost ? [`${formatCost(cost.middle)} [${formatCost(cost.low)}, ${formatCost(cost.high)}]`] : []),
-          ...(time ? [`${duration(time.middle)} [${duration(time.low)}, ${duration(time.high)}]`] : []),
-        ].join(', ')} (90 %), ${from}`
-      : `forecast   none: no history of ${basis.none === 0 ? 'these trials' : `the model for ${basis.none} trials`} in this results root`,
+    [
+      'forecast',
+      cost || time
+        ? `${[...(cost ? [range(cost, formatCost)] : []), ...(time ? [range(time, duration)] : [])].join(', ')} (90 %), ${from}`
+        : `none: no history of ${basis.none === 0 ? 'these trials' : `the model for ${basis.none} trials`} in this results root`,
+    ],
     ...(detectableDifference === null
       ? []
       : [
-          `detectable ${(100 * detectableDifference).toFixed(1)} points against another run of these instances (80 % power, ${100 * USUAL_DISCORDANCE} % discordant); smaller differences will stay unseen`,
+          [
+            'detectable',
+            `${(100 * detectableDifference).toFixed(1)} points against another run of these instances (80 % power, ${100 * USUAL_DISCORDANCE} % discordant); smaller differences will stay unseen`,
+          ] as [string, string],
         ]),
   ];
 }

@@ -1,13 +1,18 @@
-/** `run --dry-run`: what would run. Needs no replies, no registry and no engine. */
+/** `run --dry-run`: what would run, what it needs, and what it can show. Needs no replies; without an engine or a registry it says what it cannot know. */
 import { imageOf } from '../dataset/instance.ts';
+import { makespan } from '../report/forecast.ts';
+import { duration, plural } from '../report/format.ts';
 import { toJson } from '../report/json.ts';
+import { renderTerminal } from '../report/renderTerminal.ts';
 import type { RunRequest } from '../runner/plan.ts';
 import { modelNameOf } from '../runner/plan.ts';
 import { EXIT, inert, printData, printJson } from './context.ts';
-import { forecastLines, planForecast } from './planForecast.ts';
+import { diskRows, imageStates, planDisk } from './planDisk.ts';
+import { forecastRows, planForecast } from './planForecast.ts';
 import type { RunArgs } from './runArgs.ts';
+import { table } from './table.ts';
 
-export function printPlan(request: RunRequest, args: RunArgs): number {
+export async function printPlan(request: RunRequest, args: RunArgs): Promise<number> {
   const instances = request.selected.map((s) => ({
     instance_id: s.instance.instance_id,
     repo: s.instance.repo,
@@ -15,10 +20,6 @@ export function printPlan(request: RunRequest, args: RunArgs): number {
   }));
   const images = [...new Set(instances.map((i) => i.image))];
   const trials = instances.length * request.arms.length * request.run.epochs;
-  const perInstance = request.arms.map((a) => a.agent.cost_limit);
-  const unlimited = perInstance.some((c) => c === 0);
-  const worst = perInstance.reduce((a, b) => a + b, 0) * instances.length * request.run.epochs;
-  const budget = request.run.cost_limit;
   const plan = {
     run_id: request.name,
     dataset: request.dataset.source,
@@ -34,8 +35,9 @@ export function printPlan(request: RunRequest, args: RunArgs): number {
     trials,
     slots: request.run.workers,
     images: images.length,
-    worst_case_dollars:
-      unlimited && budget === 0 ? null : budget > 0 ? Math.min(budget, unlimited ? budget : worst) : worst,
+    image_plan: await planDisk(request),
+    worst_case_dollars: worstDollars(request),
+    worst_case_seconds: worstSeconds(request),
     evaluate: request.grading.enabled,
     ...planForecast(request, args.output),
   };
@@ -43,19 +45,62 @@ export function printPlan(request: RunRequest, args: RunArgs): number {
     printJson(toJson(plan));
     return EXIT.done;
   }
-  printData(
+  const state = imageStates(plan.image_plan);
+  const arms = plan.arms.map(
+    (a) =>
+      `${a.name} (${a.model}, ${a.step_limit || 'no'} steps, ${a.cost_limit ? `$${a.cost_limit}` : 'no cost limit'})`,
+  );
+  const rows: [string, string][] = [
+    ['run', `${plan.run_id} (dry run: nothing is started)`],
+    ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
+    ['arms', arms.join(', ')],
     [
-      `run        ${plan.run_id} (dry run: nothing is started)`,
-      `dataset    ${inert(plan.dataset)}${plan.revision ? ` @ ${plan.revision}` : ''}`,
-      `arms       ${plan.arms.map((a) => `${inert(a.name)} (${inert(a.model)}, ${a.step_limit || 'no'} steps, ${a.cost_limit ? `$${a.cost_limit}` : 'no cost limit'})`).join(', ')}`,
-      `trials     ${instances.length} instances x ${plan.arms.length} arms x ${plan.epochs} epochs = ${trials}, on ${plan.slots} slots`,
-      `images     ${plan.images}`,
-      `worst cost ${plan.worst_case_dollars === null ? 'unlimited: set agent.cost_limit or --cost-limit' : `$${plan.worst_case_dollars.toFixed(2)}`}`,
-      `grading    ${plan.evaluate ? 'as predictions arrive' : 'off (--evaluate)'}`,
-      ...forecastLines(plan),
-      '',
-      ...instances.map((i) => `  ${inert(i.instance_id)}  ${inert(i.image)}`),
-    ].join('\n'),
+      'trials',
+      `${plural(instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${trials}, on ${plural(plan.slots, 'slot')}`,
+    ],
+    ...diskRows(plan.images, plan.image_plan),
+    [
+      'worst cost',
+      plan.worst_case_dollars === null
+        ? 'unlimited: set agent.cost_limit or --cost-limit'
+        : `$${plan.worst_case_dollars.toFixed(2)}`,
+    ],
+    [
+      'worst time',
+      plan.worst_case_seconds === null
+        ? 'unlimited: set agent.wall_time_limit_seconds'
+        : `${duration(plan.worst_case_seconds * 1000)} for the agents, without pulls and grading`,
+    ],
+    ['grading', plan.evaluate ? 'as predictions arrive' : 'off (--evaluate)'],
+    ...forecastRows(plan),
+  ];
+  printData(
+    `${renderTerminal([{ kind: 'facts', rows }])}\n${table(
+      ['instance', 'is', 'image'],
+      instances.map((i) => [inert(i.instance_id), state(i.image), inert(i.image)]),
+    )}`,
   );
   return EXIT.done;
+}
+
+/** Replies that were recorded or written down cost nothing. */
+const isFree = (name: string): boolean => /^(scripted|replay):/.test(name);
+
+/** Null: no limit holds it. A run budget may be overshot by one call of each slot. */
+export function worstDollars({ arms, run, selected }: RunRequest): number | null {
+  const limits = arms.map((a) => (isFree(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
+  const sum = limits.reduce((a, b) => a + b, 0) * selected.length * run.epochs;
+  const worst = run.cost_limit > 0 ? Math.min(run.cost_limit, sum) : sum;
+  return Number.isFinite(worst) ? worst : null;
+}
+
+/** Every trial takes all its time, the long ones last. */
+export function worstSeconds({ arms, run, selected }: RunRequest): number | null {
+  const limits = arms.map((a) => a.agent.wall_time_limit_seconds || Infinity);
+  const all = limits.flatMap((limit) => Array.from({ length: selected.length * run.epochs }, () => limit));
+  const worst = makespan(
+    all.toSorted((a, b) => a - b),
+    run.workers,
+  );
+  return Number.isFinite(worst) ? worst : null;
 }

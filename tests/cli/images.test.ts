@@ -37,14 +37,37 @@ describe.skipIf(!ready)('images verb (needs Docker and docker-registry)', () => 
     rmSync(dir, { recursive: true });
   });
 
-  function swebatch(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const swebatch = (...args: string[]) => program('images', ...args);
+  function program(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const env = { ...process.env, HOME: dir, XDG_STATE_HOME: dir, DOCKER_CONFIG: dir };
     return new Promise((resolve) =>
-      execFile(process.execPath, [BIN, 'images', ...args], { env, cwd: dir }, (error, stdout, stderr) =>
+      execFile(process.execPath, [BIN, ...args], { env, cwd: dir }, (error, stdout, stderr) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
       ),
     );
   }
+
+  test('run --dry-run says which images have to come, how many bytes, and pulls none', async () => {
+    const dry = (...more: string[]) =>
+      program('run', '--subset', 'd.jsonl', '-m', 'scripted:x', '--dry-run', ...more);
+    const { image_plan: plan } = JSON.parse((await dry('--json')).stdout);
+    expect(plan).toMatchObject({
+      here: 0,
+      unknown: [{ image: expect.stringContaining('none:1') }],
+      fits: true,
+    });
+    expect(plan.to_pull.toSorted()).toEqual(images.toSorted());
+    expect(plan.download_bytes).toBeGreaterThan(0);
+    expect(plan.disk_bytes).toBeGreaterThan(plan.download_bytes);
+    const { stdout } = await dry();
+    expect(stdout).toMatch(/images +3: 0 here, 2 to pull, 1 not known/);
+    expect(stdout).toMatch(/disk +[\d.]+ GB to download, about [\d.]+ GB unpacked/);
+    expect(stdout).toMatch(new RegExp(`^x__x-0 +pull +${images[0]}$`, 'm'));
+    const never = JSON.parse((await dry('--pull', 'never', '--json')).stdout);
+    expect(never.image_plan).toMatchObject({ to_pull: [], unknown: [{}, {}, {}] });
+    for (const image of images)
+      await expect(docker.getImage(image).inspect()).rejects.toThrow(/No such image/);
+  });
 
   test('plan, check, pull, ls and gc follow each other', async () => {
     const plan = await swebatch('plan', 'd.jsonl', '--json');

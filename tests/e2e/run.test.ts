@@ -125,9 +125,9 @@ describe('swebatch run, before anything starts', () => {
       { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } },
     );
     expect(result.code).toBe(0);
-    expect((JSON.parse(result.stdout) as { instances: unknown[] }).instances.length).toBeGreaterThanOrEqual(
-      12,
-    );
+    const plan = JSON.parse(result.stdout) as { instances: unknown[]; image_plan: unknown };
+    expect(plan.instances.length).toBeGreaterThanOrEqual(12);
+    expect(plan.image_plan).toEqual({ problem: expect.stringContaining('does not answer') });
   });
 
   test('T-56 all bad rows are listed with their lines and nothing is written', async () => {

@@ -1,5 +1,6 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
 import type { ImageEngine } from './engine.ts';
+import { parseReference } from './reference.ts';
 import type { ManifestAnswer, RemoteLayer } from './registry.ts';
 
 export interface PlannedImage {
@@ -20,6 +21,13 @@ export interface ImagePlan {
   readonly unknown: readonly { readonly image: string; readonly problem: string }[];
 }
 
+const unknownImage = (message: string): ManifestAnswer => ({
+  ok: false,
+  status: 0,
+  retryAfterMs: undefined,
+  message,
+});
+
 /** Layers of Debian and conda images under gzip unpack to 2.5 to 3 times; the larger is used, as the plan guards a disk. */
 const UNPACK_FACTOR = 3;
 
@@ -37,13 +45,36 @@ export function summarize(images: readonly PlannedImage[]): ImagePlan {
   };
 }
 
+/** Answers of a registry that cannot be reached before the rest of its images are given up: each waits for its own time limit. */
+const UNREACHABLE_AFTER = 3;
+
+export interface PlanOptions {
+  readonly parallel?: number;
+  /** False where nothing will be pulled: what is not here is missing. */
+  readonly ask?: boolean;
+}
+
 export async function planImages(
   images: readonly string[],
   engine: ImageEngine,
   manifestOf: (image: string) => Promise<ManifestAnswer>,
-  parallel = 8,
+  { parallel = 8, ask = true }: PlanOptions = {},
 ): Promise<ImagePlan> {
   const distinct = [...new Set(images)];
+  const unanswered = new Map<string, number>();
+  const remote = async (image: string): Promise<ManifestAnswer> => {
+    if (!ask) return unknownImage('not here, and environment.pull is "never"');
+    const parsed = parseReference(image);
+    const registry = parsed.ok ? parsed.reference.registry : '';
+    const silent = unanswered.get(registry) ?? 0;
+    if (silent >= UNREACHABLE_AFTER) return unknownImage(`${registry} cannot be reached`);
+    const answer = await manifestOf(image);
+    if (!answer.ok && answer.status === 0 && parsed.ok) {
+      unanswered.set(registry, (unanswered.get(registry) ?? 0) + 1);
+      return unknownImage(`${registry} cannot be reached`);
+    }
+    return answer;
+  };
   const planned: PlannedImage[] = new Array(distinct.length);
   let next = 0;
   const worker = async () => {
@@ -53,7 +84,7 @@ export async function planImages(
         planned[i] = { image, state: 'here', layers: [], problem: undefined };
         continue;
       }
-      const answer = await manifestOf(image);
+      const answer = await remote(image);
       planned[i] = answer.ok
         ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
         : { image, state: 'unknown', layers: [], problem: answer.message };

@@ -9,7 +9,7 @@ import { findLogin, type RegistryLogin, readDockerCliConfig } from './credential
 import { createDiskGate, type DiskGate, type DiskGateState } from './diskGate.ts';
 import { dockerImageEngine, type ImageEngine } from './engine.ts';
 import { type ImageLedger, openImageLedger } from './ledger.ts';
-import { type ImagePlan, planImages } from './plan.ts';
+import { type ImagePlan, type PlanOptions, planImages } from './plan.ts';
 import type { PullClock } from './pullImage.ts';
 import { type ImageReference, parseReference, rewriteReference } from './reference.ts';
 import { askManifest, askReset, type ManifestAnswer } from './registry.ts';
@@ -43,7 +43,7 @@ export interface ImageService {
   need(images: readonly string[]): Promise<void>;
   /** Nothing in this process needs the image any more: the policy may take it. */
   done(image: string): Promise<Collected>;
-  plan(images: readonly string[]): Promise<ImagePlan>;
+  plan(images: readonly string[], options?: PlanOptions): Promise<ImagePlan>;
   manifestOf(image: string): Promise<ManifestAnswer>;
   collect(options?: { policy?: string; dryRun?: boolean; needBytes?: number }): Promise<Collected>;
   close(): Promise<void>;
@@ -146,7 +146,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
       await ledger.used({ engine: id, image, at: clock.now() });
       return config.policy === 'keep' ? { removed: [], kept: [] } : collect();
     },
-    plan: (images) => planImages(images, engine, manifestOf),
+    plan: (images, more) => planImages(images, engine, manifestOf, more),
     async close() {
       await stage.close();
       await ledger.need([]);

@@ -10,10 +10,12 @@ import { createDiskGate, isOpen } from '../../../src/environment/images/diskGate
 import { chooseEvictions, removable } from '../../../src/environment/images/evict.ts';
 import { classifyPullMessage, PULL_FAILURES, pullError } from '../../../src/environment/images/failure.ts';
 import { type OwnImage, openImageLedger } from '../../../src/environment/images/ledger.ts';
-import { orderBySharedLayers, summarize } from '../../../src/environment/images/plan.ts';
+import { orderBySharedLayers, planImages, summarize } from '../../../src/environment/images/plan.ts';
 import { pullProgress } from '../../../src/environment/images/progress.ts';
 import { canonicalName, parseReference } from '../../../src/environment/images/reference.ts';
+import type { ManifestAnswer } from '../../../src/environment/images/registry.ts';
 import { pullThrottle } from '../../../src/environment/images/throttle.ts';
+import { fakeEngine } from './fakeEngine.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -293,6 +295,22 @@ describe('plan', () => {
       downloadBytes: 103,
       unknown: [{ image: 'd', problem: 'why' }],
     });
+  });
+
+  test('a registry that cannot be reached is given up, and what another registry has is still asked for', async () => {
+    const { engine } = fakeEngine();
+    const asked: string[] = [];
+    const manifestOf = async (image: string): Promise<ManifestAnswer> => {
+      asked.push(image);
+      return image.startsWith('up.example/')
+        ? { ok: true, digest: 'd', platforms: [], layers: [{ digest: image, size: 7 }] }
+        : { ok: false, status: 0, retryAfterMs: undefined, message: 'getaddrinfo ENOTFOUND' };
+    };
+    const down = Array.from({ length: 9 }, (_, i) => `down.example/a:${i}`);
+    const plan = await planImages([...down, 'up.example/b:1'], engine, manifestOf, { parallel: 1 });
+    expect(asked).toEqual([...down.slice(0, 3), 'up.example/b:1']);
+    expect(plan).toMatchObject({ toPull: 1, downloadBytes: 7 });
+    expect(new Set(plan.unknown.map((u) => u.problem))).toEqual(new Set(['down.example cannot be reached']));
   });
 
   test('ordering keeps all items, and each shared base in one piece', () => {
