@@ -50,6 +50,9 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
     });
   if (problems.length > 0)
     insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
+  const settings = differences(comparable(stored), comparable(config), (key) => !isIdentity(key));
+  if (settings.length > 0)
+    insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
   const arms = stored.arms.map((a) => a.name).join(', ');
   const asked = request.arms.map((a) => a.name).join(', ');
   if (arms !== asked)

@@ -13,7 +13,7 @@ import { createEvents } from '../runner/events.ts';
 import { takeLock } from '../runner/lock.ts';
 import type { ArmConfig } from '../runner/plan.ts';
 import { replaySourceOf } from '../runner/recordedReplies.ts';
-import { recoverRun } from '../runner/recover.ts';
+import { recoverRun, refuseLostRecords } from '../runner/recover.ts';
 import { runSession, type SessionResult } from '../runner/session.ts';
 import { createStopLadder } from '../runner/stop.ts';
 import type { Store } from '../store/open.ts';
@@ -72,6 +72,7 @@ export async function withRunLock<T>(root: string, runName: string, work: () => 
 export async function executeRun(request: ExecuteRequest): Promise<number> {
   const { store, root, run, config } = request;
   const redactor = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
+  refuseLostRecords(store, run, join(root, run.name));
   const recovered = recoverRun(store, run.id, new Date().toISOString());
   if (recovered.trials > 0)
     say(
@@ -100,6 +101,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   let images: RunImages | undefined;
   try {
     images = await openRunImages(request.arms, request.images ?? imagesConfigSchema.parse({}), events);
+    const engineDir = images && (await images.service.engine.info().catch(() => undefined))?.rootDir;
     result = await runSession({
       store,
       root,
@@ -108,6 +110,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
       grading: request.grading,
       toDo,
       ...(images && { images }),
+      ...(engineDir !== undefined && { engineDir }),
       secret: env,
       redactor,
       events,

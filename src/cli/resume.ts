@@ -8,6 +8,7 @@ import { dollarsToNano } from '../money.ts';
 import { EXIT_CLASSES } from '../outcome.ts';
 import { armCrash } from '../runner/crash.ts';
 import type { ArmConfig } from '../runner/plan.ts';
+import { insertEvent } from '../store/events.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { type RunRow, runByName, setRunBudget } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
@@ -103,6 +104,7 @@ export const resumeVerb: Verb = {
       return await withRunLock(root, run.name, async () => {
         if (args.costLimit !== undefined)
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);
+        recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);
         reopen(store, run, args);
         return executeRun({
           store,
@@ -121,6 +123,23 @@ export const resumeVerb: Verb = {
     }
   },
 };
+
+/** What this sitting does otherwise than the one before stands in the record, and in run.json. */
+function recordChanges(
+  store: Store,
+  run: RunRow,
+  stored: { run: unknown; grading: unknown },
+  args: z.infer<typeof argsSchema>,
+): void {
+  const { workers } = runConfigSchema.parse(stored.run);
+  const grading = gradingConfigSchema.parse(stored.grading).enabled;
+  const changed = [
+    { key: 'run.workers', was: workers, is: args.workers },
+    { key: 'run.cost_limit', was: (run.budget_nano ?? 0) / 1e9, is: args.costLimit },
+    { key: 'grading.enabled', was: grading, is: args.evaluate },
+  ].filter(({ was: before, is }) => is !== undefined && is !== before);
+  if (changed.length > 0) insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed });
+}
 
 function reopen(store: Store, run: RunRow, args: z.infer<typeof argsSchema>): void {
   const lines = trialLines(store, run.id);

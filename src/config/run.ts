@@ -68,6 +68,11 @@ export const runConfigSchema = z.strictObject({
         .describe('failed probes after which the run stops starting'),
     })
     .prefault({}),
+  disk_floor: z
+    .string()
+    .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 2g or 500m')
+    .default('2g')
+    .describe('below this much free space running instances are stopped and captured until there is room'),
   stop_grace_s: seconds
     .default(30)
     .describe('time to capture and remove containers after the second interrupt'),

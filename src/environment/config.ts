@@ -81,6 +81,13 @@ export const environmentConfigSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('run instances whose history cannot be sealed; the run is then marked not submittable'),
+  probe: z
+    .string()
+    .regex(/^[A-Za-z_][\w.]*$/, 'must be the name of a Python package, auto or off')
+    .default('auto')
+    .describe(
+      'Python package that must be importable before the first step; auto: that of a known repository, in Docker; off: none',
+    ),
   startup_command: z
     .string()
     .optional()

@@ -88,7 +88,7 @@ export type EnvironmentErrorCode =
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
   readonly code: EnvironmentErrorCode;
-  /** For `died`: oom, killed, expired, daemon_lost. */
+  /** For `died`: oom, killed, expired, daemon_lost; for `start_failed`: wrong_env. */
   readonly sub: string | undefined;
   readonly evidence: Readonly<Record<string, unknown>>;
   constructor(

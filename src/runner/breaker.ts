@@ -19,7 +19,13 @@ export interface Ended {
   readonly class: ExitClass;
   readonly message: string | null;
   readonly patchBytes: number;
+  readonly image?: string;
+  /** The package that a probe looked for in the image and did not find. */
+  readonly missingPackage?: string | null;
 }
+
+/** Instances in a wrong environment after which the next ones need not be tried: it is in the images or the configuration. */
+const WRONG_ENVIRONMENTS = 3;
 
 export type Decision =
   | { do: 'go' }
@@ -48,6 +54,18 @@ export function createBreaker(config: BreakerConfig): Breaker {
   let last: boolean[] = [];
   let finished = 0;
   let nonEmpty = 0;
+  const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
+  const images = new Set<string>();
+
+  const wrongEnvironment = (ended: Ended): string | null => {
+    if (!ended.missingPackage) return null;
+    wrong.ids.add(ended.instanceId);
+    wrong.images.add(ended.image ?? '');
+    wrong.packages.add(`"${ended.missingPackage}"`);
+    if (wrong.ids.size < WRONG_ENVIRONMENTS) return null;
+    const name = `python package${wrong.packages.size > 1 ? 's' : ''} ${[...wrong.packages].join(', ')}`;
+    return `${name} not importable in ${wrong.images.size}/${images.size} images`;
+  };
 
   const open = (reason: string): Decision => {
     state = 'open';
@@ -66,6 +84,8 @@ export function createBreaker(config: BreakerConfig): Breaker {
         return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
       const bad = ended.class === 'infra';
+      images.add(ended.image ?? '');
+      const wrongly = wrongEnvironment(ended);
       if (state !== 'closed') {
         if (bad)
           return state === 'probing'
@@ -76,6 +96,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
         last = [];
         return { do: 'resume', reason: `${ended.instanceId} ended well` };
       }
+      if (wrongly) return open(wrongly);
       last = [...last, bad].slice(-config.window);
       if (!bad) {
         row = { print: '', ids: new Set() };

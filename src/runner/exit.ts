@@ -90,6 +90,9 @@ export class StopReason extends Error {
   }
 }
 
+/** Detail of `disk_full` when this machine's disk was low and the run stopped the attempt: the trial is not to blame. */
+export const HOST_FLOOR = 'host_floor';
+
 export function endingOfError(error: unknown, signal: AbortSignal): Ending {
   const stop = error instanceof StopReason ? error : stopReasonOf(error, signal);
   if (stop)

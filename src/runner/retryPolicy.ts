@@ -1,6 +1,7 @@
 /** Whether a trial runs again after an attempt: a policy per reason, counted within this invocation. */
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../outcome.ts';
 import type { Settlement } from '../store/trials.ts';
+import { type Ending, HOST_FLOOR } from './exit.ts';
 
 export interface RetryPolicy {
   /** Attempts of a trial for reasons that may be retried, the first included. */
@@ -11,7 +12,13 @@ export interface RetryPolicy {
   readonly made: Map<number, Map<ExitReason, number>>;
 }
 
-export function settle(policy: RetryPolicy, trialId: number, reason: ExitReason): Settlement {
+export function settle(
+  policy: RetryPolicy,
+  trialId: number,
+  { reason, detail }: Pick<Ending, 'reason' | 'detail'>,
+): Settlement {
+  // The run ended it for the machine's sake; that uses up no attempt.
+  if (detail === HOST_FLOOR) return 'again';
   const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();
   policy.made.set(trialId, made);
   made.set(reason, (made.get(reason) ?? 0) + 1);

@@ -4,11 +4,13 @@
 import PQueue from 'p-queue';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import { insertEvent } from '../store/events.ts';
-import { StorageError } from '../store/open.ts';
+import { assertInPlace, onFullDisk, StorageError } from '../store/open.ts';
 import { type RunStatus, setRunStatus } from '../store/runs.ts';
 import { classCounts, heartbeat, markNotRun, type TrialRow, trialById } from '../store/trials.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { DURABLE_EVENTS } from './events.ts';
+import { HOST_FLOOR, StopReason } from './exit.ts';
+import { WRONG_ENVIRONMENT } from './probe.ts';
 import { type AttemptOutcome, type Batch, runAttempt } from './slot.ts';
 import { createStartAhead } from './startAhead.ts';
 
@@ -66,10 +68,34 @@ export async function runBatch(
     while (stop.stage < 2) stop.interrupt('a storage error');
   };
 
-  const release = () => {
+  const leave = () => {
     open -= 1;
     if (open === 0) finished.resolve();
   };
+
+  /** Nothing new starts while anything holds the queue. */
+  const holds = new Set<'breaker' | 'disk'>();
+  const hold = (why: 'breaker' | 'disk') => {
+    holds.add(why);
+    queue.pause();
+    ahead.giveUp();
+    showStatus('paused');
+  };
+  const release = (why: 'breaker' | 'disk') => {
+    holds.delete(why);
+    if (holds.size > 0) return;
+    showStatus('running');
+    queue.start();
+  };
+  const showStatus = (now: RunStatus) => {
+    try {
+      setRunStatus(store, run.id, now, null);
+    } catch (error) {
+      breakRun(error);
+    }
+  };
+  const imageOf = (trial: TrialRow): string =>
+    batch.arms.get(trial.arm_id)!.environment.image ?? batch.instances.get(trial.instance_pk)!.row.image;
 
   const enqueue = (trial: TrialRow, priority: number) => {
     void admission
@@ -82,7 +108,7 @@ export async function runBatch(
         { priority },
       )
       .catch(breakRun)
-      .finally(release);
+      .finally(leave);
   };
 
   /** Images are waited for outside of slots, by as many trials as may run ahead of them; stopping ends the wait. */
@@ -91,10 +117,8 @@ export async function runBatch(
     concurrency: batch.images ? config.workers + batch.images.ahead : Number.POSITIVE_INFINITY,
   });
   const imageReady = async (trial: TrialRow): Promise<void> => {
-    const arm = batch.arms.get(trial.arm_id)!;
-    if (arm.environment.environment_class !== 'docker') return;
-    const image = arm.environment.image ?? batch.instances.get(trial.instance_pk)!.row.image;
-    await batch.images?.ready(image, imagesWanted.signal);
+    if (batch.arms.get(trial.arm_id)!.environment.environment_class !== 'docker') return;
+    await batch.images?.ready(imageOf(trial), imagesWanted.signal);
   };
 
   const later = (ms: number, fn: () => void) => {
@@ -139,7 +163,11 @@ export async function runBatch(
 
   function decide(current: Breaker, outcome: AttemptOutcome): void {
     const { ending, label } = outcome;
+    if (ending.detail === HOST_FLOOR) return;
+    const missing = ending.detail === WRONG_ENVIRONMENT ? ending.evidence?.package : null;
     const decision = current.note({
+      image: imageOf(outcome.trial),
+      missingPackage: typeof missing === 'string' ? missing : null,
       instanceId: label.instanceId,
       reason: ending.reason,
       class: exitClassOf(ending.reason),
@@ -164,8 +192,7 @@ export async function runBatch(
       stop.stopStarting('internal_error', `${probes - 1} probes failed: ${reason}`);
       return;
     }
-    queue.pause();
-    ahead.giveUp();
+    hold('breaker');
     events.emit({
       type: 'paused',
       reason: `${reason}; one instance probes in ${config.breaker.probe_after_s} s`,
@@ -173,8 +200,20 @@ export async function runBatch(
     later(config.breaker.probe_after_s * 1000, () => {
       current.probe();
       queue.concurrency = 1;
-      queue.start();
+      release('breaker');
     });
+  }
+
+  /** What is needed to end attempts is given back first: their work is captured and recorded on the disk that is full. */
+  function diskLow(message: string): void {
+    if (stop.why) return;
+    hold('disk');
+    stop.halt(new StopReason('disk_full', `${message}: stopped until there is room`, HOST_FLOOR));
+    events.emit({ type: 'paused', reason: message });
+  }
+  function diskRoom(): void {
+    events.emit({ type: 'resumed', reason: 'the disk has room again' });
+    release('disk');
   }
 
   stop.onChange(() => {
@@ -183,12 +222,14 @@ export async function runBatch(
     ahead.giveUp();
     // Whatever still waits finds out in work() that nothing is started any more.
     queue.concurrency = config.workers;
+    holds.clear();
     queue.start();
     for (const entry of [...timers]) entry.fire();
   });
 
   const beat = setInterval(() => {
     try {
+      assertInPlace(store);
       heartbeat(store, run.id, batch.leaseOwner, Date.now());
     } catch (error) {
       breakRun(error);
@@ -196,15 +237,20 @@ export async function runBatch(
   }, config.heartbeat_s * 1000);
 
   try {
+    const { disk } = batch;
+    if (disk) onFullDisk(store, () => disk.relieve());
+    disk?.watch(diskLow, diskRoom);
+    assertInPlace(store);
     open += 1;
     for (const trial of toDo) {
       open += 1;
       enqueue(trial, 0);
     }
-    release();
+    leave();
     await finished.promise;
   } finally {
     clearInterval(beat);
+    batch.disk?.close();
   }
   await hooks.drain();
   if (broken !== null)

@@ -8,6 +8,7 @@ import type { RunConfig } from '../config/run.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { ImageService } from '../environment/images/service.ts';
+import { parseSize } from '../environment/units.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { createModelFactory } from '../model/factory.ts';
 import { proxyFrom } from '../model/proxy.ts';
@@ -17,7 +18,9 @@ import type { Redactor } from '../redact.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/runs.ts';
 import type { TrialRow } from '../store/trials.ts';
+import { keepBackups } from './backups.ts';
 import { createBudget } from './budget.ts';
+import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './diskFloor.ts';
 import type { RunEvents } from './events.ts';
 import { createExporter } from './exporter.ts';
 import { exportRun } from './exportRun.ts';
@@ -48,6 +51,8 @@ export interface SessionParts {
   readonly log: Batch['log'];
   /** Images of the engine that containers run on; absent when every arm is local. */
   readonly images?: { readonly service: ImageService; readonly ahead: number };
+  /** Where the engine on this machine keeps its layers. */
+  readonly engineDir?: string;
   /** Opens the recording that `replay:NAME` names. */
   readonly fetchReplay?: (name: string) => Promise<ReplaySource>;
 }
@@ -75,8 +80,10 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   );
   const toDo = scheduleTrials(store, run, config, parts.toDo);
   const images = parts.images && trialImagesOf(parts, toDo, arms, instances);
+  const disk = diskFloorOf(parts);
   const batch: Batch = {
     ...(images && { images }),
+    ...(disk && { disk }),
     store,
     run,
     config,
@@ -110,6 +117,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   });
   // What an earlier sitting sealed and nobody graded.
   grader?.enqueueMissing();
+  const backups = keepBackups(store, parts.log);
   try {
     const result = await runBatch(batch, toDo, {
       ended: (attemptId) => exporter.attemptEnded(attemptId),
@@ -131,10 +139,23 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     );
     await grader?.close();
     await images?.finish();
+    await backups.finish();
   }
 }
 
 const SEALED = [...SEALED_CLASSES];
+
+/** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */
+function diskFloorOf(parts: SessionParts): DiskFloor | undefined {
+  const floorBytes = parseSize(parts.config.disk_floor);
+  if (floorBytes === 0) return undefined;
+  const folders = [parts.root, ...(parts.engineDir === undefined ? [] : [parts.engineDir])];
+  return createDiskFloor({
+    floorBytes,
+    free: () => leastFree(folders),
+    reserve: reserveFile(parts.root, floorBytes),
+  });
+}
 
 function trialImagesOf(
   parts: SessionParts,

@@ -21,10 +21,12 @@ import * as steps from '../store/steps.ts';
 import * as trials from '../store/trials.ts';
 import type { RunBudget } from './budget.ts';
 import { crashPoint } from './crash.ts';
+import type { DiskFloor } from './diskFloor.ts';
 import type { RunEvents, TrialLabel } from './events.ts';
 import { type Ending, endingOfError, endingOfResult, StopReason } from './exit.ts';
 import { choosePatch } from './patch.ts';
 import { type PhaseTracker, trackPhases } from './phases.ts';
+import { probeEnvironment } from './probe.ts';
 import { createRecorder } from './recorder.ts';
 import { type RetryPolicy, settle } from './retryPolicy.ts';
 import { startRequestOf } from './startRequest.ts';
@@ -56,6 +58,8 @@ export interface Batch {
   readonly budget: RunBudget;
   readonly events: RunEvents;
   readonly stop: StopLadder;
+  /** Absent when run.disk_floor is 0. */
+  readonly disk?: DiskFloor;
   /** Absent where no image has to be had (the local environment). */
   readonly images?: TrialImages;
   readonly retry: RetryPolicy;
@@ -68,6 +72,7 @@ export interface Batch {
 }
 
 export interface AttemptOutcome {
+  readonly trial: trials.TrialRow;
   readonly label: TrialLabel;
   readonly attemptId: number;
   readonly ending: Ending;
@@ -102,9 +107,10 @@ export async function runAttempt(
   events.emit({ type: 'trial_started', trial: label, slot, attempt: attempt.number });
 
   const abort = new AbortController();
-  const follow = () => abort.abort(batch.stop.attempts.reason);
-  if (batch.stop.attempts.aborted) follow();
-  else batch.stop.attempts.addEventListener('abort', follow, { once: true });
+  const stopped = batch.stop.attempts;
+  const follow = () => abort.abort(stopped.reason);
+  if (stopped.aborted) follow();
+  else stopped.addEventListener('abort', follow, { once: true });
 
   const phases = trackPhases(
     {
@@ -154,6 +160,7 @@ export async function runAttempt(
         history: environment.info.history,
         transport: environment.info.transport,
       });
+      await probeEnvironment(arm, planned, environment, phases, abort.signal);
       const agent = arm.createAgent({
         instanceId: label.instanceId,
         model: arm.modelFactory.create({ instanceId: label.instanceId, epoch: trial.epoch }),
@@ -188,7 +195,7 @@ export async function runAttempt(
     crashPoint('before_capture');
     if (environment) captured = await capture(environment, ending, phases, batch, label, notes);
   } finally {
-    batch.stop.attempts.removeEventListener('abort', follow);
+    stopped.removeEventListener('abort', follow);
     recorder.close();
     if (environment) {
       beginQuietly(phases, 'stop');
@@ -202,7 +209,7 @@ export async function runAttempt(
   const patch = choosePatch(batch.config.patch, submitted, captured);
   if (submitted && batch.redactor.contains(submitted))
     notes.push('the submitted patch contains a secret of this machine; it was kept as it is');
-  const settlement = settle(batch.retry, trial.id, ending.reason);
+  const settlement = settle(batch.retry, trial.id, ending);
   const costNano = recorder.costNano();
   crashPoint('before_seal');
   const won = trials.endAttempt(
@@ -249,6 +256,7 @@ export async function runAttempt(
     patchBytes: Buffer.byteLength(patch.modelPatch),
   });
   return {
+    trial,
     label,
     attemptId: attempt.id,
     ending,
@@ -346,7 +354,14 @@ function deadlines(config: RunConfig, arm: ArmRuntime): Record<string, number> {
   const { stall } = config;
   const exec = stall.exec_s || (arm.environment.timeout > 0 ? arm.environment.timeout * 2 + 60 : 0);
   const model = stall.model_s || (arm.model.total_timeout_s > 0 ? arm.model.total_timeout_s + 60 : 0);
-  const s = { start: stall.start_s, seal: stall.seal_s, setup: stall.setup_s, rate_wait: stall.rate_wait_s };
+  const ready = { verify: stall.seal_s, snapshot: stall.seal_s, probe: stall.start_s };
+  const s = {
+    ...ready,
+    start: stall.start_s,
+    seal: stall.seal_s,
+    setup: stall.setup_s,
+    rate_wait: stall.rate_wait_s,
+  };
   const all = { ...s, backoff: stall.backoff_s, exec, model, capture: 0 };
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value * 1000]));
 }

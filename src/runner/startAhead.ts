@@ -47,7 +47,7 @@ export function createStartAhead(batch: Batch): StartAhead {
       if (at >= 0) waiting.splice(at, 1);
     },
     slotEmptying() {
-      if (batch.stop.why || batch.budget.exhausted()) return;
+      if (batch.stop.why || batch.budget.exhausted() || batch.disk?.low) return;
       const next = waiting.find((other) => !other.begun);
       if (!next) return;
       next.begun = true;

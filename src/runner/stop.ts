@@ -9,8 +9,10 @@ export interface StopLadder {
   readonly stage: 0 | 1 | 2 | 3;
   /** Why nothing new is started; null while the run is on. */
   readonly why: { reason: ExitReason; message: string } | null;
-  /** Fires when running attempts must end now. */
+  /** Fires when the attempts that run now must end. Another signal after each `halt`: an attempt keeps the one it began with. */
   readonly attempts: AbortSignal;
+  /** Ends the attempts that run now and lets the run go on. */
+  halt(reason: StopReason): void;
   /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
   interrupt(signalName: string): string;
   /** Stops starting for a reason of ours: budget, authentication. */
@@ -27,7 +29,7 @@ export interface StopOptions {
 }
 
 export function createStopLadder(options: StopOptions): StopLadder {
-  const controller = new AbortController();
+  let controller = new AbortController();
   const listeners: (() => void)[] = [];
   let stage: StopLadder['stage'] = 0;
   let why: StopLadder['why'] = null;
@@ -48,7 +50,15 @@ export function createStopLadder(options: StopOptions): StopLadder {
     get interruptedBy() {
       return interruptedBy;
     },
-    attempts: controller.signal,
+    get attempts() {
+      return controller.signal;
+    },
+    halt(reason) {
+      if (stage >= 2) return;
+      const running = controller;
+      controller = new AbortController();
+      running.abort(reason);
+    },
     onChange: (listener) => void listeners.push(listener),
     stopStarting(reason, message) {
       why ??= { reason, message };

@@ -1,9 +1,10 @@
 /**
  * Opens a results database: pragmas, integrity check, migrations. SQLite is the truth of a results root; everything else is an export of it.
  */
-import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
+import { newestBackup } from './backup.ts';
 
 export type Store = Database.Database;
 
@@ -13,7 +14,8 @@ export type StorageCode =
   | 'network_filesystem'
   | 'missing'
   | 'write_failed'
-  | 'busy';
+  | 'busy'
+  | 'lost';
 
 /** The record cannot be kept or read: the run stops with exit code 5. */
 export class StorageError extends Error {
@@ -66,7 +68,8 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       timeout: options.busyTimeoutMs ?? 15_000,
     });
   } catch (error) {
-    throw new StorageError('missing', `cannot open ${path}: ${messageOf(error)}`, error);
+    const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
+    throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}`, error);
   }
   try {
     if (options.readonly) checkVersion(db, path);
@@ -106,8 +109,22 @@ function checkVersion(db: Store, path: string): void {
   if (found > known)
     throw new StorageError(
       'newer_schema',
-      `${path} has schema ${found}; this swebatch knows ${known}: it was created by a newer version, please upgrade`,
+      `${path} was created by ${creatorOf(db)} (schema ${found}; this swebatch knows ${known}), please upgrade`,
     );
+}
+
+/** The version that planned the newest run; a schema from the future may keep it elsewhere. */
+function creatorOf(db: Store): string {
+  try {
+    const version = db
+      .prepare(`SELECT json_extract(manifest, '$.program.version') FROM runs ORDER BY id DESC LIMIT 1`)
+      .pluck()
+      .get();
+    if (typeof version === 'string') return `version ${version}`;
+  } catch {
+    // Said without a number.
+  }
+  return 'a newer version';
 }
 
 function refuseNetworkFilesystem(folder: string): void {
@@ -119,11 +136,13 @@ function refuseNetworkFilesystem(folder: string): void {
     );
 }
 
-const corrupt = (path: string, detail: string): StorageError =>
-  new StorageError(
-    'corrupt',
-    `${path} is damaged (${detail}); nothing was written. Restore the newest ${path}.backup-* or export what is readable with "sqlite3 ${path} .recover"`,
-  );
+function corrupt(path: string, detail: string): StorageError {
+  const backup = newestBackup(path);
+  const way = backup
+    ? `The last backup is ${backup}: put it in place with "rm -f ${path}-wal ${path}-shm && cp ${backup} ${path}"`
+    : `There is no backup of it; "sqlite3 ${path} .recover" shows what is readable`;
+  return new StorageError('corrupt', `${path} is damaged (${detail}); nothing more was written. ${way}`);
+}
 
 /** Turns SQLite's own errors into ours; anything else is returned as it is. */
 export function asStorageError(error: unknown, path: string): Error {
@@ -137,8 +156,22 @@ export function asStorageError(error: unknown, path: string): Error {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+const reliefs = new WeakMap<Store, () => boolean>();
+
+/** `relieve` is asked when a write meets a full disk; it answers true when it made room, and the write is done once more. */
+export function onFullDisk(db: Store, relieve: () => boolean): void {
+  reliefs.set(db, relieve);
+}
+
 /** Runs a write and names the database in whatever goes wrong. */
 export function guarded<T>(db: Store, work: () => T): T {
+  // Inside a transaction only the whole of it may be repeated, by whoever began it.
+  const whole = !db.inTransaction;
+  try {
+    return work();
+  } catch (error) {
+    if (!whole || !isFull(error) || !reliefs.get(db)?.()) throw asStorageError(error, db.name);
+  }
   try {
     return work();
   } catch (error) {
@@ -146,9 +179,29 @@ export function guarded<T>(db: Store, work: () => T): T {
   }
 }
 
-/** A consistent copy while others write. */
-export function backupStore(db: Store, target: string): void {
-  guarded(db, () => db.prepare('VACUUM INTO ?').run(target));
+const FULL = new Set<unknown>(['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']);
+const isFull = (error: unknown): boolean =>
+  FULL.has((error as { code?: unknown })?.code) ||
+  FULL.has((error as { cause?: { code?: unknown } })?.cause?.code);
+
+const files = new WeakMap<Store, number>();
+
+/** Throws when the files that this process writes to are no longer those that the path names: whatever it writes would be lost. */
+export function assertInPlace(db: Store): void {
+  if (db.name === ':memory:') return;
+  const there = statSync(db.name, { throwIfNoEntry: false })?.ino;
+  const opened = files.get(db) ?? there;
+  if (opened !== undefined) files.set(db, opened);
+  if (there === undefined || there !== opened)
+    throw new StorageError(
+      'lost',
+      `${db.name} was removed or replaced while it was in use; put it back and resume`,
+    );
+  if (!existsSync(`${db.name}-wal`))
+    throw new StorageError(
+      'lost',
+      `${db.name}-wal was deleted while it was in use: it holds what is not yet in ${db.name}. The run stops here; resume it`,
+    );
 }
 
 const statements = new WeakMap<Store, Map<string, Database.Statement>>();

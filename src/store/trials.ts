@@ -248,6 +248,17 @@ export const abandonedTrials = (db: Store, runId: number): TrialRow[] =>
     `SELECT * FROM trials WHERE run_id = ? AND state IN ('leased', 'running') ORDER BY position`,
   ).all(runId) as TrialRow[];
 
+/** Trials that no attempt has ever ended for, as far as the record knows. */
+export const trialsNeverEnded = (
+  db: Store,
+  runId: number,
+): { instance_id: string; arm: string; epoch: number }[] =>
+  statement(
+    db,
+    `SELECT i.instance_id, r.name AS arm, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk JOIN arms r ON r.id = t.arm_id
+     WHERE t.run_id = ? AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.state = 'ended') ORDER BY t.position`,
+  ).all(runId) as { instance_id: string; arm: string; epoch: number }[];
+
 /** Running attempts of a trial whose process is gone, with the calls that may have been billed unseen. */
 export function runningAttempts(
   db: Store,

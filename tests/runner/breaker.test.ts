@@ -83,4 +83,28 @@ describe('breaker', () => {
       fingerprint(infra(2, 'pull of cafebabe99 took 7 s')),
     );
   });
+
+  test('a wrong environment in three instances pauses, with the package and how many images were seen', () => {
+    const breaker = createBreaker({ ...config, consecutive: 0, fraction: 0 });
+    const wrong = (n: number, missingPackage = 'flask'): Ended => ({
+      ...infra(n),
+      reason: 'env_start_failed',
+      image: `img-${n}`,
+      missingPackage,
+    });
+    expect(breaker.note(wrong(1)).do).toBe('go');
+    expect(breaker.note(wrong(1)).do).toBe('go');
+    expect(breaker.note(wrong(2)).do).toBe('go');
+    expect(breaker.note(wrong(3))).toEqual({
+      do: 'pause',
+      reason: 'python package "flask" not importable in 3/3 images',
+    });
+    const mixed = createBreaker({ ...config, consecutive: 0, fraction: 0 });
+    mixed.note({ ...good(9), image: 'img-9' });
+    mixed.note(wrong(1));
+    mixed.note(wrong(2, 'django'));
+    expect(mixed.note(wrong(3))).toMatchObject({
+      reason: 'python packages "flask", "django" not importable in 3/4 images',
+    });
+  });
 });

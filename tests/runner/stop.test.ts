@@ -40,4 +40,19 @@ describe('stop ladder', () => {
     stop.interrupt('SIGINT');
     expect(stop.why?.reason).toBe('budget_stopped');
   });
+
+  test('a halt ends what runs now and nothing that begins later; an interrupt still ends that', () => {
+    const stop = createStopLadder({ onInterrupt: 'capture', graceS: 30, exitNow: () => {} });
+    const running = stop.attempts;
+    const reason = new StopReason('disk_full', 'full');
+    stop.halt(reason);
+    expect(running.reason).toBe(reason);
+    expect(stop.why).toBeNull();
+    const later = stop.attempts;
+    expect(later.aborted).toBe(false);
+    stop.interrupt('SIGINT');
+    expect((later.reason as StopReason).reason).toBe('cancelled');
+    stop.halt(reason);
+    expect(stop.attempts.aborted).toBe(true);
+  });
 });

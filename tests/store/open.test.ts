@@ -1,11 +1,27 @@
 // Opening: migrations, newer schemas, damage, full disks and foreign locks are told, never passed over.
-import { copyFileSync, mkdtempSync, openSync, readFileSync, writeSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import { backUp, newestBackup } from '../../src/store/backup.ts';
 import { insertEvent } from '../../src/store/events.ts';
-import { backupStore, migrationFiles, openStore, StorageError } from '../../src/store/open.ts';
+import {
+  assertInPlace,
+  guarded,
+  migrationFiles,
+  onFullDisk,
+  openStore,
+  StorageError,
+} from '../../src/store/open.ts';
 import { runByName } from '../../src/store/runs.ts';
 import { planted } from './support.ts';
 
@@ -43,9 +59,12 @@ describe('opening a store', () => {
   test('a newer schema is refused with what to do', () => {
     const path = join(folder(), 'swebatch.db');
     const db = openStore(path);
+    planted(db);
     db.pragma('user_version = 9999');
+    expect(() => openStore(path)).toThrow(/created by a newer version \(schema 9999; .*please upgrade/);
+    db.exec(`UPDATE runs SET manifest = '{"program":{"version":"7.1.0"}}'`);
     db.close();
-    expect(() => openStore(path)).toThrow(/created by a newer version, please upgrade/);
+    expect(() => openStore(path)).toThrow(/created by version 7\.1\.0 .*please upgrade/);
     expect(() => openStore(path, { readonly: true })).toThrow(StorageError);
   });
 
@@ -92,12 +111,69 @@ describe('opening a store', () => {
     expect(() => openStore(join(folder(), 'swebatch.db'), { readonly: true })).toThrow(/start a run first/);
   });
 
-  test('a backup taken while open is a whole database', () => {
-    const dir = folder();
-    const store = openStore(join(dir, 'swebatch.db'));
-    planted(store);
-    backupStore(store, join(dir, 'copy.db'));
-    const copy = openStore(join(dir, 'copy.db'), { readonly: true });
+  test('a backup taken while others write is a whole database, and takes the place of the one before', async () => {
+    const path = join(folder(), 'swebatch.db');
+    const store = openStore(path);
+    const run = planted(store);
+    const first = await backUp(store, '2026-11-21T01:00:00.000Z');
+    const copying = backUp(store, '2026-11-21T02:00:00.000Z');
+    insertEvent(store, run.id, 'now', 'note', { text: 'meanwhile' });
+    const second = await copying;
+    expect(second).toBe(`${path}.backup-2026-11-21T02-00-00-000Z`);
+    expect(newestBackup(path)).toBe(second);
+    expect(existsSync(first!)).toBe(false);
+    const copy = openStore(second!, { readonly: true });
     expect(runByName(copy, 'r1')).toBeDefined();
+    expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
+  });
+
+  test('a damaged database names its last backup and how to put it back', async () => {
+    const path = join(folder(), 'swebatch.db');
+    const db = openStore(path);
+    planted(db, { ids: Array.from({ length: 200 }, (_, i) => `a__a-${i}`) });
+    const backup = await backUp(db, '2026-11-21T01:00:00.000Z');
+    db.close();
+    const file = openSync(path, 'r+');
+    writeSync(file, Buffer.alloc(8192, 0xab), 0, 8192, 8192);
+    expect(() => openStore(path)).toThrow(`The last backup is ${backup}: put it in place with`);
+    copyFileSync(backup!, path);
+    expect(runByName(openStore(path), 'r1')).toBeDefined();
+  });
+
+  test('a full disk is relieved once, and the whole transaction is written again', () => {
+    const store = openStore(join(folder(), 'swebatch.db'));
+    const run = planted(store);
+    const pages = store.pragma('page_count', { simple: true }) as number;
+    store.pragma(`max_page_count = ${pages}`);
+    let asked = 0;
+    onFullDisk(store, () => {
+      asked += 1;
+      store.pragma(`max_page_count = ${pages + 200}`);
+      return asked === 1;
+    });
+    const write = store.transaction(() => {
+      for (let i = 0; i < 500; i++) insertEvent(store, run.id, 'now', 'note', { text: 'x'.repeat(500) });
+    });
+    guarded(store, () => write.immediate());
+    expect(asked).toBe(1);
+    expect(store.prepare('SELECT count(*) AS n FROM events').get()).toEqual({ n: 500 });
+    expect(() => {
+      for (let i = 0; i < 5000; i++) insertEvent(store, run.id, 'now', 'note', { text: 'x'.repeat(500) });
+    }).toThrow(/SQLITE_FULL/);
+    expect(asked).toBe(2);
+  });
+
+  test('files taken away under a running process are noticed', () => {
+    const path = join(folder(), 'swebatch.db');
+    const store = openStore(path);
+    planted(store);
+    assertInPlace(store);
+    renameSync(`${path}-wal`, `${path}-elsewhere`);
+    expect(() => assertInPlace(store)).toThrow(/-wal was deleted while it was in use/);
+    renameSync(`${path}-elsewhere`, `${path}-wal`);
+    assertInPlace(store);
+    copyFileSync(path, `${path}-copy`);
+    renameSync(`${path}-copy`, path);
+    expect(() => assertInPlace(store)).toThrow(/removed or replaced/);
   });
 });

@@ -2,6 +2,7 @@
  * Holds back new starts and pulls while the disk is low, and lets them go when there is room again. Two marks, so that it does not flutter:
  * below the low one it closes, above the high one it opens.
  */
+import { formatLimit } from '../units.ts';
 
 export interface DiskGateOptions {
   /** Free bytes of the file system that fills up; undefined when it cannot be seen (a remote engine). */
@@ -17,7 +18,7 @@ export interface DiskGateOptions {
 export interface DiskGateState {
   readonly open: boolean;
   readonly freeBytes: number | undefined;
-  /** "disk_full 1.9 GiB < 2.0 GiB floor"; empty while open. */
+  /** "disk_full 1.9 GiB < 2 GiB floor"; empty while open. */
   readonly message: string;
 }
 
@@ -28,7 +29,9 @@ export interface DiskGate {
 }
 
 const INTERVAL_MS = 5_000;
-const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+export const diskFullText = (freeBytes: number, floorBytes: number): string =>
+  `disk_full ${formatLimit(freeBytes)} < ${formatLimit(floorBytes)} floor`;
 
 /** Hysteresis. An unknown amount of space closes nothing. */
 export function isOpen(wasOpen: boolean, free: number | undefined, low: number, high: number): boolean {
@@ -47,7 +50,7 @@ export function createDiskGate(options: DiskGateOptions): DiskGate {
     }
     const now = isOpen(open, freeBytes, lowBytes, highBytes);
     const floor = open ? lowBytes : Math.max(lowBytes, highBytes);
-    const message = now ? '' : `disk_full ${gib(freeBytes ?? 0)} < ${gib(floor)} floor`;
+    const message = now ? '' : diskFullText(freeBytes ?? 0, floor);
     const state = { open: now, freeBytes, message };
     const changed = now !== open;
     open = now;

@@ -339,7 +339,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       });
       expect(await low.stage.ensure(next)).toMatchObject({ pulled: true });
       expect(await low.engine.inspect(old)).toBeUndefined();
-      expect(states).toEqual([expect.stringMatching(/^disk_full 4\.7 GiB < 10\.0 GiB floor$/), '']);
+      expect(states).toEqual([expect.stringMatching(/^disk_full 4\.7 GiB < 10 GiB floor$/), '']);
     });
   });
 });

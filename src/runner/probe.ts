@@ -1,0 +1,64 @@
+/**
+ * Before the first step: is this the environment that the work is about? An image whose shell lands in another Python environment
+ * runs every command of the agent, and wrongly (field-problems.md D10). Asked through the channel that the agent's commands take.
+ */
+import type { EnvironmentConfig } from '../environment/config.ts';
+import { type Environment, EnvironmentError } from '../environment/environment.ts';
+import type { PhaseTracker } from './phases.ts';
+
+/** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'astropy/astropy': 'astropy',
+  'django/django': 'django',
+  'matplotlib/matplotlib': 'matplotlib',
+  'mwaskom/seaborn': 'seaborn',
+  'pallets/flask': 'flask',
+  'psf/requests': 'requests',
+  'pydata/xarray': 'xarray',
+  'pylint-dev/pylint': 'pylint',
+  'pytest-dev/pytest': 'pytest',
+  'scikit-learn/scikit-learn': 'sklearn',
+  'sphinx-doc/sphinx': 'sphinx',
+  'sympy/sympy': 'sympy',
+};
+
+/** What `detail` says of an attempt that the probe ended. */
+export const WRONG_ENVIRONMENT = 'wrong_env';
+
+/** null: nothing is asked. */
+export function probedPackage(
+  config: Pick<EnvironmentConfig, 'probe' | 'environment_class'>,
+  repo: string,
+): string | null {
+  if (config.probe === 'off') return null;
+  if (config.probe !== 'auto') return config.probe;
+  return config.environment_class === 'docker' ? (PACKAGES[repo] ?? null) : null;
+}
+
+interface Probed {
+  readonly arm: { readonly environment: EnvironmentConfig };
+  readonly planned: { readonly row: { readonly repo: string; readonly image: string } };
+}
+
+export async function probeEnvironment(
+  arm: Probed['arm'],
+  planned: Probed['planned'],
+  environment: Environment,
+  phases: PhaseTracker,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = probedPackage(arm.environment, planned.row.repo);
+  if (name === null) return;
+  phases.begin('probe');
+  // From the root folder: in its own checkout a package is found by any Python.
+  const script = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${name}") is None)`;
+  const result = await environment.execute(`python -c '${script}'`, { cwd: '/', signal });
+  if (result.exitCode === 0) return;
+  const image = arm.environment.image ?? planned.row.image;
+  const tail = result.output.trim().slice(-200);
+  throw new EnvironmentError(
+    'start_failed',
+    `python package "${name}" not importable in ${image}${tail ? ` (${tail})` : ''}: its shell is in another environment; set environment.env.BASH_ENV to the file that activates it, or environment.probe to off`,
+    { sub: WRONG_ENVIRONMENT, evidence: { package: name, image, exitCode: result.exitCode, output: tail } },
+  );
+}
