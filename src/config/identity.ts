@@ -112,6 +112,7 @@ const RUNTIME = [
   'run.breaker.max_probes',
   'run.stop_grace_s',
   'run.heartbeat_s',
+  'run.suspicion_rules',
   'run.env_startup_command',
   'run.on_finish',
   'run.on_budget',

@@ -1,5 +1,6 @@
 /** What a user may set under `run:`. 0 (or none) means off for every limit. */
 import { z } from 'zod';
+import { suspicionRuleSchema } from '../environment/suspicionRules.ts';
 
 const seconds = z.number().min(0);
 
@@ -77,6 +78,10 @@ export const runConfigSchema = z.strictObject({
     .default(30)
     .describe('time to capture and remove containers after the second interrupt'),
   heartbeat_s: z.number().min(1).default(15),
+  suspicion_rules: z
+    .array(suspicionRuleSchema)
+    .default([])
+    .describe('what else flags an attempt for a reader: rule, says, and a regex for command, output or both'),
   env_startup_command: z
     .string()
     .optional()

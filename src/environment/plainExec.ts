@@ -19,7 +19,7 @@ const nonce = () => randomBytes(12).toString('hex');
  * mark follows on the same pipe, so a background child that keeps the stream open does not delay the end. The first thing printed on
  * stderr is the wrapper's pid.
  */
-const WRAPPER = String.raw`
+export const WRAPPER = String.raw`
 _sb_n=$1; _sb_d=$2; shift 2
 printf '\036pid %s\036' $$ >&2
 if [ ! -d "$_sb_d" ]; then printf '\036%s nocwd\036' "$_sb_n"; exit 0; fi

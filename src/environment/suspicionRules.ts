@@ -1,8 +1,9 @@
 /**
- * The rules that flag an attempt for a reader: none of them proves anything and none ends an attempt. To add one, add an entry: `says`
- * is shown to people, `command` is tested on what the agent ran, `output` on the beginning of what came back (both must match where
- * both are given). Reasons for each: reference/field-problems.md S3, S4, S10.
+ * The rules that flag an attempt for a reader: none of them proves anything and none ends an attempt. To add one, add an entry here or
+ * under `run.suspicion_rules` of a configuration: `says` is shown to people, `command` is tested on what the agent ran, `output` on the
+ * beginning of what came back (both must match where both are given). Reasons for each: reference/field-problems.md S3, S4, S10.
  */
+import { z } from 'zod';
 
 export interface SuspicionRule {
   readonly rule: string;
@@ -11,6 +12,43 @@ export interface SuspicionRule {
   readonly output?: RegExp;
   /** The conclusion is drawn from symptoms, not from an observation of the network or the file system itself. */
   readonly inferred?: boolean;
+}
+
+const isRegex = (source: string): boolean => {
+  try {
+    new RegExp(source);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const pattern = z.string().min(1).refine(isRegex, 'is not a regular expression of JavaScript');
+
+/** A rule as a configuration writes it. */
+export const suspicionRuleSchema = z
+  .strictObject({
+    rule: z.string().regex(/^[a-z0-9_]+$/, 'a rule is named in lower case, e.g. reads_other_commits'),
+    says: z.string().min(1),
+    command: pattern.optional(),
+    output: pattern.optional(),
+    inferred: z.boolean().optional(),
+  })
+  .refine((rule) => rule.command || rule.output, 'needs command, output or both');
+
+/** Ours and those of the configuration; one with a name that is there already is one more way to meet that rule. */
+export function suspicionRules(
+  configured: readonly z.infer<typeof suspicionRuleSchema>[],
+): readonly SuspicionRule[] {
+  return [
+    ...SUSPICION_RULES,
+    ...configured.map(({ rule, says, command, output, inferred }) => ({
+      rule,
+      says,
+      ...(command && { command: new RegExp(command) }),
+      ...(output && { output: new RegExp(output) }),
+      ...(inferred && { inferred }),
+    })),
+  ];
 }
 
 /** `git` with its global options before the sub-command. */

@@ -8,6 +8,7 @@ import type { RunConfig } from '../config/run.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { ImageService } from '../environment/images/service.ts';
+import { suspicionRules } from '../environment/suspicionRules.ts';
 import { parseSize } from '../environment/units.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { createModelFactory } from '../model/factory.ts';
@@ -94,6 +95,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     events,
     stop,
     retry: { attempts: config.retry.attempts, reasons: config.retry.reasons, made: new Map() },
+    suspicionRules: suspicionRules(config.suspicion_rules),
     leaseOwner: parts.leaseOwner,
     now: () => performance.now(),
     isoNow: () => new Date().toISOString(),

@@ -11,6 +11,7 @@ import type { Instance } from '../dataset/instance.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { CapturedPatch, Environment, EnvironmentFactory } from '../environment/environment.ts';
 import { scanCommands } from '../environment/suspicion.ts';
+import type { SuspicionRule } from '../environment/suspicionRules.ts';
 import type { ModelConfig } from '../model/config.ts';
 import type { ModelFactory } from '../model/model.ts';
 import { exitClassOf } from '../outcome.ts';
@@ -63,6 +64,7 @@ export interface Batch {
   /** Absent where no image has to be had (the local environment). */
   readonly images?: TrialImages;
   readonly retry: RetryPolicy;
+  readonly suspicionRules: readonly SuspicionRule[];
   /** host:boot:pid:start, as it stands in trials.lease_owner. */
   readonly leaseOwner: string;
   /** Monotonic milliseconds. */
@@ -233,7 +235,7 @@ export async function runAttempt(
       oomKills: recorder.oomKills(),
       elapsedMs: phases.elapsedMs(),
       workingMs: phases.workingMs(),
-      suspicion: batch.redactor.text(JSON.stringify(scanCommands(recorder.commands))),
+      suspicion: batch.redactor.text(JSON.stringify(scanCommands(recorder.commands, batch.suspicionRules))),
       notes: JSON.stringify([...notes, ...(captured?.warnings ?? [])].map((n) => batch.redactor.text(n))),
     },
     settlement,
