@@ -1,6 +1,7 @@
 /** From the flags of `run` to resolved arms: configuration files, key=value, then flags; one arm for each model. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type DatasetConfig, withFlags } from '../config/dataset.ts';
 import { ConfigError } from '../config/error.ts';
 import { configHash } from '../config/identity.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
@@ -18,6 +19,7 @@ export interface ResolvedConfig {
   readonly run: RunConfig;
   readonly grading: GradingConfig;
   readonly images: ImagesConfig;
+  readonly dataset: DatasetConfig;
   readonly hash: string;
   readonly warnings: readonly string[];
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
@@ -64,11 +66,29 @@ export async function resolveConfig(args: RunArgs): Promise<ResolvedConfig> {
     run: config.run,
     grading: config.grading,
     images: config.images,
-    hash: sha256(loaded.arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm })}`).join('\n')),
+    dataset: withFlags(config.dataset, datasetFlags(args)),
+    // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
+    hash: sha256(
+      loaded.arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n'),
+    ),
     warnings: loaded.warnings,
     files: loaded.files,
   };
 }
+
+const datasetFlags = (args: RunArgs): DatasetConfig => ({
+  subset: args.subset,
+  split: args.split,
+  revision: args.revision,
+  instances: args.instance?.flatMap((i) => i.split(',')).filter(Boolean),
+  shuffle: args.shuffle,
+  filter: args.filter,
+  slice: args.slice,
+  limit: args.limit,
+  sample: args.sample,
+  stratify: args.stratify,
+  seed: args.seed,
+});
 
 function load(specs: readonly string[], overrides: Record<string, unknown>): LoadedConfig {
   try {

@@ -12,6 +12,7 @@ import { CliError, say } from './context.ts';
 interface StoredConfig {
   run: unknown;
   grading: unknown;
+  dataset?: unknown;
   arms: { name: string }[];
 }
 
@@ -57,7 +58,9 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
   const asked = request.arms.map((a) => a.name).join(', ');
   if (arms !== asked)
     throw new CliError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new --run-id`);
-  setRunConfig(store, run.id, JSON.stringify(config), request.configHash);
+  // The selection stays what it was: a run that goes on may be asked for a part of itself.
+  const kept = { ...config, ...(stored.dataset === undefined ? {} : { dataset: stored.dataset }) };
+  setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget is a runtime matter: more money lets a stopped run go on.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
 }

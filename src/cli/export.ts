@@ -1,12 +1,12 @@
 /** `swebatch export RUN WHAT`: the run's files made again from the database, tables for other tools, or a leaderboard entry. */
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { writeAtomically } from '../report/atomicWrite.ts';
 import { trialsCsv } from '../report/csv.ts';
 import { exportSummary } from '../report/exportSummary.ts';
 import { junitXml } from '../report/junit.ts';
+import { exportConfig } from '../runner/exportConfig.ts';
 import { exportManifest, exportPredictions, exportTrajectories } from '../runner/exportRun.ts';
 import type { Store } from '../store/open.ts';
 import { loadRunData } from '../store/reportQueries.ts';
@@ -54,7 +54,7 @@ export const exportVerb: Verb = {
       .example('$0 export last preds', 'preds.json and all_preds.jsonl')
       .example('$0 export last csv > trials.csv', 'one line a trial')
       .example('$0 export last html --to run.html', 'one page for a mail')
-      .example('$0 export r1 config | $0 run -c - --subset lite', 'the same configuration again')
+      .example('$0 export r1 config | $0 run -c -', 'the same run again')
       .example('$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'),
   async run(argv) {
     const args = checkArgs(argsSchema, argv);
@@ -111,17 +111,8 @@ async function writeFiles(
 }
 
 function textOf(store: Store, run: RunRow, what: (typeof WHAT)[number]): string | null {
-  if (what === 'config') return configYaml(run);
+  if (what === 'config') return exportConfig(run);
   if (what !== 'csv' && what !== 'junit') return null;
   const data = loadRunData(store, run.id)!;
   return what === 'csv' ? trialsCsv(data) : junitXml(data);
-}
-
-/** What `run -c -` reads: sections for one arm, `arms:` for several. */
-function configYaml(run: RunRow): string {
-  const { arms = [], ...sections } = JSON.parse(run.config) as { arms?: Record<string, unknown>[] };
-  const [only] = arms;
-  if (arms.length > 1 || !only) return stringify({ ...sections, arms }, { lineWidth: 0 });
-  const { name: _name, ...parts } = only;
-  return stringify({ ...parts, ...sections }, { lineWidth: 0 });
 }

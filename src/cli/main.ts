@@ -42,7 +42,7 @@ export async function main(args: readonly string[]): Promise<number> {
       },
     });
   try {
-    await parser.parseAsync([...args]);
+    await parser.parseAsync(joinStdin(args));
   } catch (error) {
     if (error instanceof UsageError) {
       say(
@@ -58,5 +58,13 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   return exitCode;
 }
+
+/** yargs takes a lone `-` after a list option for a positional: `-c -` becomes `-c=-`. */
+const joinStdin = (args: readonly string[]): string[] =>
+  args.flatMap((arg, i) => {
+    const names = (flag: string | undefined) => flag === '-c' || flag === '--config';
+    if (names(arg) && args[i + 1] === '-') return [`${arg}=-`];
+    return arg === '-' && names(args[i - 1]) ? [] : [arg];
+  });
 
 class UsageError extends Error {}

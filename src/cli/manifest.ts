@@ -1,6 +1,7 @@
 /** The manifest of a run (run.json): everything that is needed to judge and repeat it, locked at start. */
 
 import { imageOf } from '../dataset/instance.ts';
+import { DEFAULT_SEED } from '../dataset/select.ts';
 import { engineInfo, imagesHere } from '../environment/engineInfo.ts';
 import { sha256 } from '../runner/patch.ts';
 import type { RunRequest } from '../runner/plan.ts';
@@ -21,6 +22,7 @@ export async function gatherManifest(
   const known = engine?.ok
     ? await imagesHere(images)
     : new Map<string, { id: string; digest: string | null }>();
+  const { wanted } = request.dataset;
   const ids = request.selected.map((s) => s.instance.instance_id);
   return {
     manifest_version: MANIFEST_VERSION,
@@ -49,19 +51,19 @@ export async function gatherManifest(
       ids_sha256: sha256(ids.join('\n')),
       row_hashes: Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.rowHash])),
       weights:
-        args.sample === undefined
+        wanted.sample === undefined
           ? null
           : Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.weight])),
     },
     selection: {
-      split: args.split ?? null,
-      shuffle: args.shuffle ?? false,
-      filter: args.filter ?? null,
-      slice: args.slice ?? null,
-      limit: args.limit ?? null,
-      sample: args.sample ?? null,
-      stratify: args.stratify ?? null,
-      seed: args.seed ?? 42,
+      split: request.dataset.split,
+      shuffle: wanted.shuffle ?? false,
+      filter: wanted.filter ?? null,
+      slice: wanted.slice ?? null,
+      limit: wanted.limit ?? null,
+      sample: wanted.sample ?? null,
+      stratify: wanted.stratify ?? null,
+      seed: wanted.seed ?? DEFAULT_SEED,
       failed_in: args.failedIn ?? null,
     },
     images: Object.fromEntries(

@@ -97,6 +97,7 @@ export const resumeVerb: Verb = {
         run: config,
         grading,
         images,
+        dataset: {},
         hash: run.config_hash,
         warnings: [],
         files: [],

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { loadDataset } from '../dataset/load.ts';
 import { selectInstances } from '../dataset/select.ts';
 import { armCrash } from '../runner/crash.ts';
-import { type ArmConfig, planRun, type RunRequest } from '../runner/plan.ts';
+import { type ArmConfig, datasetHash, planRun, type RunRequest } from '../runner/plan.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { armsOf, insertRun, type RunRow, runByName } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
@@ -108,12 +108,14 @@ async function newRun(
 
 /** Dataset and selection: everything that can be wrong is said here, before anything is started or paid. */
 async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunRequest> {
-  if (!args.subset)
-    throw new CliError('--subset is missing', {
+  const { rows_sha256: expected, ...wanted } = resolved.dataset;
+  if (!wanted.subset)
+    throw new CliError('--subset is missing, and the configuration names no dataset.subset', {
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
-  const loaded = await loadDataset(args.subset, {
-    ...(args.split ? { split: args.split } : {}),
+  const loaded = await loadDataset(wanted.subset, {
+    split: wanted.split,
+    revision: wanted.revision,
     ...(args.dataDir ? { dataDir: args.dataDir } : {}),
     env: hubVariables(),
   });
@@ -122,23 +124,29 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
       `the dataset cannot be used; ${loaded.problems.length} problem(s), nothing was started:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
     );
   const { dataset } = loaded;
-  const ids = idsFor(args);
+  const ids = idsFor(args, wanted.instances);
   const selection = selectInstances(dataset.rows, {
-    shuffle: args.shuffle ?? false,
-    filter: args.filter,
-    slice: args.slice,
+    shuffle: wanted.shuffle ?? false,
+    filter: wanted.filter,
+    slice: wanted.slice,
     ids,
-    limit: args.limit,
-    sample: args.sample,
-    stratify: args.stratify
+    limit: wanted.limit,
+    sample: wanted.sample,
+    stratify: wanted.stratify
       ?.split(',')
       .map((c) => c.trim())
       .filter(Boolean),
-    seed: args.seed,
+    seed: wanted.seed,
   });
   if (selection.kind === 'invalid') throw new CliError(selection.problems.join('\n'));
   if (selection.kind === 'empty') throw new CliError(selection.message);
   for (const warning of selection.warnings) say(`warning: ${warning}`);
+  const selected = selection.rows.map(({ row, weight }) => ({
+    instance: row.instance,
+    rowHash: row.rowHash,
+    weight,
+  }));
+  checkRows(expected, selected, dataset.revision);
   return {
     name: args.runId ?? defaultRunName(),
     createdAt: new Date().toISOString(),
@@ -147,14 +155,33 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
     grading: resolved.grading,
     images: resolved.images,
     configHash: resolved.hash,
-    dataset: { source: dataset.source, revision: dataset.revision, fileHash: dataset.fileHash },
-    selected: selection.rows.map(({ row, weight }) => ({
-      instance: row.instance,
-      rowHash: row.rowHash,
-      weight,
-    })),
+    dataset: {
+      source: dataset.source,
+      split: dataset.split,
+      revision: dataset.revision,
+      fileHash: dataset.fileHash,
+      count: dataset.rows.length,
+      // With the ids that --failed-in came to: another database knows no such run.
+      wanted: { ...wanted, ...(ids && { instances: ids }) },
+    },
+    selected,
     manifest: {},
   };
+}
+
+/** The configuration of an earlier run says which rows it had: other rows are another run. */
+function checkRows(
+  expected: string | undefined,
+  selected: RunRequest['selected'],
+  revision: string | null,
+): void {
+  if (expected === undefined || datasetHash(selected) === expected) return;
+  throw new CliError(
+    `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
+    {
+      hint: 'name the dataset with its revision (--subset, --revision), or remove dataset.rows_sha256 to run on these rows',
+    },
+  );
 }
 
 /** A replay predicts under the name of the model that it plays. */
@@ -171,9 +198,8 @@ function asRecorded(arm: ArmConfig, args: RunArgs): ArmConfig {
   }
 }
 
-function idsFor(args: RunArgs): string[] | undefined {
-  const named = args.instance?.flatMap((i) => i.split(',')).filter(Boolean);
-  if (!args.failedIn) return named;
+function idsFor(args: RunArgs, named: readonly string[] | undefined): string[] | undefined {
+  if (!args.failedIn) return named && [...named];
   const store = openForReading(resultsRoot(args.output));
   try {
     const run = requireRun(store, args.failedIn);

@@ -14,6 +14,7 @@ const count = z.number({ error: 'must be a number' }).int().min(0).optional();
 export const runArgsSchema = z.object({
   subset: text,
   split: text,
+  revision: text,
   dataDir: text,
   slice: text,
   filter: text,
@@ -77,6 +78,11 @@ export const runOptions = (parser: Argv): Argv =>
         type: 'string',
         requiresArg: true,
         describe: 'split; default: test, or the only one',
+      })
+      .option('revision', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'commit, branch or tag of the dataset; default: the newest one here',
       })
       .option('data-dir', {
         type: 'string',

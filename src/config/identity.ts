@@ -1,6 +1,7 @@
 /**
  * Which settings make a run what it is. `identity`: another value is another experiment, refused at resume and named by compare.
- * `runtime`: how fast and where it runs. A test sees that every key is in exactly one of the two.
+ * `runtime`: how fast and where it runs. Which rows a run takes is in neither hash nor refusal by key, because one selection has many
+ * spellings: runs are held against each other by the hashes of the rows themselves. A test sees that every key is in exactly one of the two.
  */
 import { createHash } from 'node:crypto';
 import { at, isTree } from './merge.ts';
@@ -133,6 +134,18 @@ const RUNTIME = [
   'images.policy',
   'images.disk_low',
   'images.disk_high',
+  'dataset.subset',
+  'dataset.split',
+  'dataset.revision',
+  'dataset.instances',
+  'dataset.shuffle',
+  'dataset.filter',
+  'dataset.slice',
+  'dataset.limit',
+  'dataset.sample',
+  'dataset.stratify',
+  'dataset.seed',
+  'dataset.rows_sha256',
 ] as const;
 
 export const FIELD_CLASSES: Readonly<Record<string, FieldClass>> = Object.fromEntries([

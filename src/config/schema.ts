@@ -5,6 +5,7 @@ import { environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
 import { gradingConfigSchema } from '../grading/config.ts';
 import { modelConfigSchema } from '../model/config.ts';
+import { datasetConfigSchema } from './dataset.ts';
 import { runConfigSchema } from './run.ts';
 
 /** What an arm may set beside its name; the rest is the sections above it. */
@@ -26,6 +27,7 @@ export const SECTIONS = {
   run: runConfigSchema,
   grading: gradingConfigSchema,
   images: imagesConfigSchema,
+  dataset: datasetConfigSchema,
 } as const;
 
 export const configSchema = z.strictObject({
@@ -35,6 +37,7 @@ export const configSchema = z.strictObject({
   run: runConfigSchema.prefault({}),
   grading: gradingConfigSchema.prefault({}),
   images: imagesConfigSchema.prefault({}),
+  dataset: datasetConfigSchema.prefault({}),
   arms: z.array(armSchema).default([]).describe('several models or configurations in one run'),
 });
 export type Config = z.infer<typeof configSchema>;

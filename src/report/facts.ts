@@ -108,8 +108,8 @@ export function factDifferences(a: Facts, b: Facts): FactDifference[] {
 
 /** One entry an instance or an image: said as a count, or two sets of instances would bury everything else. */
 const BULKY = ['dataset.row_hashes', 'dataset.weights', 'images'];
-/** Differ between any two runs. */
-const NAMES = new Set(['run_id', 'created_at']);
+/** Differ between any two runs, or say where a setting came from: the settings themselves are compared. */
+const NAMES = new Set(['run_id', 'created_at', 'config_files', 'command']);
 
 /** Two manifests (or any two records): every leaf that differs. For `compare --config`. */
 export function recordDifferences(a: unknown, b: unknown): FactDifference[] {

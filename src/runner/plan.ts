@@ -1,5 +1,6 @@
 /** From a resolved configuration and a selection to the rows of a new run, and what differs when a run is continued. Pure. */
 import type { AgentConfig } from '../agent/config.ts';
+import type { DatasetConfig } from '../config/dataset.ts';
 import type { RunConfig } from '../config/run.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
@@ -28,7 +29,15 @@ export interface RunRequest {
   readonly grading: GradingConfig;
   readonly images?: ImagesConfig;
   readonly configHash: string;
-  readonly dataset: { readonly source: string; readonly revision: string | null; readonly fileHash: string };
+  readonly dataset: {
+    readonly source: string;
+    readonly split: string | null;
+    readonly revision: string | null;
+    readonly fileHash: string;
+    /** Rows before the selection. */
+    readonly count: number;
+    readonly wanted: DatasetConfig;
+  };
   readonly selected: readonly {
     readonly instance: Instance;
     readonly rowHash: string;
@@ -50,6 +59,7 @@ export function planRun(request: RunRequest): RunPlan {
         run: request.run,
         grading: request.grading,
         images: request.images,
+        dataset: request.dataset.wanted,
         arms: request.arms,
       }),
       config_hash: request.configHash,
