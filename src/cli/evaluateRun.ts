@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { instanceSchema } from '../dataset/instance.ts';
+import { imagesConfigSchema } from '../environment/images/config.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import type { StoredReport } from '../grading/storedReports.ts';
 import type { Block } from '../report/document.ts';
@@ -11,6 +12,7 @@ import { renderTerminal } from '../report/renderTerminal.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import { createEvents } from '../runner/events.ts';
 import { createGrader } from '../runner/grade.ts';
+import type { ArmConfig } from '../runner/plan.ts';
 import { exportRunReports } from '../runner/runReports.ts';
 import type { PlannedInstance } from '../runner/slot.ts';
 import { createStopLadder } from '../runner/stop.ts';
@@ -32,6 +34,7 @@ import {
 import type { EvaluateArgs } from './evaluateArgs.ts';
 import { withRunLock } from './execute.ts';
 import { gradingOf, wantedIds } from './gradingOptions.ts';
+import { openGradingImages } from './runImages.ts';
 import { environmentRedactor } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
 import { VERSION } from './version.ts';
@@ -94,13 +97,22 @@ export async function gradeRun(task: GradingTask): Promise<number> {
         `[${++done}/${total}] ${event.trial.instanceId}  ${event.outcome}  ${(event.durationMs / 1000).toFixed(1)} s`,
       );
     if (event.type === 'stopping') say(event.reason);
+    if (event.type === 'note') say(inert(event.text));
   });
   const silence = listenForSignals(stop, events);
+  const arms = armsOf(store, run.id);
+  const images = openGradingImages(
+    arms.map(({ name, config: text }) => ({ name, ...(JSON.parse(text) as Omit<ArmConfig, 'name'>) })),
+    imagesConfigSchema.parse((JSON.parse(run.config) as { images?: unknown }).images ?? {}),
+    planned.map(({ image }) => image),
+    events,
+  );
   const grader = await createGrader({
     store,
     run,
     config,
-    arms: armsOf(store, run.id),
+    arms,
+    images,
     instances,
     redactor: environmentRedactor(),
     events,
@@ -121,6 +133,7 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   } finally {
     silence();
     await grader.close();
+    await images?.close();
   }
   if (stop.interruptedBy !== null) {
     say(`interrupted; go on with "swebatch evaluate ${run.name}"`);

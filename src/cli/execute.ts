@@ -20,10 +20,11 @@ import type { Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/runs.ts';
 import { type TrialRow, trialsOf } from '../store/trials.ts';
 import { CliError, EXIT, env, printJson, requireRun, say } from './context.ts';
+import { requireEngine } from './imageEngine.ts';
 import { openLog } from './log.ts';
 import { createNotifier } from './notify.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
-import { openRunImages, type RunImages } from './runImages.ts';
+import { enginesOf, type OpenedImages, openRunImages } from './runImages.ts';
 import { environmentRedactor } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
 import { VERSION } from './version.ts';
@@ -81,7 +82,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
           ? `, and ${recovered.possiblyBilled} model call(s) were possibly billed without a record`
           : ''),
     );
-  if (request.arms.some((a) => a.environment.environment_class === 'docker')) await reapOrphans();
+  await reapOrphans(request.arms);
   const all = trialsOf(store, run.id);
   const toDo = (request.choose ?? ((t) => t))(all).filter((t) => t.state === 'pending');
   const owner = currentOwner(run.name, 'run');
@@ -98,10 +99,10 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   events.on(notifier.listener);
   const silence = listenForSignals(stop, events);
   let result: SessionResult;
-  let images: RunImages | undefined;
+  let opened: OpenedImages | undefined;
   try {
-    images = await openRunImages(request.arms, request.images ?? imagesConfigSchema.parse({}), events);
-    const engineDir = images && (await images.service.engine.info().catch(() => undefined))?.rootDir;
+    opened = await openRunImages(request.arms, request.images ?? imagesConfigSchema.parse({}), events);
+    const engineDir = await opened?.images.engineDir();
     result = await runSession({
       store,
       root,
@@ -109,7 +110,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
       config,
       grading: request.grading,
       toDo,
-      ...(images && { images }),
+      ...opened,
       ...(engineDir !== undefined && { engineDir }),
       secret: env,
       redactor,
@@ -122,7 +123,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
       fetchReplay: async (name) => replaySourceOf(store, requireRun(store, name)),
     });
   } finally {
-    await images?.service.close();
+    await opened?.images.close();
     silence();
     await notifier.settle();
     progress.stop();
@@ -131,10 +132,21 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
 }
 
 /** Containers of dead processes go before new ones come; a daemon that does not answer is the preflight's matter. */
-async function reapOrphans(): Promise<void> {
-  const { removed, failed } = await reap();
-  if (removed.length > 0) say(`note: removed ${removed.length} container(s) that a dead process had left`);
-  for (const { name } of failed) say(`warning: container ${name} could not be removed; try "swebatch clean"`);
+async function reapOrphans(arms: readonly ArmConfig[]): Promise<void> {
+  for (const host of enginesOf(arms)) {
+    try {
+      const { removed, failed } = await reap(
+        host === undefined ? {} : { docker: requireEngine(host).docker },
+      );
+      if (removed.length > 0)
+        say(`note: removed ${removed.length} container(s) that a dead process had left`);
+      for (const { name } of failed)
+        say(`warning: container ${name} could not be removed; try "swebatch clean"`);
+    } catch (error) {
+      // One of several may be down; the run goes on without it and says so.
+      if (host === undefined) throw error;
+    }
+  }
 }
 
 function conclude(request: ExecuteRequest, result: SessionResult, interruptedBy: string | null): number {

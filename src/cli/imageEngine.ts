@@ -29,7 +29,7 @@ export function engineOptions(host?: string) {
 type Given = Omit<ImageServiceOptions, 'docker' | 'dockerConfigDir' | 'stateDir'>;
 
 export async function openImages(options: Given, host?: string): Promise<ImageService> {
-  const { docker, configDir, source } = requireEngine(host);
+  const { docker, source } = requireEngine(host);
   try {
     await docker.ping();
   } catch (error) {
@@ -38,5 +38,11 @@ export async function openImages(options: Given, host?: string): Promise<ImageSe
       hint: 'start it, or see "swebatch doctor"',
     });
   }
+  return imagesOn(options, host);
+}
+
+/** Without asking whether the engine answers: one of several may come later. */
+export function imagesOn(options: Given, host?: string): ImageService {
+  const { docker, configDir } = requireEngine(host);
   return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(), ...options });
 }

@@ -1,44 +1,127 @@
-/** The image service of a run: what it has to say goes out as events of the run. */
+/** The images of a run, on the engine or engines of its arms: what they have to say goes out as events of the run. */
+import type { EnvironmentConfig } from '../environment/config.ts';
+import type { EnginePool } from '../environment/enginePool.ts';
+import { type EngineImageSource, enginePoolOf } from '../environment/factory.ts';
 import type { ImagesConfig } from '../environment/images/config.ts';
-import type { ImageService } from '../environment/images/service.ts';
+import {
+  imagesOfOneEngine,
+  imagesOfSeveralEngines,
+  type RunImages,
+} from '../environment/images/runImages.ts';
 import type { StageEvent } from '../environment/images/stage.ts';
 import type { RunEvents } from '../runner/events.ts';
 import type { ArmConfig } from '../runner/plan.ts';
-import { openImages } from './imageEngine.ts';
+import { CliError } from './context.ts';
+import { imagesOn, openImages } from './imageEngine.ts';
 
-export interface RunImages {
-  readonly service: ImageService;
-  readonly ahead: number;
+export interface OpenedImages {
+  readonly images: RunImages;
+  readonly pool?: EnginePool;
 }
 
-/** Undefined when no arm runs in Docker. Arms share one engine, and the pull policy of the first. */
+const dockerArms = (arms: readonly ArmConfig[]) =>
+  arms.filter((arm) => arm.environment.environment_class === 'docker');
+
+/** Names of the engines that containers of these arms may be on; undefined is the default one. */
+export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
+  const named = dockerArms(arms).map(({ environment }) => environment.hosts.map(({ host }) => host));
+  return [...new Set(named.flatMap((hosts) => (hosts.length > 0 ? hosts : [undefined])))];
+}
+
+/** Undefined when no arm runs in Docker. Arms share their engines, and the pull policy of the first. */
 export async function openRunImages(
   arms: readonly ArmConfig[],
   config: ImagesConfig,
   events: RunEvents,
-): Promise<RunImages | undefined> {
-  const first = arms.find((arm) => arm.environment.environment_class === 'docker')?.environment;
-  // With several engines each pulls what its own attempts need: which engine takes a trial is known only when it starts.
-  if (!first || first.hosts.length > 0) return undefined;
+): Promise<OpenedImages | undefined> {
+  const first = dockerArms(arms)[0]?.environment;
+  if (!first) return undefined;
+  const { hosts } = first;
+  if (hosts.length === 0) {
+    const service = await openImages(serviceOptions(first, config, events, undefined));
+    return { images: imagesOfOneEngine(service, config.ahead) };
+  }
+  const differs = dockerArms(arms).find(
+    ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
+  );
+  if (differs)
+    throw new CliError(`arm ${differs.name} names other engines than the first arm`, {
+      hint: 'give all arms the same environment.hosts',
+    });
   const note = (text: string) => events.emit({ type: 'note', text });
-  const service = await openImages({
+  const pool = enginePoolOf(hosts, note);
+  const services = new Map(
+    hosts.map(({ host }) => [
+      host,
+      imagesOn({ ...serviceOptions(first, config, events, host), elsewhere: true }, host),
+    ]),
+  );
+  return { images: imagesOfSeveralEngines(services, pool, config.ahead * hosts.length, note), pool };
+}
+
+export interface GradingImages extends EngineImageSource {
+  /** What the policy may take goes now. */
+  close(): Promise<void>;
+}
+
+/** For gradings without a run beside them. Engines are looked for when the first image is needed: there may be nothing to grade. */
+export function openGradingImages(
+  arms: readonly ArmConfig[],
+  config: ImagesConfig,
+  needed: readonly string[],
+  events: RunEvents,
+): GradingImages | undefined {
+  if (dockerArms(arms).length === 0) return undefined;
+  let opening: Promise<RunImages> | undefined;
+  let opened: RunImages | undefined;
+  const open = async () => {
+    opened = (await openRunImages(arms, config, events))!.images;
+    await opened.need(needed);
+    return opened;
+  };
+  return {
+    ensureOn: (host) => async (image, more) => {
+      opening ??= open();
+      return (await opening).ensureOn(host)(image, more);
+    },
+    has: (host, image) => opened?.has(host, image) ?? false,
+    async close() {
+      if (!opened) return;
+      await opened.need([]);
+      if (config.policy !== 'keep') await opened.collect();
+      await opened.close();
+    },
+  };
+}
+
+function serviceOptions(
+  environment: EnvironmentConfig,
+  config: ImagesConfig,
+  events: RunEvents,
+  host: string | undefined,
+) {
+  const on = host === undefined ? '' : ` on ${host}`;
+  const note = (text: string) => events.emit({ type: 'note', text: `${text}${on && ` (${host})`}` });
+  return {
     config,
-    pull: first.pull,
-    platform: first.platform,
-    stallSeconds: first.pull_timeout,
+    pull: environment.pull,
+    platform: environment.platform,
+    stallSeconds: environment.pull_timeout,
     onWarning: note,
-    onEvent: (event) => {
+    onEvent: (event: StageEvent) => {
       const text = sentence(event);
       if (text !== undefined) note(text);
     },
-    onDisk: ({ open, message }) =>
+    onDisk: ({ open, message }: { open: boolean; message: string }) =>
       events.emit(
         open
-          ? { type: 'resumed', reason: 'the disk has room again' }
-          : { type: 'paused', reason: `${message}: no new instances start until there is room` },
+          ? { type: 'resumed', reason: `the disk${on} has room again` }
+          : {
+              type: 'paused',
+              reason: `${message}${on}: no new instances start${host === undefined ? '' : ' there'} until there is room`,
+            },
       ),
-  });
-  return { service, ahead: config.ahead };
+  };
 }
 
 const seconds = (ms: number) => (ms / 1000).toFixed(ms < 10_000 ? 1 : 0);

@@ -32,12 +32,15 @@ export function createDockerFactory(
   const removals = new Set<Promise<unknown>>();
   let closed = false;
 
-  const ensure = (image: string, more: EnsureOptions = {}) =>
-    ensureImage(docker, config.image ?? image, config.pull, {
+  const ensure = (image: string, more: EnsureOptions = {}) => {
+    const wanted = config.image ?? image;
+    if (options.images) return options.images(wanted, more.signal ? { signal: more.signal } : {});
+    return ensureImage(docker, wanted, config.pull, {
       ...more,
       ...(config.platform ? { platform: config.platform } : {}),
       stallMs: config.pull_timeout * 1000,
     });
+  };
 
   const shared = {
     docker,

@@ -117,6 +117,8 @@ export interface Owner {
 
 export interface StartRequest {
   readonly instanceId: string;
+  /** Where the image was made ready, with several engines; the factory gives it up with the environment. */
+  readonly place?: Place;
   readonly image: string;
   readonly owner: Owner;
   readonly signal?: AbortSignal;
@@ -127,6 +129,14 @@ export interface StartRequest {
   readonly baseCommit?: string;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */
   readonly onPhase?: (phase: string) => void;
+}
+
+/** A place for one environment on one of several engines. */
+export interface Place {
+  readonly host: string;
+  /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal. */
+  enter(signal?: AbortSignal): Promise<void>;
+  release(): void;
 }
 
 /** Makes environments of one configuration; the runner holds one factory an arm. */

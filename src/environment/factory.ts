@@ -1,19 +1,30 @@
 /** Chooses the environment a configuration names: docker, local, or a module of the user's. */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { engineOptionsOf } from './client.ts';
+import { engineClient, engineOptionsOf } from './client.ts';
 import type { EnvironmentConfig } from './config.ts';
 import { createDockerFactory } from './docker.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
+import { createEnginePool, type EnginePool } from './enginePool.ts';
 import type { EnvironmentFactory } from './environment.ts';
-import { createHostsFactory, pingOf } from './hosts.ts';
+import { createHostsFactory } from './hosts.ts';
+import type { EnsureImage } from './images.ts';
 import { createLocalFactory, type LocalFactoryOptions } from './local.ts';
 
 export interface EnvironmentFactoryOptions {
   readonly docker?: DockerFactoryOptions;
   readonly local?: LocalFactoryOptions;
+  /** Several engines that are shared with other factories; default: a pool of its own. */
+  readonly pool?: EnginePool | undefined;
+  /** How images come onto each engine; default: each start sees to its own. */
+  readonly images?: EngineImageSource | undefined;
   /** Folder that relative module paths start from; default: the working directory. */
   readonly baseDir?: string;
+}
+
+export interface EngineImageSource {
+  ensureOn(host: string | undefined): EnsureImage;
+  has(host: string, image: string): boolean;
 }
 
 const isFactory = (value: unknown): value is EnvironmentFactory =>
@@ -44,16 +55,39 @@ async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<E
   return factory;
 }
 
-function severalEngines(config: EnvironmentConfig, options: DockerFactoryOptions = {}): EnvironmentFactory {
-  const hosts = config.hosts.map(({ host, slots }) => {
-    const docker = engineOptionsOf(host);
-    if (!docker) throw new Error(`environment.hosts names "${host}", and nothing says how engines are found`);
-    const factory = createDockerFactory(config, { ...options, docker });
-    return { name: host, slots, factory, ping: pingOf(factory.docker) };
+/** The engines of `environment.hosts`, as places. */
+export function enginePoolOf(
+  hosts: EnvironmentConfig['hosts'],
+  onWarning: (message: string) => void = () => {},
+): EnginePool {
+  const engines = hosts.map(({ host, slots }) => {
+    const docker = engineClient(requiredEngine(host));
+    return { name: host, slots, ping: () => docker.ping() };
   });
-  return createHostsFactory(hosts, {
-    onChange: (host, state, reason) =>
-      options.onWarning?.(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
+  return createEnginePool(engines, {
+    onChange: (host, state, reason) => onWarning(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
+  });
+}
+
+function requiredEngine(host: string) {
+  const docker = engineOptionsOf(host);
+  if (!docker) throw new Error(`environment.hosts names "${host}", and nothing says how engines are found`);
+  return docker;
+}
+
+function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOptions): EnvironmentFactory {
+  const { images } = options;
+  const factories = new Map(
+    config.hosts.map(({ host }) => {
+      const own = images && { images: images.ensureOn(host) };
+      return [host, createDockerFactory(config, { ...options.docker, ...own, docker: requiredEngine(host) })];
+    }),
+  );
+  const pool = options.pool ?? enginePoolOf(config.hosts, options.docker?.onWarning);
+  return createHostsFactory({
+    pool,
+    factories,
+    prefer: images && ((host, image) => images.has(host, image)),
   });
 }
 
@@ -61,10 +95,14 @@ export async function createEnvironmentFactory(
   config: EnvironmentConfig,
   options: EnvironmentFactoryOptions = {},
 ): Promise<EnvironmentFactory> {
+  const { images } = options;
   if (config.environment_class === 'docker')
     return config.hosts.length > 0
-      ? severalEngines(config, options.docker)
-      : createDockerFactory(config, options.docker);
+      ? severalEngines(config, options)
+      : createDockerFactory(config, {
+          ...options.docker,
+          ...(images && { images: images.ensureOn(undefined) }),
+        });
   if (config.environment_class === 'local') return createLocalFactory(config, options.local);
   return loadModule(config, options.baseDir ?? '.');
 }

@@ -28,6 +28,9 @@ export interface ImageFacts {
   readonly pulled: boolean;
 }
 
+/** Resolves to what an engine has under that name, however it got there. */
+export type EnsureImage = (image: string, options?: { signal?: AbortSignal }) => Promise<ImageFacts>;
+
 const pulls = new Map<string, Promise<void>>();
 
 async function inspect(docker: Docker, image: string): Promise<Omit<ImageFacts, 'pulled'> | undefined> {

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
-import { createEnvironmentFactory } from '../environment/factory.ts';
+import { createEnvironmentFactory, type EngineImageSource } from '../environment/factory.ts';
 import { currentOwner } from '../environment/owner.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../grading/environmentConfig.ts';
@@ -44,6 +44,8 @@ export interface GraderParts {
   /** DIR/<run> */
   readonly dir: string;
   readonly version: string;
+  /** Who brings images; default: each grading sees to its own. */
+  readonly images?: EngineImageSource | undefined;
 }
 
 export interface GradingSummary {
@@ -171,9 +173,12 @@ async function graderFactory(parts: GraderParts): Promise<EnvironmentFactory> {
     environment_class: local ? 'local' : 'docker',
     ...(environment ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
+    // Beside the attempts: how many run at a time is grading.workers alone.
+    ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };
   return createEnvironmentFactory(gradingEnvironment(parts.config, base), {
     docker: { ...GRADING_DOCKER_OPTIONS, capAdd: parts.config.cap_add },
+    images: parts.images,
   });
 }
 

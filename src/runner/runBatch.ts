@@ -13,6 +13,7 @@ import { HOST_FLOOR, StopReason } from './exit.ts';
 import { WRONG_ENVIRONMENT } from './probe.ts';
 import { type AttemptOutcome, type Batch, runAttempt } from './slot.ts';
 import { createStartAhead } from './startAhead.ts';
+import type { Admission } from './trialImages.ts';
 
 export interface BatchHooks {
   /** An attempt has ended, however: export its trajectory. */
@@ -101,9 +102,13 @@ export async function runBatch(
     void admission
       .add(
         async () => {
-          await imageReady(trial);
-          ahead.waits(trial, priority);
-          await queue.add(() => work(trial), { priority });
+          const admitted = await imageReady(trial);
+          try {
+            ahead.waits(trial, priority, admitted);
+            await queue.add(() => work(trial, admitted), { priority });
+          } finally {
+            admitted?.place?.release();
+          }
         },
         { priority },
       )
@@ -116,9 +121,9 @@ export async function runBatch(
   const admission = new PQueue({
     concurrency: batch.images ? config.workers + batch.images.ahead : Number.POSITIVE_INFINITY,
   });
-  const imageReady = async (trial: TrialRow): Promise<void> => {
-    if (batch.arms.get(trial.arm_id)!.environment.environment_class !== 'docker') return;
-    await batch.images?.ready(imageOf(trial), imagesWanted.signal);
+  const imageReady = async (trial: TrialRow): Promise<Admission | undefined> => {
+    if (batch.arms.get(trial.arm_id)!.environment.environment_class !== 'docker') return undefined;
+    return batch.images?.ready(imageOf(trial), imagesWanted.signal);
   };
 
   const later = (ms: number, fn: () => void) => {
@@ -133,13 +138,13 @@ export async function runBatch(
     timers.add(entry);
   };
 
-  async function work(trial: TrialRow): Promise<void> {
+  async function work(trial: TrialRow, admitted: Admission | undefined): Promise<void> {
     ahead.taken(trial);
     if (stop.why) return;
     const slot = freeSlots.pop()!;
     let outcome: AttemptOutcome | null;
     try {
-      outcome = await runAttempt(batch, trial, slot, ahead.slotEmptying);
+      outcome = await runAttempt(batch, trial, slot, admitted, ahead.slotEmptying);
     } finally {
       freeSlots.push(slot);
     }

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { loadAgent } from '../agent/load.ts';
 import type { RunConfig } from '../config/run.ts';
 import { instanceSchema } from '../dataset/instance.ts';
+import type { EnginePool } from '../environment/enginePool.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
-import type { ImageService } from '../environment/images/service.ts';
+import type { RunImages } from '../environment/images/runImages.ts';
 import { suspicionRules } from '../environment/suspicionRules.ts';
 import { parseSize } from '../environment/units.ts';
 import type { GradingConfig } from '../grading/config.ts';
@@ -50,8 +51,10 @@ export interface SessionParts {
   readonly version: string;
   readonly cwd: string;
   readonly log: Batch['log'];
-  /** Images of the engine that containers run on; absent when every arm is local. */
-  readonly images?: { readonly service: ImageService; readonly ahead: number };
+  /** Images of the engines that containers run on; absent when every arm is local. */
+  readonly images?: RunImages;
+  /** Places on several engines; absent with one. */
+  readonly pool?: EnginePool;
   /** Where the engine on this machine keeps its layers. */
   readonly engineDir?: string;
   /** Opens the recording that `replay:NAME` names. */
@@ -165,7 +168,7 @@ function trialImagesOf(
   arms: ReadonlyMap<number, ArmRuntime>,
   instances: ReadonlyMap<number, PlannedInstance>,
 ) {
-  const { service, ahead } = parts.images!;
+  const service = parts.images!;
   // Trials of the arms of one instance are neighbours and share its image.
   const trials = toDo.flatMap((trial) => {
     const { environment } = arms.get(trial.arm_id)!;
@@ -176,7 +179,7 @@ function trialImagesOf(
   return createTrialImages({
     service,
     trials,
-    ahead: ahead * arms.size,
+    ahead: service.ahead * arms.size,
     events: parts.events,
     grading: parts.grading.enabled,
     onError,
@@ -204,7 +207,10 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
             text: `${d.instanceId}: the environment answered differently than in the recording before query ${d.query}: ${d.difference}`,
           }),
       }),
-      environmentFactory: await createEnvironmentFactory(environment),
+      environmentFactory: await createEnvironmentFactory(environment, {
+        pool: parts.pool,
+        images: parts.images,
+      }),
       createAgent: await loadAgent(agent.agent_class, parts.cwd),
     });
   }

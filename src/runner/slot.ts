@@ -32,7 +32,7 @@ import { createRecorder } from './recorder.ts';
 import { type RetryPolicy, settle } from './retryPolicy.ts';
 import { startRequestOf } from './startRequest.ts';
 import type { StopLadder } from './stop.ts';
-import type { TrialImages } from './trialImages.ts';
+import type { Admission, TrialImages } from './trialImages.ts';
 
 export interface ArmRuntime {
   readonly row: ArmRow;
@@ -86,6 +86,7 @@ export async function runAttempt(
   batch: Batch,
   trial: trials.TrialRow,
   slot: number,
+  admission?: Admission,
   /** The agent is done: what follows needs no agent, so the next trial's container can be on its way. */
   onAgentDone: () => void = () => {},
 ): Promise<AttemptOutcome | null> {
@@ -142,12 +143,11 @@ export async function runAttempt(
   try {
     try {
       phases.begin('start');
-      const request = startRequestOf(batch, trial, attempt.number);
-      const noImage = batch.images?.failureOf(request.image);
-      if (noImage) throw noImage;
+      if (admission?.failure) throw admission.failure;
       environment = await orAbort(
         arm.environmentFactory.start({
-          ...request,
+          ...startRequestOf(batch, trial, attempt.number),
+          ...(admission?.place && { place: admission.place }),
           signal: abort.signal,
           onPhase: (phase) => phases.begin(phase),
         }),

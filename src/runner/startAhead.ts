@@ -5,10 +5,11 @@
 import { nextAttemptNumber, type TrialRow } from '../store/trials.ts';
 import type { Batch } from './slot.ts';
 import { startRequestOf } from './startRequest.ts';
+import type { Admission } from './trialImages.ts';
 
 export interface StartAhead {
   /** The trial waits for a slot, behind all of the same or a higher priority. */
-  waits(trial: TrialRow, priority: number): void;
+  waits(trial: TrialRow, priority: number, admitted?: Admission): void;
   /** The trial has its slot, or will never have one. */
   taken(trial: TrialRow): void;
   slotEmptying(): void;
@@ -29,7 +30,6 @@ export function createStartAhead(batch: Batch): StartAhead {
   const begin = ({ trial }: Waiting) => {
     try {
       const request = startRequestOf(batch, trial, nextAttemptNumber(batch.store, trial.id));
-      if (batch.images?.failureOf(request.image)) return;
       const { environmentFactory } = batch.arms.get(trial.arm_id)!;
       environmentFactory.prepare?.({ ...request, signal: wanted.signal });
     } catch {
@@ -38,7 +38,9 @@ export function createStartAhead(batch: Batch): StartAhead {
   };
 
   return {
-    waits(trial, priority) {
+    waits(trial, priority, admitted) {
+      // The slot ends it with the reason.
+      if (admitted?.failure) return;
       const behind = waiting.findIndex((other) => other.priority < priority);
       waiting.splice(behind < 0 ? waiting.length : behind, 0, { trial, priority, begun: false });
     },

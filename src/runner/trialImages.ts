@@ -2,25 +2,31 @@
  * The images of a run's trials: ready before a slot is taken, kept while a trial or its grading needs them, given to the policy after.
  * A trial whose image cannot be had still runs into its slot, so that it ends with an attempt and a reason like every other.
  */
-import type { EnvironmentError } from '../environment/environment.ts';
+import type { EnvironmentError, Place } from '../environment/environment.ts';
 import type { Collected } from '../environment/images/collect.ts';
-import type { ImageService } from '../environment/images/service.ts';
+import type { RunImages } from '../environment/images/runImages.ts';
 import { isFinalReason } from '../outcome.ts';
 import type { RunEvents } from './events.ts';
+
+/** What a trial has when it may take a slot. */
+export interface Admission {
+  /** Why the image could not be had, for the attempt to end with. */
+  readonly failure: EnvironmentError | undefined;
+  /** On which of several engines the image is ready. */
+  readonly place: Place | undefined;
+}
 
 export interface TrialImages {
   /** Trials that may wait for an image beside those in slots. */
   readonly ahead: number;
   /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
-  ready(image: string, signal: AbortSignal): Promise<void>;
-  /** Why the image could not be had, for the attempt to end with. */
-  failureOf(image: string): EnvironmentError | undefined;
+  ready(image: string, signal: AbortSignal): Promise<Admission>;
   /** The sitting is over: what the policy may take goes now, also what a container held a moment ago. */
   finish(): Promise<void>;
 }
 
 export interface TrialImagesParts {
-  readonly service: ImageService;
+  readonly service: RunImages;
   /** In the order in which trials start. */
   readonly trials: readonly { readonly trialId: number; readonly image: string }[];
   readonly grading: boolean;
@@ -35,7 +41,6 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
   const open = new Map(
     [...Map.groupBy(parts.trials, (t) => t.image)].map(([image, list]) => [image, list.length]),
   );
-  const failures = new Map<string, EnvironmentError>();
   const inOrder = [...open.keys()];
   // Bookkeeping must not stop a run; one step after the other, so that "needed" is written before "done" reads it.
   let bookkeeping: Promise<void> = Promise.resolve();
@@ -77,20 +82,18 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
 
   return {
     ahead: parts.ahead,
-    failureOf: (image) => failures.get(image),
     finish() {
       keepBooks(async () => noteRemoved(await service.collect()));
       return bookkeeping;
     },
     async ready(image, signal) {
-      failures.delete(image);
       try {
-        await service.disk.pass(signal);
-        if (signal.aborted) return;
-        const { warnings } = await service.stage.ensure(image, signal);
+        const { place, warnings } = await service.ready(image, signal);
         for (const text of warnings) events.emit({ type: 'note', text });
+        return { failure: undefined, place };
       } catch (error) {
-        if (!signal.aborted) failures.set(image, error as EnvironmentError);
+        // A run that stops is no failure of the image; nothing is started any more.
+        return { failure: signal.aborted ? undefined : (error as EnvironmentError), place: undefined };
       }
     },
   };

@@ -51,6 +51,8 @@ describe.skipIf(!ready)('a run over two engines (needs root and dockerd)', () =>
             { host: `unix://${second.socket}`, slots: 1 },
           ],
         },
+        // The disk of the second engine is small.
+        images: { disk_low: '0', disk_high: '0' },
         run: { workers: 2, retry: { backoff_s: 0 }, breaker: { consecutive: 0 } },
       }),
     );

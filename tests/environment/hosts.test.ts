@@ -1,7 +1,17 @@
 // Several engines: where an attempt starts, what happens when an engine dies, and who waits.
 import { describe, expect, test } from 'vitest';
-import { type Environment, EnvironmentError, type StartRequest } from '../../src/environment/environment.ts';
-import { createHostsFactory, type Host } from '../../src/environment/hosts.ts';
+import {
+  createEnginePool,
+  type EnginePoolOptions,
+  type PooledEngine,
+} from '../../src/environment/enginePool.ts';
+import {
+  type Environment,
+  EnvironmentError,
+  type EnvironmentFactory,
+  type StartRequest,
+} from '../../src/environment/environment.ts';
+import { createHostsFactory } from '../../src/environment/hosts.ts';
 
 const request = (more: Partial<StartRequest> = {}): StartRequest => ({
   instanceId: 'a__a-1',
@@ -10,6 +20,13 @@ const request = (more: Partial<StartRequest> = {}): StartRequest => ({
   ...more,
 });
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
+
+type Host = PooledEngine & { factory: EnvironmentFactory };
+function several(hosts: Host[], options: EnginePoolOptions = {}) {
+  const pool = createEnginePool(hosts, options);
+  const factories = new Map(hosts.map(({ name, factory }) => [name, factory]));
+  return { pool, factories, factory: createHostsFactory({ pool, factories }) };
+}
 
 function engine(name: string, slots = 0) {
   const state = { alive: true, starts: 0, closed: 0, pings: 0 };
@@ -45,14 +62,14 @@ const where = (environment: Environment) => environment.info.notes.at(-1);
 describe('placing', () => {
   test('goes to the engine with most room in proportion to its slots', async () => {
     const [small, big] = [engine('small', 1), engine('big', 3)];
-    const factory = createHostsFactory([small.host, big.host]);
+    const { factory } = several([small.host, big.host]);
     for (let i = 0; i < 4; i++) await factory.start(request());
     expect([small.state.starts, big.state.starts]).toEqual([1, 3]);
   });
 
   test('when all are full a start waits for a place, and ends with its signal', async () => {
     const only = engine('only', 1);
-    const factory = createHostsFactory([only.host]);
+    const { factory, pool } = several([only.host]);
     const first = await factory.start(request());
     const second = factory.start(request());
     const stop = new AbortController();
@@ -63,7 +80,40 @@ describe('placing', () => {
     await first.close();
     await first.close();
     expect(where(await second)).toBe('engine: only');
-    expect(factory.states()).toEqual([{ name: 'only', active: 1, lost: false }]);
+    expect(pool.states()).toEqual([{ name: 'only', active: 1, lost: false }]);
+  });
+});
+
+describe('places', () => {
+  test('a start with a place goes there, although another engine has more room', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    const place = await pool.choose((host) => host === 'b');
+    await factory.start(request());
+    expect(where(await factory.start(request({ place })))).toBe('engine: b');
+  });
+
+  test('factories of one pool share the slots of an engine, and a released place is free for the next', async () => {
+    const only = engine('only', 1);
+    const { factory, pool, factories } = several([only.host]);
+    const other = createHostsFactory({ pool, factories });
+    const first = await factory.start(request());
+    const second = other.start(request());
+    await new Promise((turn) => setImmediate(turn));
+    expect(only.state.starts).toBe(1);
+    await first.close();
+    await second;
+    expect(only.state.starts).toBe(2);
+  });
+
+  test('who waits for an engine that is lost meanwhile is sent to another one', async () => {
+    const [a, b] = [engine('a', 1), engine('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    await factory.start(request({ place: await pool.choose((host) => host === 'a') }));
+    const waiting = factory.start(request({ place: await pool.choose((host) => host === 'a') }));
+    await new Promise((turn) => setImmediate(turn));
+    pool.lose('a', 'no answer');
+    expect(where(await waiting)).toBe('engine: b');
   });
 });
 
@@ -72,7 +122,7 @@ describe('an engine that dies', () => {
     const [dead, alive] = [engine('dead'), engine('alive')];
     dead.state.alive = false;
     const changes: string[] = [];
-    const factory = createHostsFactory([dead.host, alive.host], {
+    const { factory } = several([dead.host, alive.host], {
       onChange: (host, state) => changes.push(`${host} ${state}`),
     });
     expect(where(await factory.start(request()))).toBe('engine: alive');
@@ -83,7 +133,7 @@ describe('an engine that dies', () => {
   test('a running attempt gets its error; the next start goes elsewhere, and back once the engine answers', async () => {
     let now = 0;
     const [a, b] = [engine('a'), engine('b')];
-    const factory = createHostsFactory([a.host, b.host], { now: () => now, retryMs: 1000 });
+    const { factory } = several([a.host, b.host], { now: () => now, retryMs: 1000 });
     const environment = await factory.start(request());
     a.state.alive = false;
     await expect(environment.execute('true')).rejects.toMatchObject({ code: 'daemon_lost' });
@@ -99,7 +149,7 @@ describe('an engine that dies', () => {
   test('with none left the error names all of them, and a later start asks again at once', async () => {
     const [a, b] = [engine('a'), engine('b')];
     a.state.alive = b.state.alive = false;
-    const factory = createHostsFactory([a.host, b.host]);
+    const { factory } = several([a.host, b.host]);
     await expect(factory.start(request())).rejects.toThrow(/none of the engines answers \(a, b\)/);
     b.state.alive = true;
     expect(where(await factory.start(request()))).toBe('engine: b');
@@ -114,14 +164,14 @@ describe('an engine that dies', () => {
         start: () => Promise.reject(new EnvironmentError('start_failed', 'bad cwd')),
       },
     };
-    const factory = createHostsFactory([failing]);
+    const { factory, pool } = several([failing]);
     await expect(factory.start(request())).rejects.toThrow('bad cwd');
-    expect(factory.states()).toEqual([{ name: 'a', active: 0, lost: false }]);
+    expect(pool.states()).toEqual([{ name: 'a', active: 0, lost: false }]);
   });
 });
 
 test('close closes every factory', async () => {
   const [a, b] = [engine('a'), engine('b')];
-  await createHostsFactory([a.host, b.host]).close();
+  await several([a.host, b.host]).factory.close();
   expect([a.state.closed, b.state.closed]).toEqual([1, 1]);
 });

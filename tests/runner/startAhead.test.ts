@@ -1,6 +1,6 @@
 // Which trial's container is begun while a slot is being emptied.
 import { describe, expect, test } from 'vitest';
-import type { StartRequest } from '../../src/environment/environment.ts';
+import { EnvironmentError, type StartRequest } from '../../src/environment/environment.ts';
 import type { Batch } from '../../src/runner/slot.ts';
 import { createStartAhead } from '../../src/runner/startAhead.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -8,7 +8,7 @@ import type { TrialRow } from '../../src/store/trials.ts';
 
 const trial = (id: number) => ({ id, arm_id: 1, instance_pk: id }) as TrialRow;
 
-function setUp(more: { startupCommand?: string; failed?: string } = {}) {
+function setUp(more: { startupCommand?: string } = {}) {
   const prepared: StartRequest[] = [];
   const state = { why: null as unknown, spent: false };
   const instance = (id: number) => ({
@@ -29,7 +29,6 @@ function setUp(more: { startupCommand?: string; failed?: string } = {}) {
       ],
     ]),
     instances: new Map([1, 2, 3, 4].map((id) => [id, instance(id)])),
-    images: { failureOf: (image: string) => (image === more.failed ? new Error('no image') : undefined) },
     budget: { exhausted: () => state.spent },
     stop: {
       get why() {
@@ -89,8 +88,9 @@ describe('starting ahead', () => {
   });
 
   test('an image that could not be had, and a setup that cannot be rendered, are left to the slot', () => {
-    const missing = setUp({ failed: 'image-1' });
-    missing.ahead.waits(trial(1), 0);
+    const missing = setUp();
+    const failure = new EnvironmentError('image_missing', 'no image');
+    missing.ahead.waits(trial(1), 0, { failure, place: undefined });
     missing.ahead.slotEmptying();
     const broken = setUp({ startupCommand: 'pip install {{ nobody.knows.this }}' });
     broken.ahead.waits(trial(1), 0);

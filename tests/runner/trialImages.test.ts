@@ -1,7 +1,7 @@
 // When an image of a run counts as needed, and when the policy gets it.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../src/environment/environment.ts';
-import type { ImageService } from '../../src/environment/images/service.ts';
+import type { ReadyPlace, RunImages } from '../../src/environment/images/runImages.ts';
 import { createEvents } from '../../src/runner/events.ts';
 import { createTrialImages } from '../../src/runner/trialImages.ts';
 
@@ -10,7 +10,7 @@ const settled = () => new Promise((done) => setImmediate(done));
 function setUp(
   images: string[],
   grading: boolean,
-  ensure: (image: string) => Promise<unknown> = async () => ({ warnings: [] }),
+  ready: () => Promise<ReadyPlace> = async () => ({ place: undefined, warnings: [] }),
 ) {
   const calls: string[] = [];
   const errors: string[] = [];
@@ -25,10 +25,11 @@ function setUp(
       calls.push('collect');
       return { removed: [], kept: [] };
     },
-    disk: { pass: async () => void calls.push('disk') },
-    stage: { ensure },
-  } as unknown as ImageService;
+    ready,
+  } as unknown as RunImages;
   const events = createEvents();
+  const notes: string[] = [];
+  events.on((event) => event.type === 'note' && notes.push(event.text));
   const trials = images.map((image, i) => ({ trialId: i, image }));
   const made = createTrialImages({
     service,
@@ -67,7 +68,7 @@ function setUp(
     });
     return settled();
   };
-  return { made, calls, errors, ended, graded };
+  return { made, calls, notes, errors, ended, graded };
 }
 
 describe('release', () => {
@@ -107,20 +108,17 @@ test('the end of a sitting waits for what is under way, then collects once more'
 });
 
 describe('ready', () => {
-  test('waits for room on the disk first; a failure is kept for the attempt and forgotten at the next try', async () => {
+  test('a failure is handed to the trial that asked, a warning to everybody', async () => {
     const fault = new EnvironmentError('image_missing', 'no such image');
-    let fails = true;
-    const { made, calls } = setUp(['x'], false, async () => {
-      calls.push('ensure');
-      if (fails) throw fault;
-      return { warnings: [] };
-    });
-    await made.ready('x', new AbortController().signal);
-    expect(calls.filter((call) => !call.startsWith('need'))).toEqual(['disk', 'ensure']);
-    expect(made.failureOf('x')).toBe(fault);
-    fails = false;
-    await made.ready('x', new AbortController().signal);
-    expect(made.failureOf('x')).toBeUndefined();
+    const answers = [
+      () => Promise.reject(fault),
+      async () => ({ place: undefined, warnings: ['it is EMULATED'] }),
+    ];
+    const { made, notes } = setUp(['x'], false, () => answers.shift()!());
+    const { signal } = new AbortController();
+    expect(await made.ready('x', signal)).toEqual({ failure: fault, place: undefined });
+    expect(await made.ready('x', signal)).toEqual({ failure: undefined, place: undefined });
+    expect(notes).toEqual(['it is EMULATED']);
   });
 
   test('a run that stops is no failure of the image', async () => {
@@ -129,7 +127,6 @@ describe('ready', () => {
       stop.abort();
       throw new EnvironmentError('image_pull_failed', 'the run was stopped');
     });
-    await made.ready('x', stop.signal);
-    expect(made.failureOf('x')).toBeUndefined();
+    expect(await made.ready('x', stop.signal)).toEqual({ failure: undefined, place: undefined });
   });
 });

@@ -22,7 +22,9 @@ export interface CollectOptions {
 export async function collectImages(options: CollectOptions): Promise<Collected> {
   const { engine, ledger, now, needBytes = 0, dryRun = false } = options;
   const { id: engineId } = await engine.info();
-  const [own, needed, list] = await Promise.all([ledger.own(engineId), ledger.needed(), engine.list()]);
+  // First what is ours, then what is here: an image that comes between the two must not look as if somebody had taken it away.
+  const own = await ledger.own(engineId);
+  const [needed, list] = await Promise.all([ledger.needed(), engine.list()]);
   const byName = new Map(list.flatMap((image) => image.tags.map((tag) => [tag, image.id] as const)));
   const ids = new Map<string, string>();
   for (const { image } of own) {

@@ -45,6 +45,8 @@ export interface PullContext {
   readonly stallMs: number;
   readonly clock: PullClock;
   readonly throttle: PullThrottle;
+  /** Another engine can have the image instead: one that does not answer any more is given up at the first failure. */
+  readonly elsewhere?: boolean | undefined;
   readonly loginOf: (registry: string) => Promise<RegistryLogin | undefined>;
   readonly askReset: (
     reference: ImageReference,
@@ -93,6 +95,8 @@ export async function pullImage(
       const result = await tryOnce(image, reference, login, context, signal);
       if (result.ok) return settle(image, reference, result, context);
       if (result.kind === 'cancelled') return { ok: false, cancelled: true };
+      // An engine that is gone is no trouble of the registry: what this throws is told as daemon_lost.
+      if (context.elsewhere || attempt === config.attempts) await context.engine.info();
       failed = { kind: result.kind, message: result.message, reference, hasCredentials: login !== undefined };
       if (result.kind === 'disk_full') break;
       if (result.kind === 'rate_limited' && reference === candidates.at(-1)) {

@@ -31,6 +31,8 @@ export interface ImageServiceOptions {
   readonly onDisk?: (state: DiskGateState) => void;
   readonly onWarning?: (message: string) => void;
   readonly clock?: PullClock;
+  /** Other engines serve the same run. */
+  readonly elsewhere?: boolean;
   readonly free?: () => Promise<number | undefined>;
 }
 
@@ -39,6 +41,8 @@ export interface ImageService {
   readonly stage: PullStage;
   readonly disk: DiskGate;
   readonly ledger: ImageLedger;
+  /** Where the engine keeps its layers, on this machine. */
+  layersDir(): Promise<string | undefined>;
   /** The images that queued trials and gradings of this process still need. */
   need(images: readonly string[]): Promise<void>;
   /** Nothing in this process needs the image any more: the policy may take it. */
@@ -65,11 +69,17 @@ export const systemClock: PullClock = {
     }),
 };
 
-/** Free space where a local engine keeps its layers. A remote engine's disk cannot be seen from here. */
-async function freeBytes(engine: ImageEngine): Promise<number | undefined> {
+/** Where a local engine keeps its layers. A remote engine's disk cannot be seen from here, and has the same paths. */
+async function layersDir(docker: Docker, engine: ImageEngine): Promise<string | undefined> {
+  const { socketPath } = docker.modem as { socketPath?: string };
+  return socketPath ? (await engine.info()).rootDir : undefined;
+}
+
+async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | undefined> {
   try {
-    const { rootDir } = await engine.info();
-    const { bavail, bsize } = await statfs(rootDir);
+    const dir = await layersDir(docker, engine);
+    if (dir === undefined) return undefined;
+    const { bavail, bsize } = await statfs(dir);
     return bavail * bsize;
   } catch {
     return undefined;
@@ -102,7 +112,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     return result;
   };
   const disk = createDiskGate({
-    free: options.free ?? (() => freeBytes(engine)),
+    free: options.free ?? (() => freeBytes(options.docker, engine)),
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
@@ -119,6 +129,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     loginOf,
     platform,
     policy: options.pull,
+    elsewhere: options.elsewhere,
     stallMs: options.stallSeconds * 1000,
     throttle: pullThrottle({ pulls: config.pulls_per_window, windowMs: config.window_seconds * 1000 }),
     askReset: (reference: ImageReference, login) => askReset(reference, asking(login)),
@@ -140,6 +151,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     ledger,
     manifestOf,
     collect,
+    layersDir: () => layersDir(options.docker, engine).catch(() => undefined),
     need: (images) => ledger.need(images),
     async done(image) {
       const { id } = await engine.info();

@@ -16,6 +16,7 @@ export interface ReadyImage {
   readonly id: string;
   /** Repo digest, else the id: what is recorded. */
   readonly digest: string;
+  readonly architecture: string;
   readonly pulled: boolean;
   readonly from: string;
   readonly bytes: number;
@@ -73,6 +74,8 @@ interface Job {
   /** Somebody waits: goes before what is only pulled ahead. */
   wanted: boolean;
   state: 'looking' | 'waiting' | 'active' | 'ready' | 'failed';
+  /** Once it is ready. */
+  readyId: string | undefined;
   since: number;
   progress: PullProgress | undefined;
 }
@@ -111,6 +114,7 @@ export function createPullStage(options: StageOptions): PullStage {
       reject,
       wanted,
       state: 'looking',
+      readyId: undefined,
       since: clock.now(),
       progress: undefined,
     };
@@ -140,6 +144,7 @@ export function createPullStage(options: StageOptions): PullStage {
 
   const finish = (job: Job, ready: ReadyImage) => {
     job.state = 'ready';
+    job.readyId = ready.id;
     job.resolve(ready);
     emit({ type: 'ready', ready });
   };
@@ -222,7 +227,8 @@ export function createPullStage(options: StageOptions): PullStage {
     }
     // The engine takes an image of another platform without a word when its name has only one.
     const warnings = await platformWarnings(image, local);
-    return { image, id: local.id, digest, pulled: true, from, bytes, pullMs, warnings };
+    const { id, architecture } = local;
+    return { image, id, digest, architecture, pulled: true, from, bytes, pullMs, warnings };
   }
 
   async function localCopy(image: string): Promise<ReadyImage | undefined> {
@@ -230,7 +236,8 @@ export function createPullStage(options: StageOptions): PullStage {
     if (!local) return undefined;
     const warnings = await platformWarnings(image, local);
     const digest = local.digests[0] ?? local.id;
-    return { image, id: local.id, digest, pulled: false, from: image, bytes: 0, pullMs: 0, warnings };
+    const { id, architecture } = local;
+    return { image, id, digest, architecture, pulled: false, from: image, bytes: 0, pullMs: 0, warnings };
   }
 
   const hostInfo = () => {
@@ -262,9 +269,14 @@ export function createPullStage(options: StageOptions): PullStage {
   return {
     async ensure(image, signal) {
       let job = jobs.get(keyOf(image));
-      // It may have been removed since, by the policy or by hand.
-      if (job?.state === 'ready' && !(await engine.inspect(image)) && jobs.get(job.key) === job)
-        jobs.delete(job.key);
+      // It may have been removed since, by the policy or by hand, or built anew.
+      if (job?.readyId !== undefined) {
+        const local = await engine.inspect(image).catch((error: unknown) => {
+          throw engineLost(image, error);
+        });
+        const id = local?.id;
+        if (id !== job.readyId && jobs.get(job.key) === job) jobs.delete(job.key);
+      }
       job = jobs.get(keyOf(image)) ?? addJob(image, true);
       job.wanted = true;
       pump();

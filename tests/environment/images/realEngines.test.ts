@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/config.ts';
 import { createDockerFactory } from '../../../src/environment/docker.ts';
-import { createHostsFactory, pingOf } from '../../../src/environment/hosts.ts';
+import { createEnginePool } from '../../../src/environment/enginePool.ts';
+import { createHostsFactory } from '../../../src/environment/hosts.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import {
   createImageService,
@@ -146,14 +147,14 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
       createDockerFactory(config, { docker: { socketPath: second.socket } }),
     ];
     const changes: string[] = [];
-    const hosts = ['first', 'second'].map((name, i) => ({
-      name,
-      slots: 2,
-      factory: factories[i]!,
-      ping: pingOf(factories[i]!.docker),
-    }));
-    const factory = createHostsFactory(hosts, {
+    const names = ['first', 'second'];
+    const engines = names.map((name, i) => ({ name, slots: 2, ping: () => factories[i]!.docker.ping() }));
+    const pool = createEnginePool(engines, {
       onChange: (host, state) => changes.push(`${host} ${state}`),
+    });
+    const factory = createHostsFactory({
+      pool,
+      factories: new Map(names.map((name, i) => [name, factories[i]!])),
     });
     const start = (attempt: number) =>
       factory.start({

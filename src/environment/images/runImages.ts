@@ -1,0 +1,169 @@
+/**
+ * The images of a run, on one engine or on several: which engine a trial is meant for, and its image there before it takes a slot. Every
+ * engine has its own pulls, disk floor and policy; what is needed is known to all of them.
+ */
+import { type EnginePool, isLoss } from '../enginePool.ts';
+import type { Place } from '../environment.ts';
+import type { EnsureImage } from '../images.ts';
+import type { Collected } from './collect.ts';
+import type { ImagePlan } from './plan.ts';
+import type { ImageService } from './service.ts';
+import type { StageStatus } from './stage.ts';
+
+export interface ReadyPlace {
+  /** Absent with one engine, which has no places. */
+  readonly place: Place | undefined;
+  readonly warnings: readonly string[];
+}
+
+export interface EngineImages<T> {
+  readonly host: string | undefined;
+  readonly found: T;
+}
+
+export interface RunImages {
+  /** Images fetched before a slot is free, on all engines. */
+  readonly ahead: number;
+  /** Waits until an engine has the image and room for it. Rejects with an EnvironmentError, or with the signal. */
+  ready(image: string, signal: AbortSignal): Promise<ReadyPlace>;
+  /** How a start on that engine gets its image; here it is at once after `ready`. */
+  ensureOn(host: string | undefined): EnsureImage;
+  /** Whether the engine is known to have the image. */
+  has(host: string, image: string): boolean;
+  /** The images that queued trials and gradings of this process still need. */
+  need(images: readonly string[]): Promise<void>;
+  /** Nothing in this process needs the image any more: the policy may take it. */
+  done(image: string): Promise<Collected>;
+  collect(): Promise<Collected>;
+  /** Per engine that answers. */
+  plan(
+    images: readonly string[],
+  ): Promise<EngineImages<{ plan: ImagePlan; freeBytes: number | undefined }>[]>;
+  status(): EngineImages<StageStatus>[];
+  /** Where the only engine keeps its layers, on this machine; each of several watches its own disk. */
+  engineDir(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+const ensureBy =
+  (service: ImageService): EnsureImage =>
+  async (image, { signal } = {}) => {
+    const { id, digest, architecture, pulled } = await service.stage.ensure(image, signal);
+    return { id, digest, architecture, pulled };
+  };
+
+const planOf = async (service: ImageService, images: readonly string[]) => {
+  const plan = await service.plan(images);
+  const { freeBytes } = await service.disk.check();
+  return { plan, freeBytes };
+};
+
+export function imagesOfOneEngine(service: ImageService, ahead: number): RunImages {
+  const ensure = ensureBy(service);
+  return {
+    ahead,
+    async ready(image, signal) {
+      await service.disk.pass(signal);
+      signal.throwIfAborted();
+      const { warnings } = await service.stage.ensure(image, signal);
+      return { place: undefined, warnings };
+    },
+    ensureOn: () => ensure,
+    has: (_, image) => service.stage.isReady(image),
+    need: (images) => service.need(images),
+    done: (image) => service.done(image),
+    collect: () => service.collect(),
+    plan: async (images) => [{ host: undefined, found: await planOf(service, images) }],
+    engineDir: () => service.layersDir(),
+    status: () => [{ host: undefined, found: service.stage.status() }],
+    close: () => service.close(),
+  };
+}
+
+export function imagesOfSeveralEngines(
+  services: ReadonlyMap<string, ImageService>,
+  pool: EnginePool,
+  ahead: number,
+  onError: (message: string) => void = () => {},
+): RunImages {
+  const all = [...services.values()];
+  const aliveOnes = () => pool.alive().map((host) => ({ host, service: services.get(host)! }));
+  const has = (host: string, image: string) => services.get(host)!.stage.isReady(image);
+
+  /** Engines whose disk has room; waits while none has. */
+  async function withRoom(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    for (;;) {
+      signal.throwIfAborted();
+      const alive = aliveOnes();
+      const looked = await Promise.all(
+        alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),
+      );
+      const open = looked.filter((one) => one.open).map((one) => one.host);
+      if (open.length > 0 || alive.length === 0) return new Set(open);
+      const settled = new AbortController();
+      const until = AbortSignal.any([signal, settled.signal]);
+      await Promise.race(alive.map(({ service }) => service.disk.pass(until)));
+      settled.abort();
+    }
+  }
+
+  /** One after the other, so that trials are placed in their order. */
+  let placing: Promise<unknown> = Promise.resolve();
+  function inTurn(signal: AbortSignal): Promise<Place> {
+    const place = placing.then(async () => {
+      const room = await withRoom(signal);
+      // The least taken engine, even when another one has the image: the slots of all are to be used.
+      return pool.choose((host) => room.has(host));
+    });
+    placing = place.catch(() => {});
+    return place;
+  }
+
+  /** An engine that died must not keep the others from going on. */
+  async function onEach(work: (service: ImageService) => Promise<Collected>): Promise<Collected> {
+    const results = await Promise.all(
+      aliveOnes().map(({ host, service }) =>
+        work(service).catch((error: unknown) => {
+          onError(`images on ${host}: ${error instanceof Error ? error.message : String(error)}`);
+        }),
+      ),
+    );
+    const done = results.filter((result) => result !== undefined);
+    return { removed: done.flatMap((r) => r.removed), kept: done.flatMap((r) => r.kept) };
+  }
+
+  return {
+    ahead,
+    async ready(image, signal) {
+      for (;;) {
+        const place = await inTurn(signal);
+        try {
+          const { warnings } = await services.get(place.host)!.stage.ensure(image, signal);
+          await place.enter(signal);
+          return { place, warnings };
+        } catch (error) {
+          place.release();
+          if (!isLoss(error)) throw error;
+          pool.lose(place.host, error.message);
+        }
+      }
+    },
+    ensureOn: (host) => ensureBy(services.get(host!)!),
+    has,
+    // One list for all: who waits is not meant for an engine yet.
+    need: (images) => all[0]!.need(images),
+    done: (image) => onEach((service) => service.done(image)),
+    collect: () => onEach((service) => service.collect()),
+    async plan(images) {
+      const found = await Promise.allSettled(
+        aliveOnes().map(async ({ host, service }) => ({ host, found: await planOf(service, images) })),
+      );
+      return found.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    },
+    engineDir: async () => undefined,
+    status: () => [...services].map(([host, service]) => ({ host, found: service.stage.status() })),
+    async close() {
+      await Promise.allSettled(all.map((service) => service.close()));
+    },
+  };
+}

@@ -1,0 +1,28 @@
+// What the policy removes while other things happen to the engine.
+import { expect, test } from 'vitest';
+import { collectImages } from '../../../src/environment/images/collect.ts';
+import type { ImageEngine } from '../../../src/environment/images/engine.ts';
+import type { ImageLedger } from '../../../src/environment/images/ledger.ts';
+
+test('an image that is pulled while we look stays ours', async () => {
+  const image = 'r.example/x:1';
+  let here = false;
+  const lines: string[] = [];
+  const engine = {
+    info: async () => ({ id: 'E', os: 'linux', architecture: 'amd64', rootDir: '/' }),
+    list: async () =>
+      here ? [{ id: 'sha256:1', tags: [image], size: 1, containers: 1, sealedFrom: undefined }] : [],
+    inspect: async () => undefined,
+  } as unknown as ImageEngine;
+  const ledger = {
+    async own() {
+      await Promise.resolve();
+      here = true; // the pull ends between the two looks
+      return [{ image, id: 'sha256:1', bytes: 1, pulledAt: 0, usedAt: 0 }];
+    },
+    needed: async () => new Set<string>(),
+    removed: async (fact: { image: string }) => void lines.push(fact.image),
+  } as unknown as ImageLedger;
+  await collectImages({ engine, ledger, policy: 'remove-after', now: 1 });
+  expect(lines).toEqual([]);
+});

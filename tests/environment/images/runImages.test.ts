@@ -1,0 +1,149 @@
+// Where a trial of a run over several engines is meant to go, and its image there before it takes a slot.
+import { describe, expect, test } from 'vitest';
+import { createEnginePool } from '../../../src/environment/enginePool.ts';
+import { EnvironmentError } from '../../../src/environment/environment.ts';
+import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../src/environment/images/runImages.ts';
+import type { ImageService } from '../../../src/environment/images/service.ts';
+
+const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
+const nothing = { removed: [], kept: [] };
+
+function engine(name: string, slots = 0) {
+  const state = { alive: true, diskOpen: true, calls: [] as string[] };
+  let roomAgain = Promise.withResolvers<void>();
+  const answer = async <T>(call: string, value: T): Promise<T> => {
+    state.calls.push(call);
+    if (!state.alive) throw lost();
+    return value;
+  };
+  // Only what a run asks of it.
+  const service = {
+    stage: {
+      ensure: (image: string) =>
+        answer(`ensure ${image}`, {
+          id: image,
+          digest: `${name}@${image}`,
+          architecture: 'amd64',
+          warnings: [],
+        }),
+      isReady: (image: string) => state.calls.includes(`ensure ${image}`),
+      status: () => ({ active: [], waiting: 0, ready: 0, paused: undefined }),
+    },
+    disk: {
+      check: async () => ({ open: state.diskOpen, freeBytes: 1, message: '' }),
+      pass: (signal: AbortSignal) =>
+        state.diskOpen
+          ? Promise.resolve()
+          : Promise.race([
+              roomAgain.promise,
+              new Promise<void>((done) => signal.addEventListener('abort', () => done())),
+            ]),
+    },
+    need: (images: readonly string[]) => answer(`need ${images.join(',')}`, undefined),
+    done: (image: string) => answer(`done ${image}`, nothing),
+    collect: () => answer('collect', nothing),
+    plan: (images: readonly string[]) => answer(`plan ${images.join(',')}`, { images: [] }),
+    close: () => answer('close', undefined),
+  } as unknown as ImageService;
+  const setDisk = (open: boolean) => {
+    state.diskOpen = open;
+    if (open) roomAgain.resolve();
+    else roomAgain = Promise.withResolvers();
+  };
+  const pooled = { name, slots, ping: () => answer('ping', undefined) };
+  return { name, service, state, pooled, setDisk };
+}
+
+function several(...engines: ReturnType<typeof engine>[]) {
+  const pool = createEnginePool(engines.map((e) => e.pooled));
+  const said: string[] = [];
+  const services = new Map(engines.map((e) => [e.name, e.service]));
+  const images = imagesOfSeveralEngines(services, pool, 4, (message) => said.push(message));
+  return { pool, images, said };
+}
+const { signal } = new AbortController();
+
+describe('several engines', () => {
+  test('each trial gets a place in proportion to the slots, and its image on that engine only', async () => {
+    const [small, big] = [engine('small', 1), engine('big', 3)];
+    const { images } = several(small, big);
+    const places = [];
+    for (const name of ['a', 'b', 'c', 'd']) places.push(await images.ready(name, signal));
+    expect(places.map(({ place }) => place!.host)).toEqual(['small', 'big', 'big', 'big']);
+    expect(small.state.calls).toEqual(['ensure a']);
+    expect(big.state.calls).toEqual(['ensure b', 'ensure c', 'ensure d']);
+    expect(images.has('big', 'b')).toBe(true);
+    expect(images.has('small', 'b')).toBe(false);
+    expect(await images.ensureOn('big')('b')).toMatchObject({ digest: 'big@b' });
+  });
+
+  test('an engine that dies while it gets the image is left; the image comes onto the next one', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    a.state.alive = false;
+    const { images, pool } = several(a, b);
+    expect((await images.ready('x', signal)).place!.host).toBe('b');
+    expect(pool.states()).toMatchObject([{ lost: true }, { lost: false }]);
+  });
+
+  test('a missing image is missing: it is not asked for on every engine, and the place is free again', async () => {
+    const [a, b] = [engine('a', 1), engine('b', 1)];
+    a.service.stage.ensure = () => Promise.reject(new EnvironmentError('image_missing', 'none'));
+    const { images } = several(a, b);
+    await expect(images.ready('x', signal)).rejects.toMatchObject({ code: 'image_missing' });
+    expect(b.state.calls).toEqual([]);
+    await expect(images.ready('x', signal)).rejects.toMatchObject({ code: 'image_missing' });
+  });
+
+  test('nothing new goes to an engine without room on its disk; with none left it waits', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    a.setDisk(false);
+    const { images } = several(a, b);
+    expect((await images.ready('x', signal)).place!.host).toBe('b');
+    expect((await images.ready('y', signal)).place!.host).toBe('b');
+    b.setDisk(false);
+    let ready = false;
+    const waiting = images.ready('z', signal).then((r) => {
+      ready = true;
+      return r;
+    });
+    for (let i = 0; i < 5; i++) await new Promise((turn) => setImmediate(turn));
+    expect(ready).toBe(false);
+    a.setDisk(true);
+    expect((await waiting).place!.host).toBe('a');
+  });
+
+  test('an engine that is gone does not keep the policy from working on the others', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { images, pool, said } = several(a, b);
+    a.state.alive = false;
+    expect(await images.done('x')).toEqual(nothing);
+    expect(said).toEqual(['images on a: the engine is gone']);
+    pool.lose('a', 'gone');
+    await images.collect();
+    expect(a.state.calls).toEqual(['done x']);
+    expect(b.state.calls).toEqual(['done x', 'collect']);
+    expect((await images.plan(['x'])).map((one) => one.host)).toEqual(['b']);
+  });
+
+  test('stopping ends the wait for room', async () => {
+    const a = engine('a');
+    a.setDisk(false);
+    const { images } = several(a);
+    const stop = new AbortController();
+    const waiting = images.ready('x', stop.signal);
+    stop.abort(new Error('stopped'));
+    await expect(waiting).rejects.toThrow('stopped');
+  });
+});
+
+test('one engine has no places; its disk is asked before its registry', async () => {
+  const only = engine('only');
+  const images = imagesOfOneEngine(only.service, 4);
+  only.setDisk(false);
+  const waiting = images.ready('x', signal);
+  await new Promise((turn) => setImmediate(turn));
+  expect(only.state.calls).toEqual([]);
+  only.setDisk(true);
+  expect(await waiting).toEqual({ place: undefined, warnings: [] });
+  expect(only.state.calls).toEqual(['ensure x']);
+});
