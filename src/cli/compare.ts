@@ -15,7 +15,7 @@ import { gateArgs, gateOptions, policyOf, runGate, writeArtifacts } from './gati
 import { remeasure } from './remeasure.ts';
 import { FORMATS, render, runFolder } from './report.ts';
 import { checkArgs } from './runArgs.ts';
-import { lazyStore, type NamedSide, sidesOf } from './sides.ts';
+import { labelled, lazyStore, type NamedSide, sidesOf } from './sides.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 
 const argsSchema = z.object({
@@ -85,7 +85,11 @@ export const compareVerb: Verb = {
     const root = resultsRoot(args.output);
     const store = lazyStore(root);
     try {
-      const sides = args.sides.flatMap((selector) => sidesOf(selector, root, store.get));
+      const sides = labelled(
+        args.sides.flatMap((selector) =>
+          sidesOf(selector, root, store.get).map((found) => ({ selector, found })),
+        ),
+      );
       if (sides.length < 2)
         throw new CliError('compare needs two sides', { hint: 'name a second run, arm or file' });
       if (args.config) return await compareConfig(args, sides);

@@ -32,6 +32,9 @@ interface State {
   reasons: Map<string, number>;
   graded: { resolved: number; total: number };
   durations: number[];
+  /** Whether lines must say which arm, and which epoch. */
+  arms: number;
+  epochs: number;
   /** What earlier runs let expect of trials that have not started yet, in order. */
   expectedS: Map<number, number>;
   /** The same of those that run. */
@@ -50,6 +53,8 @@ const newState = (): State => ({
   reasons: new Map(),
   graded: { resolved: 0, total: 0 },
   durations: [],
+  arms: 1,
+  epochs: 1,
   expectedS: new Map(),
   runningS: new Map(),
   slots: new Map(),
@@ -62,6 +67,8 @@ function apply(state: State, event: RunEvent): void {
       Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
       state.budgetNano = event.budgetNano;
       state.expectedS = new Map(event.expectedS);
+      state.arms = event.arms;
+      state.epochs = event.epochs;
       break;
     case 'trial_started':
       state.slots.set(event.slot, {
@@ -252,20 +259,24 @@ function plainProgress(workers: number): Progress {
   };
 }
 
+function named({ arms, epochs }: State, trial: TrialLabel): string {
+  const arm = arms > 1 ? ` ${inert(trial.arm)}` : '';
+  return `${inert(trial.instanceId)}${arm}${epochs > 1 ? ` epoch ${trial.epoch}` : ''}`;
+}
+
 function lineOf(state: State, event: RunEvent): string | null {
   const at = `[${clock(Date.now() - state.startedAt)}]`;
   switch (event.type) {
     case 'run_started':
       return `${at} run ${event.run}: ${event.toDo} of ${event.planned} trials to do on ${event.slots} slots`;
     case 'trial_ended': {
-      const of = `${inert(event.trial.instanceId)}${event.trial.epoch > 1 ? ` epoch ${event.trial.epoch}` : ''}`;
       const detail = event.detail && event.exitClass === 'infra' ? ` (${event.detail})` : '';
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';
-      return `${at} ${of} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${message}`;
+      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${message}`;
     }
     case 'graded':
-      return `${at} ${inert(event.trial.instanceId)} graded ${event.outcome}`;
+      return `${at} ${named(state, event.trial)} graded ${event.outcome}`;
     case 'paused':
     case 'resumed':
     case 'breaker':

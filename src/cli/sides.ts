@@ -61,6 +61,18 @@ export function sidesOfRun(store: Store, run: RunRow): NamedSide[] {
   return data.arms.map((a) => ({ side: sideOfArm(data, a.name), from: { run, data, arm: a.name } }));
 }
 
+/** Files of different folders often have one name: then the label is the path as it was given. */
+export function labelled(
+  named: readonly { readonly selector: string; readonly found: NamedSide }[],
+): NamedSide[] {
+  const labels = named.map(({ found }) => found.side.label);
+  return named.map(({ selector, found }) =>
+    found.from === null && labels.filter((label) => label === found.side.label).length > 1
+      ? { ...found, side: { ...found.side, label: selector } }
+      : found,
+  );
+}
+
 function readFileSide(path: string): Side {
   try {
     return readSide(path);

@@ -2,8 +2,10 @@
  * Two sides on the same instances, and only those that both finished validly. A is the reference: "fixed" is what B resolves and A does
  * not, "broken" the other way round, and differences are B minus A. Pure; seeds are part of the answer.
  */
-import { type FactDifference, factDifferences } from './facts.ts';
+import { conditionDifferences, sidesWithoutConditions } from './conditions.ts';
+import type { FactDifference } from './facts.ts';
 import { type FellOut, resultOn, type Side, type SideResult } from './side.ts';
+import { shareInterval } from './statistics/epochs.ts';
 import { type ClusterSensitivity, clustered, mean, type TTest, tTest, variance } from './statistics/means.ts';
 import {
   differenceOf,
@@ -41,6 +43,8 @@ export interface SideHead {
   /** Over the matched instances. */
   readonly resolved: Proportion;
   readonly meanResolved: number | null;
+  /** Of the mean, over instances: t, where there are several epochs. */
+  readonly meanInterval: Interval | null;
 }
 
 /** An instance that fell out, and which side lacks it. */
@@ -100,6 +104,8 @@ export interface Comparison {
   };
   readonly costPerResolved: { readonly a: Bootstrapped | null; readonly b: Bootstrapped | null };
   readonly differences: readonly FactDifference[];
+  /** Sides that do not say how they were run. */
+  readonly conditionsUnknown: readonly string[];
   readonly warnings: readonly string[];
   readonly seed: number;
 }
@@ -140,7 +146,6 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
   const d = [...pairs.map((p) => rateOf(p.b) - rateOf(p.a)), ...Array<number>(unnamedNeither).fill(0)];
   const t = tTest(d);
   const permutation = epochs ? signFlip(d, options.seed) : null;
-  const differences = factDifferences(a.facts, b.facts);
   return {
     a: head(
       a,
@@ -192,7 +197,8 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
         options,
       ),
     },
-    differences,
+    differences: conditionDifferences(a, b, pairs),
+    conditionsUnknown: sidesWithoutConditions([a, b]),
     warnings: [...a.warnings, ...b.warnings, ...coverageWarnings(a, b, n)],
     seed: options.seed,
   };
@@ -230,13 +236,15 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
   const n = results.length + unnamedNeither;
   // With epochs an instance counts as resolved here when most of its epochs are; the mean stands beside it.
   const resolved = results.filter((r) => rateOf(r) > 0.5).length;
+  const means = [...results.map(rateOf), ...Array<number>(unnamedNeither).fill(0)];
   return {
     label: side.label,
     kind: side.kind,
     model: side.model,
     epochs: side.epochs,
     resolved: proportion(resolved, n),
-    meanResolved: n === 0 ? null : results.reduce((s, r) => s + rateOf(r), 0) / n,
+    meanResolved: n === 0 ? null : mean(means),
+    meanInterval: side.epochs > 1 ? shareInterval(means) : null,
   };
 }
 
@@ -248,7 +256,8 @@ const byPairs = (table: PairedTable): Difference => ({
 
 const byMeans = (t: TTest | null, d: readonly number[]): Difference => ({
   points: mean(d),
-  interval: t?.interval ?? null,
+  // A difference of shares ends at one, however few instances there are.
+  interval: t && { low: Math.max(-1, t.interval.low), high: Math.min(1, t.interval.high) },
   method: 't',
 });
 

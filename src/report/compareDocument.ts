@@ -4,7 +4,7 @@ import type { Comparison } from './compare.ts';
 import type { Comparisons } from './compareAll.ts';
 import type { Block, Document } from './document.ts';
 import type { FactDifference } from './facts.ts';
-import { percent, plural, pointDifference, pValue, rate } from './format.ts';
+import { percent, plural, pointDifference, pValue, range, rate } from './format.ts';
 import type { Bootstrapped } from './statistics/resampling.ts';
 
 export function compareDocument(all: Comparisons): Document {
@@ -41,6 +41,8 @@ function overview(all: Comparisons): Block[] {
   ];
 }
 
+const NOT_COMPARABLE_SHOWN = 12;
+
 function pairBlocks(c: Comparison, pHolm: number | null, several: boolean): Block[] {
   return [
     ...(several ? [{ kind: 'heading', level: 2, text: `${c.a.label} → ${c.b.label}` } as const] : []),
@@ -55,12 +57,21 @@ function pairBlocks(c: Comparison, pHolm: number | null, several: boolean): Bloc
       kind: 'text',
       text: `Both resolved ${c.both.length}, neither ${c.neither.length + c.unnamedNeither}.`,
     },
-    ...(c.notComparable.length
+    { kind: 'ids', label: 'Both', ids: c.both, onTerminal: 0 },
+    { kind: 'ids', label: 'Neither', ids: c.neither, onTerminal: 0 },
+    ...[...Map.groupBy(c.notComparable, (x) => x.why)].map(
+      ([why, group]): Block => ({
+        kind: 'ids',
+        label: `Not comparable, ${why.replaceAll('_', ' ')}`,
+        ids: group.map((x) => x.instanceId),
+        onTerminal: NOT_COMPARABLE_SHOWN,
+      }),
+    ),
+    ...(c.conditionsUnknown.length
       ? [
           {
-            kind: 'ids',
-            label: 'Not comparable',
-            ids: c.notComparable.map((x) => `${x.instanceId} (${x.why.replaceAll('_', ' ')})`),
+            kind: 'text',
+            text: `${c.conditionsUnknown.join(' and ')}: what is there does not say limits, prompts and resources; they were not held against each other.`,
           } as const,
         ]
       : []),
@@ -71,7 +82,7 @@ function pairBlocks(c: Comparison, pHolm: number | null, several: boolean): Bloc
 function facts(c: Comparison, pHolm: number | null): [string, string][] {
   const score = (s: Comparison['a']) =>
     s.epochs > 1 && s.meanResolved !== null
-      ? `${percent(s.meanResolved)} mean of ${plural(s.resolved.n, 'instance')} x ${s.epochs} epochs`
+      ? `${percent(s.meanResolved)}${s.meanInterval ? ` ${range(s.meanInterval)}` : ''} mean of ${plural(s.resolved.n, 'instance')} x ${s.epochs} epochs`
       : rate(s.resolved);
   const named = (s: Comparison['a']) =>
     `${s.label}${s.model && s.model !== s.label ? ` (${s.model})` : ''}: ${score(s)}`;

@@ -20,7 +20,13 @@ export type Block =
     }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'warning'; readonly text: string }
-  | { readonly kind: 'ids'; readonly label: string; readonly ids: readonly string[] }
+  /** `onTerminal`: how many of them a terminal shows; the other renderers, and JSON, show all. */
+  | {
+      readonly kind: 'ids';
+      readonly label: string;
+      readonly ids: readonly string[];
+      readonly onTerminal?: number;
+    }
   /** Verbatim lines of text, such as a diff. */
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
   /** Only where pictures can be shown; its numbers are in a table nearby. */

@@ -54,6 +54,7 @@ export function factsOfRun(data: RunData, arm: string): Facts {
     ['grading.dialects_seen', seen(trials.map((t) => t.dialect)).join(', ')],
     ['run.patch', (run.config.run as { patch?: unknown } | undefined)?.patch],
     ['swebatch.version', manifestVersion(run.manifest)],
+    ...machineOf(run.manifest),
     ['model.ids_seen', seen(data.ledger.filter((l) => l.arm === arm).map((l) => l.model)).join(', ')],
   ]);
 }
@@ -61,13 +62,28 @@ export function factsOfRun(data: RunData, arm: string): Facts {
 const manifestVersion = (manifest: Readonly<Record<string, unknown>>): unknown =>
   (manifest.program as { version?: unknown } | undefined)?.version;
 
+const GIB = 2 ** 30;
+
+/** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
+function machineOf(manifest: Readonly<Record<string, unknown>>): [string, unknown][] {
+  const machine = manifest.machine as { cpus?: unknown; memory_bytes?: unknown; arch?: unknown } | undefined;
+  if (!machine) return [];
+  const { cpus, arch, memory_bytes: memory } = machine;
+  return [
+    ['machine.cpus', cpus],
+    ['machine.arch', arch],
+    // Two boots of one machine differ by some megabytes.
+    ['machine.memory_gib', typeof memory === 'number' ? Math.round(memory / GIB) : null],
+  ];
+}
+
 export function groupOf(key: string): FactGroup {
   if (key.startsWith('dataset.')) return 'dataset';
   if (/^grading\.(dialect|dialects_seen|network|timeout|memory|parsers)/.test(key)) return 'dialect';
   if (/(_limit(_seconds)?$|\.max_|\.timeout$|_timeout$|\.retry\.|^agent\.protocol|^agent\.compat)/.test(key))
     return 'limits';
   if (/(_template$|action_regex$|expose_fields|startup_command)/.test(key)) return 'prompts';
-  if (/^environment\./.test(key)) return 'resources';
+  if (/^(environment|machine)\./.test(key)) return 'resources';
   if (/^model\.(model_kwargs)/.test(key)) return 'sampling';
   if (/^model\./.test(key)) return 'model';
   if (/version/.test(key)) return 'version';
@@ -81,10 +97,14 @@ const show = (value: unknown): string =>
       ? value
       : JSON.stringify(value);
 
-/** Facts that differ, loud ones first. A side without facts (a file of another tool) cannot be held against anything. */
-export function factDifferences(a: Facts, b: Facts): FactDifference[] {
-  if (a.size === 0 || b.size === 0) return [];
-  const keys = [...new Set([...a.keys(), ...b.keys()])];
+/** Facts that differ, loud ones first. With `sharedOnly` what one side does not know (a file of another tool) is no difference. */
+export function factDifferences(
+  a: Facts,
+  b: Facts,
+  { sharedOnly = false }: { readonly sharedOnly?: boolean } = {},
+): FactDifference[] {
+  const all = [...new Set([...a.keys(), ...b.keys()])];
+  const keys = sharedOnly ? all.filter((key) => a.has(key) && b.has(key)) : all;
   return keys
     .filter((key) => JSON.stringify(a.get(key) ?? null) !== JSON.stringify(b.get(key) ?? null))
     .map((key): FactDifference => {

@@ -7,11 +7,12 @@ export const percent = (p: number, digits = 1): string => `${(100 * p).toFixed(d
 
 const points = (x: number): string => (100 * x).toFixed(1);
 
+/** "[46.8, 91.1]" */
+export const range = ({ low, high }: Interval): string => `[${points(low)}, ${points(high)}]`;
+
 /** "9/12 = 75.0 % [46.8, 91.1]" */
 export const rate = ({ x, n, p, interval }: Proportion): string =>
-  p === null || interval === null
-    ? `0/0 –`
-    : `${x}/${n} = ${percent(p)} [${points(interval.low)}, ${points(interval.high)}]`;
+  p === null || interval === null ? `0/0 –` : `${x}/${n} = ${percent(p)} ${range(interval)}`;
 
 /** Percentage points with sign: "+1.8 pp [-1.4, +5.0]" */
 export const pointDifference = (d: number, interval: Interval | null): string =>

@@ -25,7 +25,7 @@ function renderBlock(block: Block, width: number): string {
     case 'warning':
       return wrap(`! ${line(block.text)}`, width, '  ').join('\n');
     case 'ids':
-      return ids(block.label, block.ids, width);
+      return ids(block.label, block.ids, width, block.onTerminal);
     case 'lines':
       return block.lines.map((l) => shorten(`    ${plain(l).replace(/\n/g, ' ')}`, width)).join('\n');
     case 'bars':
@@ -82,8 +82,11 @@ function table(block: Extract<Block, { kind: 'table' }>, width: number): string 
 
 const sum = (xs: readonly number[]): number => xs.reduce((s, x) => s + x, 0);
 
-function ids(label: string, list: readonly string[], width: number): string {
-  const text = `${line(label)} (${list.length})${list.length ? ':' : ''} ${list.map(line).join(', ')}`;
+function ids(label: string, list: readonly string[], width: number, most = list.length): string {
+  if (most === 0) return '';
+  const shown = list.slice(0, most).map(line).join(', ');
+  const more = list.length > most ? ` and ${list.length - most} more (--json)` : '';
+  const text = `${line(label)} (${list.length})${list.length ? ':' : ''} ${shown}${more}`;
   return wrap(`  ${text}`.trimEnd(), width, '    ').join('\n');
 }
 

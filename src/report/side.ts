@@ -19,6 +19,9 @@ export interface SideResult {
   readonly costNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
+  /** Of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
+  readonly rowHash: string | null;
+  readonly imageDigest: string | null;
 }
 
 export type SideKind = 'run' | 'run-report' | 'predictions' | 'leaderboard';
@@ -35,6 +38,8 @@ export interface Side {
    */
   readonly open: { readonly total: number | null } | null;
   readonly facts: Facts;
+  /** The source says only part of how it came about: files of other tools, imported runs. */
+  readonly partial: boolean;
   readonly warnings: readonly string[];
 }
 
@@ -70,6 +75,8 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
         ),
       ),
       steps: average(valid.map((s) => s.trial.steps)),
+      rowHash: group[0]!.rowHash,
+      imageDigest: valid[0]?.trial.imageDigest ?? null,
     };
   });
   return {
@@ -80,6 +87,7 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
     results: new Map(results.map((r) => [r.instanceId, r])),
     open: null,
     facts: factsOfRun(data, arm),
+    partial: data.run.imported,
     warnings: graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`],
   };
 }
@@ -96,5 +104,7 @@ export function resultOn(side: Side, instanceId: string): SideResult | undefined
     costNano: null,
     tokens: null,
     steps: null,
+    rowHash: null,
+    imageDigest: null,
   };
 }

@@ -1,5 +1,6 @@
 /** Sides read from files of other tools: the harness's run report, leaderboard results, predictions with their reports. Parsing is pure. */
 import { z } from 'zod';
+import type { Facts } from './facts.ts';
 import { type FellOut, repoOfId, type Side, type SideResult } from './side.ts';
 
 const ids = z.array(z.string()).default([]);
@@ -14,8 +15,8 @@ export const runReportSchema = z.looseObject({
   resolved_ids: z.array(z.string()),
   unresolved_ids: ids,
   error_ids: ids,
-  infra_failure_ids: ids,
-  pending_ids: ids,
+  infra_failure_ids: z.array(z.string()).optional(),
+  pending_ids: z.array(z.string()).optional(),
   failed_ids: ids,
   schema_version: z.number().optional(),
 });
@@ -29,6 +30,8 @@ const bare = (instanceId: string, scores: readonly boolean[], why: FellOut | nul
   costNano: null,
   tokens: null,
   steps: null,
+  rowHash: null,
+  imageDigest: null,
 });
 
 const asMap = (rows: readonly SideResult[]): ReadonlyMap<string, SideResult> =>
@@ -47,7 +50,7 @@ export function sideOfRunReport(report: RunReport, label: string): Side {
   put(report.submitted_ids, [], 'error');
   put(report.completed_ids, [], 'error');
   put(report.incomplete_ids, [], 'incomplete');
-  put(report.pending_ids, [], 'incomplete');
+  put(report.pending_ids ?? [], [], 'incomplete');
   put(report.failed_ids, [], 'error');
   put(report.empty_patch_ids, [false], null);
   put(report.unresolved_ids, [false], null);
@@ -56,7 +59,7 @@ export function sideOfRunReport(report: RunReport, label: string): Side {
   put(report.error_ids, [], 'error');
   const resolved = new Set(report.resolved_ids);
   put(
-    report.infra_failure_ids.filter((id) => !resolved.has(id)),
+    (report.infra_failure_ids ?? []).filter((id) => !resolved.has(id)),
     [],
     'infra',
   );
@@ -67,7 +70,8 @@ export function sideOfRunReport(report: RunReport, label: string): Side {
     epochs: 1,
     results: rows,
     open: null,
-    facts: new Map(),
+    facts: factsOfReport(report),
+    partial: true,
     warnings:
       resolved.size < report.resolved_ids.length
         ? [
@@ -75,6 +79,18 @@ export function sideOfRunReport(report: RunReport, label: string): Side {
           ]
         : [],
   };
+}
+
+/** Only dialect 5 lists what the environment broke; only the harness counts the instances of its dataset. */
+function factsOfReport(report: RunReport): Facts {
+  const hosted = report.pending_ids !== undefined;
+  const dialect = report.infra_failure_ids === undefined ? 'v4.1' : 'v5';
+  return new Map<string, unknown>([
+    ...(hosted ? [] : ([['grading.dialects_seen', dialect]] as const)),
+    ...(report.total_instances === undefined
+      ? []
+      : ([['dataset.instances', report.total_instances]] as const)),
+  ]);
 }
 
 export const leaderboardSchema = z.looseObject({
@@ -105,6 +121,7 @@ export function sideOfLeaderboard(
     results: asMap(known),
     open: { total },
     facts: new Map(),
+    partial: true,
     warnings: [
       `${label} lists resolved ids only: every other instance is taken as unresolved`,
       ...(resolved.size < results.resolved.length
@@ -127,7 +144,8 @@ export function sideOfPredictions(
   const rows = predictions.map((p) => {
     const verdict = reports.get(p.instance_id);
     if (verdict !== undefined) return bare(p.instance_id, [verdict], null);
-    return (p.model_patch ?? '') === ''
+    // Without any report nobody graded these, and an empty patch is a failure only of a graded side.
+    return reports.size > 0 && (p.model_patch ?? '') === ''
       ? bare(p.instance_id, [false], null)
       : bare(p.instance_id, [], 'not_graded');
   });
@@ -139,16 +157,22 @@ export function sideOfPredictions(
     results: asMap(rows),
     open: null,
     facts: new Map(),
+    partial: true,
     warnings:
       reports.size === 0 ? [`no reports were found beside ${label}: nothing of it can be compared`] : [],
   };
 }
 
-const predictionSchema = z.looseObject({
-  instance_id: z.string(),
-  model_name_or_path: z.string().optional(),
-  model_patch: z.string().nullable().default(''),
-});
+/** SWE-bench Pro calls it `patch`. A row with neither is no prediction, and not an empty one. */
+const predictionSchema = z
+  .looseObject({
+    instance_id: z.string(),
+    model_name_or_path: z.string().optional(),
+    model_patch: z.string().nullable().optional(),
+    patch: z.string().nullable().optional(),
+  })
+  .refine((row) => row.model_patch !== undefined || row.patch !== undefined, 'it has no model_patch')
+  .transform((row) => ({ ...row, model_patch: row.model_patch ?? row.patch ?? null }));
 
 /** Object by id, array, or one object a line; a later duplicate wins, as in the harness. */
 export function parsePredictions(text: string): z.infer<typeof predictionSchema>[] {

@@ -1,9 +1,9 @@
 /** A summary as blocks: the headline first, then where the rest went. */
 import { formatCost } from '../money.ts';
 import type { Block, Document } from './document.ts';
-import { count, duration, money, percent, plural, rate } from './format.ts';
+import { count, duration, money, percent, plural, range, rate } from './format.ts';
 import type { GoldScore } from './gold.ts';
-import type { Interval } from './statistics/proportions.ts';
+import type { PassEstimate } from './statistics/epochs.ts';
 import type { ArmSummary, Slice, Summary } from './summary.ts';
 
 export function summaryDocument(summary: Summary): Document {
@@ -73,7 +73,7 @@ function headline(arm: ArmSummary): [string, string][] {
     const interval = newInstances?.interval;
     rows.push([
       'resolved',
-      `${percent(mean)}${interval ? ` ${bounds(interval)}` : ''} mean of ${plural(n, 'instance')} (t 95 %)`,
+      `${percent(mean)}${interval ? ` ${range(interval)}` : ''} mean of ${plural(n, 'instance')} (t 95 %)`,
     ]);
     rows.push([
       'trials',
@@ -117,7 +117,7 @@ function goldLine(gold: GoldScore): string {
   const { estimateWithout: mean } = gold;
   const interval = mean?.newInstances?.interval;
   const without = mean
-    ? `${percent(mean.mean)}${interval ? ` ${bounds(interval)}` : ''} mean of ${plural(mean.n, 'instance')}`
+    ? `${percent(mean.mean)}${interval ? ` ${range(interval)}` : ''} mean of ${plural(mean.n, 'instance')}`
     : rate(gold.resolvedWithout);
   return `${bad.join(' and ')} of these instances on this machine; without them ${without}${unknown}`;
 }
@@ -129,8 +129,6 @@ function warnings(arm: ArmSummary): Block[] {
   }));
   return blocks;
 }
-
-const bounds = (x: Interval): string => `[${(100 * x.low).toFixed(1)}, ${(100 * x.high).toFixed(1)}]`;
 
 const WHY: Record<string, string> = {
   infra: 'infrastructure failed, not the model (resume --retry infra)',
@@ -149,7 +147,7 @@ const someOf = (ids: readonly string[]): string =>
 function stratified(arm: ArmSummary): Block[] {
   const s = arm.stratified;
   if (!s) return [];
-  const interval = s.interval ? ` ${bounds(s.interval)}` : ', interval unknown (a stratum with one instance)';
+  const interval = s.interval ? ` ${range(s.interval)}` : ', interval unknown (a stratum with one instance)';
   return [
     { kind: 'heading', level: 3, text: 'Estimate for the whole dataset (stratified)' },
     { kind: 'text', text: `${percent(s.p)}${interval}, n = ${s.n}, weights = stratum sizes` },
@@ -172,13 +170,13 @@ function stratified(arm: ArmSummary): Block[] {
 
 function passes(arm: ArmSummary): Block[] {
   if (arm.passes.length === 0) return [];
-  const cell = (x: { mean: number; se: number | null; n: number }) =>
-    `${percent(x.mean)}${x.se === null ? '' : ` ± ${(100 * x.se).toFixed(1)}`} (n = ${x.n})`;
+  const cell = (x: PassEstimate) =>
+    `${percent(x.mean)}${x.interval === null ? '' : ` ${range(x.interval)}`} (n = ${x.n})`;
   return [
     { kind: 'heading', level: 3, text: 'Epochs' },
     {
       kind: 'table',
-      head: ['k', 'pass@k ± SE', 'pass^k ± SE'],
+      head: ['k', 'pass@k [t 95 %]', 'pass^k [t 95 %]'],
       align: ['right', 'left', 'left'],
       rows: arm.passes.map((p) => [String(p.k), cell(p.passAtK), cell(p.passHatK)]),
     },

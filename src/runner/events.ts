@@ -15,6 +15,8 @@ export type RunEvent =
       planned: number;
       toDo: number;
       slots: number;
+      arms: number;
+      epochs: number;
       budgetNano: number | null;
       spentNano: number;
       /** Seconds that earlier runs let expect, by trial, in the order of starting; absent without any history. */

@@ -116,6 +116,8 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     planned: instances.size * arms.size * config.epochs,
     toDo: parts.toDo.length,
     slots: config.workers,
+    arms: arms.size,
+    epochs: config.epochs,
     budgetNano: run.budget_nano,
     spentNano: spent,
     ...(expectedS && { expectedS }),

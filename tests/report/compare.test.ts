@@ -8,6 +8,7 @@ import { compareAll } from '../../src/report/compareAll.ts';
 import { compareDocument } from '../../src/report/compareDocument.ts';
 import { lineDiff } from '../../src/report/lineDiff.ts';
 import { readSide, SideError } from '../../src/report/readSide.ts';
+import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/renderTerminal.ts';
 import { type Side, sideOfArm } from '../../src/report/side.ts';
 import { runReportSchema, sideOfRunReport } from '../../src/report/sideFiles.ts';
@@ -118,6 +119,9 @@ describe('epochs', () => {
     expect(c.test!.name).toBe('sign-flip permutation (exact)');
     expect(c.test!.p).toBeCloseTo(2 / 8, 12);
     expect(c.reference.exact).toBeNull();
+    expect(c.b).toMatchObject({ meanInterval: { low: expect.any(Number), high: expect.any(Number) } });
+    expect(c.b.meanInterval!.high).toBeLessThanOrEqual(1);
+    expect(c.difference!.interval!.high).toBeLessThanOrEqual(1);
     expect(c.mixed).toEqual(['a__a-6', 'a__a-7', 'a__a-8']);
     expect(c.fixed).toEqual([]);
   });
@@ -160,6 +164,68 @@ describe('conditions', () => {
     expect(text).toContain('250');
     expect(text).toContain('+ 2');
   });
+  test('rows that changed are said by id, even in a file of the same name', () => {
+    const b = sideOf({
+      armConfig: config({ step_limit: 250, instance_template: 'one\ntwo\nthree' }),
+      rowHashOf: (id) => (id === 'a__a-3' ? 'changed' : 'h'),
+      happened: () => [good],
+    });
+    const [only, ...others] = compareSides(a, b, options).differences;
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ key: 'dataset.rows', group: 'dataset', loud: true });
+    const text = renderTerminal(compareDocument(compareAll([a, b], options)));
+    expect(text).toContain('NOT THE SAME CONDITIONS (dataset)');
+    expect(text).toMatch(/not the same for 1 of 10 matched instances:\n +a__a-3/);
+  });
+  test('images that changed are said by id', () => {
+    const digests = (digest: string): Side => ({
+      ...a,
+      results: new Map(
+        [...a.results].map(([id, r]) => [id, { ...r, imageDigest: id === 'a__a-2' ? digest : 'sha256:0' }]),
+      ),
+    });
+    const c = compareSides(digests('sha256:1'), digests('sha256:2'), options);
+    expect(c.differences).toMatchObject([{ key: 'images', group: 'resources', loud: true }]);
+    expect(c.differences[0]!.diff).toContain('a__a-2');
+  });
+  test('the same rows under another path are the same dataset; other rows are not', () => {
+    const moved = (more: Partial<PlannedRun>) =>
+      compareSides(
+        a,
+        sideOf({
+          armConfig: config({ step_limit: 250, instance_template: 'one\ntwo\nthree' }),
+          source: '/elsewhere/demo.jsonl',
+          happened: () => [good],
+          ...more,
+        }),
+        options,
+      ).differences.filter((d) => d.loud);
+    expect(moved({})).toEqual([]);
+    expect(moved({ rowHashOf: () => 'other' }).map((d) => d.key)).toEqual(['dataset.rows', 'dataset.source']);
+  });
+  test('the machine is a resource; some megabytes are not another machine', () => {
+    const on = (cpus: number, memory_bytes: number) =>
+      sideOf({ manifest: { machine: { cpus, memory_bytes, arch: 'x64' } }, happened: () => [good] });
+    const loud = (b: Side) =>
+      compareSides(on(8, 32 * 2 ** 30), b, options)
+        .differences.filter((d) => d.loud)
+        .map((d) => d.key);
+    expect(loud(on(8, 32 * 2 ** 30 - 5e6))).toEqual([]);
+    expect(loud(on(4, 16 * 2 ** 30))).toEqual(['machine.cpus', 'machine.memory_gib']);
+  });
+  test('run reports tell their dialect and the size of their dataset, and what they do not tell is said', () => {
+    const old = report(['a-1'], ['a-2'], { total_instances: 500 });
+    const new5 = report(['a-1'], ['a-2'], { total_instances: 300, infra_failure_ids: [] });
+    const c = compareSides(old, new5, options);
+    expect(c.differences.map((d) => [d.key, d.a, d.b, d.loud])).toEqual([
+      ['dataset.instances', '500', '300', true],
+      ['grading.dialects_seen', 'v4.1', 'v5', true],
+    ]);
+    expect(c.conditionsUnknown).toEqual(['r', 'r']);
+    expect(compareSides(old, old, options).differences).toEqual([]);
+    // A run knows much that a report does not: only what both know is held against each other.
+    expect(compareSides(a, old, options).differences.map((d) => d.key)).toEqual(['grading.dialects_seen']);
+  });
   test('equal conditions say nothing', () => {
     const again = sideOf({
       armConfig: config({ step_limit: 250, instance_template: 'one\ntwo\nthree' }),
@@ -167,6 +233,16 @@ describe('conditions', () => {
     });
     expect(compareSides(a, again, options).differences).toEqual([]);
   });
+});
+
+test('a long list of who fell out is cut on a terminal and whole elsewhere', () => {
+  const ids = range(40);
+  const all = compareAll([report(ids, []), report(ids.slice(0, 10), ids.slice(10, 11))], options);
+  const terminal = renderTerminal(compareDocument(all));
+  expect(terminal).toMatch(/Not comparable, removed \(29\):/);
+  expect(terminal.replace(/\s+/g, ' ')).toContain('a__a-23 and 17 more (--json)');
+  const whole = renderMarkdown(compareDocument(all));
+  for (const id of ids) expect(whole).toContain(id.replaceAll('_', '\\_'));
 });
 
 describe('several arms', () => {
@@ -269,6 +345,19 @@ describe('files of other tools', () => {
       'not_graded',
     ]);
     expect(readSide(join(path, '..')).label).toBe('p');
+  });
+  test('predictions that nobody graded are no failures, empty or not; rows without a patch are no predictions', () => {
+    const rows = [
+      { instance_id: 'a-1', model_patch: '' },
+      { instance_id: 'a-2', model_patch: 'diff' },
+      { instance_id: 'a-3', patch: 'diff' },
+    ];
+    const side = readSide(write('u/preds.json', rows));
+    expect([...side.results.values()].map((r) => r.why)).toEqual(Array(3).fill('not_graded'));
+    expect(side.warnings.join()).toContain('no reports were found');
+    expect(() => readSide(write('u/summary.json', { 'a-1': { resolved: true, cost: 1 } }))).toThrow(
+      SideError,
+    );
   });
   test('what is none of these is refused with what was expected', () => {
     expect(() => readSide(write('odd.json', { hello: 1 }))).toThrow(SideError);

@@ -32,6 +32,8 @@ export interface PlannedRun {
   readonly emitEmpty?: boolean;
   readonly datasetRevision?: string;
   readonly weightOf?: (id: string) => number;
+  readonly rowHashOf?: (id: string) => string;
+  readonly source?: string;
   /** What each attempt of a trial came to, in order; no entry: nothing happened yet. */
   readonly happened: (id: string, arm: string, epoch: number) => readonly Happened[];
 }
@@ -49,7 +51,7 @@ export function recordRun(db: Store, planned: PlannedRun): number {
       config: JSON.stringify(planned.config ?? {}),
       config_hash: 'c0ffee',
       manifest: JSON.stringify(planned.manifest ?? {}),
-      dataset_source: 'datasets/demo/demo.jsonl',
+      dataset_source: planned.source ?? 'datasets/demo/demo.jsonl',
       dataset_revision: planned.datasetRevision ?? null,
       dataset_hash: 'abcdef0123456789',
       budget_nano: null,
@@ -66,7 +68,7 @@ export function recordRun(db: Store, planned: PlannedRun): number {
       repo: id.split('-')[0]!.replace('__', '/'),
       difficulty: id.endsWith('1') ? 'easy' : 'hard',
       image: 'image',
-      row_hash: 'h',
+      row_hash: planned.rowHashOf?.(id) ?? 'h',
       row: '{}',
       weight: planned.weightOf?.(id) ?? 1,
     })),

@@ -111,3 +111,9 @@ describe('numbers', () => {
     });
   });
 });
+
+test('a line is not broken between a number and its unit', () => {
+  const text = renderTerminal([{ kind: 'text', text: `${'word '.repeat(14)}66.7 % [1, 2]` }]);
+  expect(text).toMatch(/66\.7 %/);
+  expect(renderTerminal([{ kind: 'text', text: 'a  b %d c' }])).toBe('a b %d c\n');
+});

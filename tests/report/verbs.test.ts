@@ -116,6 +116,14 @@ describe('compare', () => {
       test: { name: 'exact McNemar', p: 1 },
     });
   });
+  test('two files of one name are told apart by their paths', async () => {
+    for (const folder of ['m1', 'm2']) {
+      mkdirSync(join(home, folder), { recursive: true });
+      writeFileSync(join(home, folder, 'r.json'), JSON.stringify({ resolved_ids: ['x-1'] }));
+    }
+    const found = await cli(['compare', 'm1/r.json', 'm2/r.json'], { cwd: home });
+    expect(found.stdout).toContain('Compare m1/r.json with m2/r.json');
+  });
   test('--config shows only how they were run', async () => {
     const { differences } = JSON.parse(
       (await call('compare', 'night-1', 'night-2', '--config', '--json')).stdout,

@@ -1,6 +1,6 @@
 /** Independent repeats: pass@k, pass^k, and the two kinds of noise that are always confused. */
 
-import { mean, standardError, sum, variance } from './means.ts';
+import { mean, standardError, variance } from './means.ts';
 import { CONFIDENCE, type Interval } from './proportions.ts';
 import { studentCritical } from './special.ts';
 
@@ -40,6 +40,14 @@ export interface EpochEstimate {
   } | null;
 }
 
+/** A t interval for the mean of shares, which ends where shares end. Null for fewer than two. */
+export function shareInterval(xs: readonly number[], confidence = CONFIDENCE): Interval | null {
+  const se = standardError(xs);
+  if (se === null) return null;
+  const half = studentCritical(1 - confidence, xs.length - 1) * se;
+  return { low: Math.max(0, mean(xs) - half), high: Math.min(1, mean(xs) + half) };
+}
+
 /** `items[i]`: scores of instance i over its scored epochs. */
 export function epochEstimate(
   items: readonly (readonly number[])[],
@@ -50,11 +58,11 @@ export function epochEstimate(
   const means = scored.map(mean);
   const m = mean(means);
   const se = standardError(means);
-  const half = se === null ? 0 : studentCritical(1 - confidence, scored.length - 1) * se;
+  const interval = shareInterval(means, confidence);
   return {
     n: scored.length,
     mean: m,
-    newInstances: se === null ? null : { se, interval: { low: m - half, high: m + half } },
+    newInstances: se === null || interval === null ? null : { se, interval },
     sameInstances: sameInstanceNoise(scored),
   };
 }
@@ -69,10 +77,18 @@ function sameInstanceNoise(scored: readonly (readonly number[])[]): EpochEstimat
   return { se: oneEpochSd / Math.sqrt(epochs), oneEpochSd, withinVariance, n: repeated.length };
 }
 
+/** Over instances; no interval for a single one. */
+export interface PassEstimate {
+  readonly mean: number;
+  readonly se: number | null;
+  readonly interval: Interval | null;
+  readonly n: number;
+}
+
 export interface PassRow {
   readonly k: number;
-  readonly passAtK: { readonly mean: number; readonly se: number | null; readonly n: number };
-  readonly passHatK: { readonly mean: number; readonly se: number | null; readonly n: number };
+  readonly passAtK: PassEstimate;
+  readonly passHatK: PassEstimate;
 }
 
 /** Both, for every k that all counted instances can give; instances with fewer scored epochs are left out, never padded. */
@@ -82,7 +98,9 @@ export function passTable(items: readonly { n: number; c: number }[], maxK: numb
     if (enough.length === 0) return [];
     const at = enough.map((item) => passAtK(item.n, item.c, k)!);
     const hat = enough.map((item) => passHatK(item.n, item.c, k)!);
-    const line = (xs: number[]) => ({ mean: sum(xs) / xs.length, se: standardError(xs), n: xs.length });
+    const line = (xs: number[]): PassEstimate => {
+      return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs), n: xs.length };
+    };
     return [{ k, passAtK: line(at), passHatK: line(hat) }];
   };
   return Array.from({ length: maxK }, (_, i) => i + 1).flatMap(row);

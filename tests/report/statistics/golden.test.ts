@@ -226,7 +226,7 @@ describe('pass@k and pass^k', () => {
       3,
     );
     expect(rows.map((r) => r.passAtK.n)).toEqual([2, 1, 1]);
-    expect(rows[2]!.passHatK).toEqual({ mean: 1, se: null, n: 1 });
+    expect(rows[2]!.passHatK).toEqual({ mean: 1, se: null, interval: null, n: 1 });
   });
 });
 
@@ -251,6 +251,27 @@ describe('epochs', () => {
     // 100 of 500 instances flip with variance 1/2: mean .10.
     const items = Array.from({ length: 500 }, (_, i) => (i < 100 ? [1, 0] : [1, 1]));
     near(epochEstimate(items)!.sameInstances!.oneEpochSd, 0.014142, 6);
+  });
+  test('an interval of shares ends at 0 and 1, where a t interval of few instances does not', () => {
+    const { interval } = epochEstimate([
+      [1, 1],
+      [1, 1],
+      [1, 1],
+      [0, 0],
+    ])!.newInstances!;
+    expect(interval).toEqual({ low: 0, high: 1 });
+    const inside = epochEstimate(Array.from({ length: 40 }, (_, i) => [i % 2, i % 2]))!.newInstances!;
+    // t(39) = 2.0226909, SE = sqrt(10 / (40 * 39)).
+    near(inside.interval.low, 0.5 - 2.0226909 * Math.sqrt(10 / (40 * 39)), 6);
+    const [row] = passTable(
+      [
+        { n: 2, c: 2 },
+        { n: 2, c: 0 },
+        { n: 1, c: 1 },
+      ],
+      1,
+    );
+    expect(row!.passAtK).toMatchObject({ n: 3, interval: { low: 0, high: 1 } });
   });
   test('one epoch says nothing about same-instance noise', () => {
     expect(epochEstimate([[1], [0]])!.sameInstances).toBeNull();
