@@ -7,6 +7,7 @@ import { formatCost } from '../money.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../runner/events.ts';
 import { remainingSeconds } from '../runner/order.ts';
 import { inert, printData, say } from './context.ts';
+import { type Pulls, pullLines } from './pullText.ts';
 
 export interface Progress {
   readonly listener: RunListener;
@@ -40,6 +41,7 @@ interface State {
   /** The same of those that run. */
   runningS: Map<number, number>;
   slots: Map<number, SlotState>;
+  pulls: Pulls | undefined;
   lastNote: string;
 }
 
@@ -58,6 +60,7 @@ const newState = (): State => ({
   expectedS: new Map(),
   runningS: new Map(),
   slots: new Map(),
+  pulls: undefined,
   lastNote: '',
 });
 
@@ -118,6 +121,9 @@ function apply(state: State, event: RunEvent): void {
       break;
     case 'note':
       state.lastNote = event.text;
+      break;
+    case 'pulls':
+      state.pulls = event;
       break;
     default:
   }
@@ -197,10 +203,12 @@ function slotText(slot: SlotState | undefined): string {
   return `${fitId(inert(slot.label.instanceId), 32)} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
 }
 
+const PULL_ROWS = 2;
+
 /** Bars with fixed rows: cli-progress is good at these and only these (reference stack.md 2.7). */
 function barProgress(workers: number): Progress {
   const state = newState();
-  const shown = Math.min(workers, Math.max(4, (process.stderr.rows ?? 24) - 6));
+  const shown = Math.min(workers, Math.max(4, (process.stderr.rows ?? 24) - 6 - PULL_ROWS));
   const bars = new MultiBar(
     {
       stream: process.stderr,
@@ -213,7 +221,9 @@ function barProgress(workers: number): Progress {
     {} as never,
   );
   const overall = bars.create(1, 0, { text: '' }, { format: '{bar} {value}/{total}  {text}', barsize: 24 });
-  const rows = Array.from({ length: shown + 2 }, () => bars.create(1, 0, { text: '' }, { format: '{text}' }));
+  const rows = Array.from({ length: shown + 2 + PULL_ROWS }, () =>
+    bars.create(1, 0, { text: '' }, { format: '{text}' }),
+  );
   const width = () => (process.stderr.columns ?? 100) - 2;
   const set = (bar: SingleBar | undefined, text: string) => bar?.update({ text: clip(text, width()) });
   const draw = () => {
@@ -222,7 +232,9 @@ function barProgress(workers: number): Progress {
     set(rows[0], reasonsText(state) || 'no trial has ended yet');
     for (let i = 0; i < shown; i++)
       set(rows[i + 1], `${String(i + 1).padStart(3)} ${slotText(state.slots.get(i + 1))}`);
-    set(rows[shown + 1], inert(state.lastNote));
+    const pulls = pullLines(state.pulls, Date.now(), PULL_ROWS);
+    for (let i = 0; i < PULL_ROWS; i++) set(rows[shown + 1 + i], inert(pulls[i] ?? ''));
+    set(rows[shown + 1 + PULL_ROWS], inert(state.lastNote));
   };
   const timer = setInterval(draw, 250);
   return {
@@ -244,7 +256,11 @@ function plainProgress(workers: number): Progress {
     say(
       `[${clock(Date.now() - state.startedAt)}] ${state.done}/${state.toDo} done · ${state.slots.size} running · ${overallText(state, workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
     );
-  const timer = setInterval(summary, HEARTBEAT_MS);
+  const beat = () => {
+    summary();
+    for (const line of pullLines(state.pulls, Date.now(), PULL_ROWS)) say(`  ${inert(line)}`);
+  };
+  const timer = setInterval(beat, HEARTBEAT_MS);
   timer.unref();
   return {
     listener: (event) => {

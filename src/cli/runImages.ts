@@ -39,7 +39,7 @@ export async function openRunImages(
   const { hosts } = first;
   if (hosts.length === 0) {
     const service = await openImages(serviceOptions(first, config, events, undefined));
-    return { images: imagesOfOneEngine(service, config.ahead) };
+    return { images: shown(imagesOfOneEngine(service, config.ahead), events) };
   }
   const differs = dockerArms(arms).find(
     ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
@@ -56,7 +56,8 @@ export async function openRunImages(
       imagesOn({ ...serviceOptions(first, config, events, host), elsewhere: true }, host),
     ]),
   );
-  return { images: imagesOfSeveralEngines(services, pool, config.ahead * hosts.length, note), pool };
+  const images = imagesOfSeveralEngines(services, pool, config.ahead * hosts.length, note);
+  return { images: shown(images, events), pool };
 }
 
 export interface GradingImages extends EngineImageSource {
@@ -90,6 +91,41 @@ export function openGradingImages(
       await opened.need([]);
       if (config.policy !== 'keep') await opened.collect();
       await opened.close();
+    },
+  };
+}
+
+const SHOW_EVERY_MS = 500;
+
+/** Says what is being pulled while it moves, until the images are closed. */
+function shown(images: RunImages, events: RunEvents): RunImages {
+  let last = '';
+  const show = () => {
+    const engines = images.status();
+    const pulls = {
+      active: engines.flatMap(({ host, found }) =>
+        found.active.map(({ image, progress }) => ({
+          image,
+          host,
+          downloadedBytes: progress?.downloadedBytes ?? 0,
+          totalBytes: progress?.totalBytes ?? 0,
+        })),
+      ),
+      waiting: engines.reduce((sum, { found }) => sum + found.waiting, 0),
+      paused: engines.flatMap(({ host, found }) => (found.paused ? [{ host, ...found.paused }] : [])),
+    };
+    const text = JSON.stringify(pulls);
+    if (text === (last || JSON.stringify({ active: [], waiting: 0, paused: [] }))) return;
+    last = text;
+    events.emit({ type: 'pulls', ...pulls });
+  };
+  const timer = setInterval(show, SHOW_EVERY_MS);
+  return {
+    ...images,
+    async close() {
+      clearInterval(timer);
+      await images.close();
+      show();
     },
   };
 }

@@ -45,6 +45,18 @@ export type RunEvent =
   | { type: 'resumed'; reason: string }
   | { type: 'breaker'; reason: string }
   | { type: 'budget'; percent: number; spentNano: number; budgetNano: number }
+  | {
+      /** Images on their way; only for the eye, and said again when something has moved. */
+      type: 'pulls';
+      active: readonly {
+        image: string;
+        host: string | undefined;
+        downloadedBytes: number;
+        totalBytes: number;
+      }[];
+      waiting: number;
+      paused: readonly { host: string | undefined; reason: string; until: number }[];
+    }
   | { type: 'stopping'; stage: number; reason: string; next: string }
   | { type: 'note'; text: string }
   | { type: 'run_ended'; run: string; status: string; counts: Record<string, number>; spentNano: number };
