@@ -73,6 +73,8 @@ export interface ArmSummary {
   readonly retried: { readonly trials: number; readonly ids: readonly string[] };
   readonly slowest: readonly TrialLine[];
   readonly stalled: readonly string[];
+  /** Instances that the model or its provider refused. */
+  readonly refused: readonly string[];
   readonly oomKills: number;
   readonly phases: readonly { name: string; totalMs: number }[];
 }
@@ -209,6 +211,7 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
     stalled: rows
       .filter((r) => r.trial.exitReason === 'stalled')
       .map((r) => `${r.trial.instanceId}${r.trial.exitDetail ? ` (${r.trial.exitDetail})` : ''}`),
+    refused: rows.filter((r) => r.trial.exitReason === 'model_refusal').map((r) => r.trial.instanceId),
     oomKills: rows.reduce((s, r) => s + r.trial.oomKills, 0),
     phases: data.phases.filter((p) => p.arm === arm).map(({ name, totalMs }) => ({ name, totalMs })),
   };

@@ -314,6 +314,9 @@ function lists(arm: ArmSummary): Block[] {
       ? [{ kind: 'ids', label: 'Gold is flaky here', ids: arm.gold.flaky } as const]
       : []),
     ...(arm.stalled.length ? [{ kind: 'ids', label: 'Stalled', ids: arm.stalled } as const] : []),
+    ...(arm.refused.length
+      ? [{ kind: 'ids', label: 'Refused by the model', ids: arm.refused } as const]
+      : []),
     ...(arm.retried.trials
       ? [{ kind: 'ids', label: 'Tried more than once', ids: arm.retried.ids } as const]
       : []),

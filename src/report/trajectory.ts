@@ -26,8 +26,25 @@ export function trajectoryOf(attempt: AttemptRecord, options: TrajectoryOptions 
       };
 }
 
-export const trajectoryJson = (attempt: AttemptRecord, options: TrajectoryOptions = {}): string =>
-  `${JSON.stringify(wellFormed(trajectoryOf(attempt, options)), null, 2)}\n`;
+/** Characters that no UTF-8 reader takes become U+FFFD, and the file says how many: the record has them as they came. */
+export function trajectoryJson(attempt: AttemptRecord, options: TrajectoryOptions = {}): string {
+  const trajectory = trajectoryOf(attempt, options);
+  const replaced = loneSurrogates(trajectory);
+  const { info } = trajectory;
+  if (replaced > 0 && isRecord(info))
+    trajectory.info = {
+      ...info,
+      swebatch: { ...(isRecord(info.swebatch) ? info.swebatch : {}), replaced_characters: replaced },
+    };
+  return `${JSON.stringify(wellFormed(trajectory), null, 2)}\n`;
+}
+
+function loneSurrogates(value: unknown): number {
+  if (typeof value === 'string')
+    return value.isWellFormed() ? 0 : (value.match(/\p{Surrogate}/gu)?.length ?? 0);
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, inner) => sum + loneSurrogates(inner), 0);
+}
 
 /** Relative to the folder of its arm and epoch. */
 export const trajectoryPath = (attempt: Pick<AttemptRecord, 'instanceId' | 'number' | 'final'>): string => {

@@ -99,13 +99,14 @@ export async function runBatch(
     batch.arms.get(trial.arm_id)!.environment.image ?? batch.instances.get(trial.instance_pk)!.row.image;
 
   const enqueue = (trial: TrialRow, priority: number) => {
+    const queuedAt = batch.now();
     void admission
       .add(
         async () => {
           const admitted = await imageReady(trial);
           try {
             ahead.waits(trial, priority, admitted);
-            await queue.add(() => work(trial, admitted), { priority });
+            await queue.add(() => work(trial, admitted, queuedAt), { priority });
           } finally {
             admitted?.place?.release();
           }
@@ -138,13 +139,14 @@ export async function runBatch(
     timers.add(entry);
   };
 
-  async function work(trial: TrialRow, admitted: Admission | undefined): Promise<void> {
+  async function work(trial: TrialRow, admitted: Admission | undefined, queuedAt: number): Promise<void> {
     ahead.taken(trial);
     if (stop.why) return;
     const slot = freeSlots.pop()!;
     let outcome: AttemptOutcome | null;
     try {
-      outcome = await runAttempt(batch, trial, slot, admitted, ahead.slotEmptying);
+      const waitedMs = batch.now() - queuedAt;
+      outcome = await runAttempt(batch, trial, slot, admitted, ahead.slotEmptying, waitedMs);
     } finally {
       freeSlots.push(slot);
     }

@@ -99,6 +99,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     stop,
     retry: { attempts: config.retry.attempts, reasons: config.retry.reasons, made: new Map() },
     suspicionRules: suspicionRules(config.suspicion_rules),
+    onOtherModel: oncePerModel((text) => events.emit({ type: 'note', text })),
     leaseOwner: parts.leaseOwner,
     now: () => performance.now(),
     isoNow: () => new Date().toISOString(),
@@ -151,6 +152,17 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
 }
 
 const SEALED = [...SEALED_CLASSES];
+
+/** Told once for each pair; every call has it in its row. */
+function oncePerModel(note: (text: string) => void): Batch['onOtherModel'] {
+  const told = new Set<string>();
+  return (asked, answered) => {
+    const pair = `${asked}\0${answered}`;
+    if (told.has(pair)) return;
+    told.add(pair);
+    note(`warning: ${asked} was asked for and ${answered} answered`);
+  };
+}
 
 /** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */
 function diskFloorOf(parts: SessionParts): DiskFloor | undefined {

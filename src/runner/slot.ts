@@ -65,6 +65,7 @@ export interface Batch {
   readonly images?: TrialImages;
   readonly retry: RetryPolicy;
   readonly suspicionRules: readonly SuspicionRule[];
+  readonly onOtherModel: (asked: string, answered: string) => void;
   /** host:boot:pid:start, as it stands in trials.lease_owner. */
   readonly leaseOwner: string;
   /** Monotonic milliseconds. */
@@ -89,6 +90,8 @@ export async function runAttempt(
   admission?: Admission,
   /** The agent is done: what follows needs no agent, so the next trial's container can be on its way. */
   onAgentDone: () => void = () => {},
+  /** How long the trial waited for its image and this slot. */
+  waitedMs = 0,
 ): Promise<AttemptOutcome | null> {
   const { store, events } = batch;
   const arm = batch.arms.get(trial.arm_id)!;
@@ -106,6 +109,7 @@ export async function runAttempt(
     slot,
     config: batch.redactor.text(arm.row.config),
   });
+  steps.recordQueue(store, attempt.id, Math.round(waitedMs));
   crashPoint('after_attempt_began');
   events.emit({ type: 'trial_started', trial: label, slot, attempt: attempt.number });
 
@@ -132,6 +136,7 @@ export async function runAttempt(
     budget: batch.budget,
     isoNow: batch.isoNow,
     onPhase: (phase) => phases.begin(phase),
+    onOtherModel: batch.onOtherModel,
     onStep: (step, costNano) => events.emit({ type: 'step', trial: label, slot, step, costNano }),
   });
 

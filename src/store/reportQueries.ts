@@ -245,7 +245,7 @@ const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) 
   GROUP BY m.name, coalesce(c.model_answered, c.model_asked) ORDER BY m.position, model`;
 
 const PHASES = `SELECT m.name AS arm, p.name, coalesce(sum(p.duration_ms), 0) AS totalMs, count(DISTINCT a.id) AS attempts
-  FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ?
+  FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ? AND p.offset_ms >= 0
   GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;
 
 /** A prediction as its trial's final attempt left it, whatever its class. */

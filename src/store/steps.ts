@@ -133,6 +133,17 @@ export function beginPhase(
   insert(db, 'phases', row);
 }
 
+/** What a trial waited for its slot before the attempt began: it lies before the attempt's clock and counts against nothing. */
+export function recordQueue(db: Store, attemptId: number, waitedMs: number): void {
+  insert(db, 'phases', {
+    attempt_id: attemptId,
+    seq: -1,
+    name: 'queue',
+    offset_ms: -waitedMs,
+    duration_ms: waitedMs,
+  });
+}
+
 export function endPhase(db: Store, attemptId: number, seq: number, durationMs: number): void {
   guarded(db, () =>
     statement(db, 'UPDATE phases SET duration_ms = ? WHERE attempt_id = ? AND seq = ?').run(

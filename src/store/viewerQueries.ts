@@ -278,7 +278,7 @@ export function viewerQueries(db: Database): ViewerQueries {
     ),
     runSignature: (runId) => JSON.stringify(signature(runId, runId)),
     phaseTotals: all(
-      'SELECT name, count(*) AS n, coalesce(sum(duration_ms), 0) AS ms FROM phases WHERE attempt_id = ? GROUP BY name',
+      'SELECT name, count(*) AS n, coalesce(sum(duration_ms), 0) AS ms FROM phases WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY name',
     ),
     attemptIds: all(
       'SELECT a.id, a.trial_id, a.state, a.ended_at FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? ORDER BY a.id',

@@ -1,7 +1,7 @@
 // The common set-up of the fault suite (field-problems.md section 9): four instances on a small image, a fake model server, the real program
 // as a child process, and the assertions that hold at the end of every scenario.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
@@ -30,7 +30,7 @@ export interface Bench {
   args(runId: string, ...more: string[]): string[];
   run(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   start(runId: string, more?: readonly string[], env?: Record<string, string>): RunningCli;
-  resume(runId: string, more?: readonly string[]): Promise<CliResult>;
+  resume(runId: string, more?: readonly string[], env?: Record<string, string>): Promise<CliResult>;
   trials(runId: string): TrialLine[];
   query<T>(sql: string): T[];
   preds(runId: string): Record<string, { model_patch: string }>;
@@ -56,19 +56,25 @@ export interface BenchOptions {
   readonly config?: Record<string, unknown>;
   /** Keys of the section environment beside the defaults. */
   readonly environment?: Record<string, unknown>;
+  readonly agent?: Record<string, unknown>;
+  readonly model?: Record<string, unknown>;
+  /** Fields of the rows of the dataset beside the defaults. */
+  readonly row?: (instanceId: string, n: number) => Record<string, unknown>;
+  /** Where the results go; default: a new folder. */
+  readonly output?: string;
 }
 
 export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
   const root = tempDir('swebatch-fault-');
   const ids = options.ids ?? ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
   const scripts = { ...Object.fromEntries(ids.map((id) => [id, GOOD])), ...options.scripts };
-  const server = await startFakeModelServer({ scripts, by: 'history' });
+  const server = await startFakeModelServer({ scripts, by: 'history', strict: true });
   const dataset = join(root, 'data.jsonl');
   const base_commit = baseCommitOf();
   writeFileSync(
     dataset,
     ids
-      .map((instance_id) =>
+      .map((instance_id, n) =>
         JSON.stringify({
           instance_id,
           repo: 'a/a',
@@ -79,6 +85,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
           test_patch: '',
           FAIL_TO_PASS: '[]',
           PASS_TO_PASS: '[]',
+          ...options.row?.(instance_id, n),
         }),
       )
       .join('\n'),
@@ -87,7 +94,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
   writeFileSync(
     config,
     JSON.stringify({
-      agent: { step_limit: 12, cost_limit: 0 },
+      agent: { step_limit: 12, cost_limit: 0, ...options.agent },
       environment: { timeout: 20, memory: '512m', pull: 'never', ...options.environment },
       model: {
         model_name: 'fake-1',
@@ -97,6 +104,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
         retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
         first_byte_timeout_s: 3,
         total_timeout_s: 20,
+        ...options.model,
       },
       run: {
         workers: 2,
@@ -106,7 +114,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
       },
     }),
   );
-  const output = join(root, 'out');
+  const output = options.output ?? join(root, 'out');
   const args = (runId: string, ...more: string[]) => [
     'run',
     '--subset',
@@ -138,7 +146,8 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
     args,
     run: (runId, more = [], extra) => cli(args(runId, ...more), env(extra)),
     start: (runId, more = [], extra) => startCli(args(runId, ...more), env(extra)),
-    resume: (runId, more = []) => cli(['resume', runId, '-o', output, '--progress', 'plain', ...more], env()),
+    resume: (runId, more = [], extra) =>
+      cli(['resume', runId, '-o', output, '--progress', 'plain', ...more], env(extra)),
     trials: (runId) => read((store) => trialLines(store, runByName(store, runId)!.id)),
     query: <T>(sql: string) => read((store) => store.prepare(sql).all() as T[]),
     preds: (runId) =>
@@ -169,6 +178,48 @@ const canaryForms = [
   Buffer.from(CANARY).toString('base64').replace(/=+$/, ''),
 ];
 
+let checkout: string | undefined;
+/** The tree that the instances start from, on this machine. */
+function baseTree(): string {
+  if (checkout !== undefined) return checkout;
+  checkout = join(tempDir('swebatch-base-'), 'testbed');
+  const options = { encoding: 'utf8' } as const;
+  const id = execFileSync('docker', ['create', '--network', 'none', IMAGE, 'true'], options).trim();
+  execFileSync('docker', ['cp', `${id}:/testbed`, checkout]);
+  execFileSync('docker', ['rm', '-f', id], { stdio: 'ignore' });
+  return checkout;
+}
+
+/** Processes of this machine whose command line names the results of this bench. */
+const processesOf = (bench: Bench): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((name) => {
+      const path = `/proc/${name}/cmdline`;
+      try {
+        return existsSync(path) && readFileSync(path, 'utf8').includes(bench.root);
+      } catch {
+        return false; // ended meanwhile
+      }
+    });
+
+/** The first common assertion: nobody but the abnormal instances notices, and what the others submitted applies. */
+export function expectOthersGood(
+  bench: Bench,
+  runId: string,
+  abnormal: readonly string[] = ['a__a-1'],
+): void {
+  const others = bench.trials(runId).filter((t) => !abnormal.includes(t.instance_id));
+  expect(others.length).toBeGreaterThan(0);
+  const preds = bench.preds(runId);
+  for (const { instance_id, exit_reason } of others) {
+    expect([instance_id, exit_reason]).toEqual([instance_id, 'submitted']);
+    const patch = preds[instance_id]!.model_patch;
+    expect(patch).toContain('+    return "Hi " + name');
+    execFileSync('git', ['-C', baseTree(), 'apply', '--check', '-'], { input: patch });
+  }
+}
+
 /** The common assertions: totals reconcile, nothing is left over, the record verifies, files are whole, no secret is anywhere. */
 export async function expectSound(
   bench: Bench,
@@ -184,6 +235,13 @@ export async function expectSound(
   store.close();
   expect((await cli(['verify', runId, '-o', bench.root])).code).toBe(0);
   expect(containersOf(runId)).toEqual([]);
+  for (const kind of ['network', 'volume'])
+    expect(
+      execFileSync('docker', [kind, 'ls', '-q', '--filter', `label=swebatch.run=${runId}`], {
+        encoding: 'utf8',
+      }),
+    ).toBe('');
+  expect(processesOf(bench)).toEqual([]);
   const preds = readFileSync(join(bench.root, runId, 'preds.json'), 'utf8');
   expect(preds.endsWith('}\n')).toBe(true);
   const ids = readFileSync(join(bench.root, runId, 'all_preds.jsonl'), 'utf8')

@@ -160,7 +160,7 @@ CREATE TABLE phases (
   attempt_id INTEGER NOT NULL REFERENCES attempts (id),
   seq INTEGER NOT NULL,
   name TEXT NOT NULL,
-  offset_ms INTEGER NOT NULL,           -- from the start of the attempt
+  offset_ms INTEGER NOT NULL,           -- from the start of the attempt; the queue lies before it
   duration_ms INTEGER,                  -- NULL while it lasts
   PRIMARY KEY (attempt_id, seq)
 ) STRICT, WITHOUT ROWID;

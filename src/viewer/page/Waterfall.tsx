@@ -8,7 +8,13 @@ import { plain } from './Text.tsx';
 const LANE = 24;
 const LEFT = 90;
 
-export function Waterfall({ doc }: { doc: AttemptDocument }) {
+export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
+  // What was waited before the attempt began lies before its clock.
+  const queued = whole.phases.find((phase) => phase.offset_ms < 0)?.duration_ms ?? 0;
+  const doc = useMemo(
+    () => ({ ...whole, phases: whole.phases.filter((phase) => phase.offset_ms >= 0) }),
+    [whole],
+  );
   const canvas = useRef<HTMLCanvasElement>(null);
   const { lanes, end, totals } = useMemo(() => layout(doc), [doc]);
   useEffect(() => {
@@ -29,6 +35,9 @@ export function Waterfall({ doc }: { doc: AttemptDocument }) {
         role="img"
         aria-label={`phases over ${duration(end)}; the sums follow as a table`}
       />
+      {queued > 0 && (
+        <p className="quiet">Before that it waited {duration(queued)} for a slot and its image.</p>
+      )}
       <table className="plain">
         <caption className="hide">Time by phase</caption>
         <thead>
