@@ -1,7 +1,8 @@
 // The last step of `npm run build`: what tsc leaves behind (SQL, JSON, shell, pages already built) goes into dist, and the
 // command becomes executable.
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { checkoutFacts } from '../src/cli/facts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');
@@ -18,6 +19,9 @@ for (const path of assets) {
   mkdirSync(dirname(join(TARGET, path)), { recursive: true });
   cpSync(join(SOURCE, path), join(TARGET, path));
 }
+
+// An installed package has no repository to ask which commit it is.
+writeFileSync(join(TARGET, 'build.json'), `${JSON.stringify(checkoutFacts())}\n`);
 
 const command = join(TARGET, 'cli', 'bin.js');
 if (!existsSync(command)) {

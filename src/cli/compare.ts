@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { writeAtomically } from '../report/atomicWrite.ts';
 import { compareAll } from '../report/compareAll.ts';
 import { compareDocument, configDocument } from '../report/compareDocument.ts';
-import { recordDifferences } from '../report/facts.ts';
+import { conditionsOf, recordDifferences } from '../report/facts.ts';
 import { gateDocument } from '../report/gateDocument.ts';
 import { jsonText } from '../report/json.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
@@ -139,14 +139,7 @@ async function compareConfig(args: CompareArgs, sides: readonly NamedSide[]): Pr
   const [a, b] = sides;
   if (!a?.from || !b?.from || sides.length !== 2)
     throw new CliError('--config compares two runs of this results root');
-  const manifestOf = ({ from }: NamedSide): unknown => ({
-    ...from!.data.run.manifest,
-    config: {
-      ...from!.data.run.config,
-      arms: undefined,
-      arm: from!.data.arms.find((x) => x.name === from!.arm)?.config,
-    },
-  });
+  const manifestOf = ({ from }: NamedSide): unknown => conditionsOf(from!.data, from!.arm);
   const differences = recordDifferences(manifestOf(a), manifestOf(b));
   await put(args, jsonText({ schema_version: 1, a: a.side.label, b: b.side.label, differences }), () =>
     configDocument(a.side.label, b.side.label, differences),

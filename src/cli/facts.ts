@@ -1,12 +1,18 @@
 /** Facts about this machine and program for the manifest: what a reader needs to judge whether a result can be had again. */
 import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { sha256 } from '../runner/patch.ts';
 import { PACKAGE_ROOT, VERSION } from './version.ts';
 
 export interface ProgramFacts {
   readonly version: string;
   readonly commit: string | null;
   readonly dirty: boolean | null;
+  /** Over what differs from the commit; null where nothing does. */
+  readonly diff_sha256: string | null;
 }
 
 function git(args: readonly string[]): string | null {
@@ -14,20 +20,44 @@ function git(args: readonly string[]): string | null {
     return execFileSync('git', ['-C', PACKAGE_ROOT, ...args], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
+      maxBuffer: 256 * 2 ** 20,
     }).trim();
   } catch {
     return null;
   }
 }
 
+/** Written by `npm run build`, for where the package is installed and no repository is. */
+const buildSchema = z.object({
+  commit: z.string().nullable(),
+  dirty: z.boolean().nullable(),
+  diff_sha256: z.string().nullable(),
+});
+
+const NO_CHECKOUT = { commit: null, dirty: null, diff_sha256: null };
+
 export function programFacts(): ProgramFacts {
-  // An installed package may lie inside somebody else's repository: only a checkout of ours has package.json at its top.
-  const top = git(['rev-parse', '--show-toplevel']);
-  const ours = top === PACKAGE_ROOT;
+  const checkout = checkoutFacts();
+  if (checkout.commit !== null) return { version: VERSION, ...checkout };
+  const build = join(PACKAGE_ROOT, 'dist', 'build.json');
+  const known = existsSync(build) ? buildSchema.safeParse(JSON.parse(readFileSync(build, 'utf8'))) : null;
   return {
     version: VERSION,
-    commit: ours ? git(['rev-parse', 'HEAD']) : null,
-    dirty: ours ? git(['status', '--porcelain', '-uno']) !== '' : null,
+    ...(known?.success ? known.data : NO_CHECKOUT),
+  };
+}
+
+/** Files that git does not know count where the program is: a module there is part of it. */
+export function checkoutFacts(): Omit<ProgramFacts, 'version'> {
+  // An installed package may lie inside somebody else's repository: only a checkout of ours has package.json at its top.
+  if (git(['rev-parse', '--show-toplevel']) !== PACKAGE_ROOT) return NO_CHECKOUT;
+  const changed = git(['diff', 'HEAD']) ?? '';
+  const unknown = git(['ls-files', '--others', '--exclude-standard', 'src', 'configs']) ?? '';
+  const dirty = changed !== '' || unknown !== '';
+  return {
+    commit: git(['rev-parse', 'HEAD']),
+    dirty,
+    diff_sha256: dirty ? sha256(`${changed}\n${unknown}`) : null,
   };
 }
 

@@ -1,15 +1,25 @@
 /** The manifest of a run (run.json): everything that is needed to judge and repeat it, locked at start. */
 
+import { templatesOf } from '../agent/templates.ts';
+import { BASH_TOOL } from '../agent/tool.ts';
 import { imageOf } from '../dataset/instance.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
 import { engineInfo, imagesHere } from '../environment/engineInfo.ts';
+import { describeRequests } from '../model/describe.ts';
 import { sha256 } from '../runner/patch.ts';
-import type { RunRequest } from '../runner/plan.ts';
+import type { ArmConfig, RunRequest } from '../runner/plan.ts';
 import type { ResolvedConfig } from './configOptions.ts';
 import { machineFacts, programFacts } from './facts.ts';
 import type { RunArgs } from './runArgs.ts';
+import { environmentRedactor } from './secrets.ts';
 
 export const MANIFEST_VERSION = 1;
+
+/** Whose verdicts a dialect gives. */
+const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
+
+const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
+  Object.fromEntries(arms.map((arm) => [arm.name, of(arm)]));
 
 export async function gatherManifest(
   request: RunRequest,
@@ -18,17 +28,23 @@ export async function gatherManifest(
 ): Promise<Record<string, unknown>> {
   const usesDocker = resolved.arms.some((a) => a.environment.environment_class === 'docker');
   const engine = usesDocker ? await engineInfo() : null;
-  const images = request.selected.map((s) => imageOf(s.instance));
+  const secrets = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
+  const images = [
+    ...new Set(
+      request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(s.instance))),
+    ),
+  ];
   const known = engine?.ok
     ? await imagesHere(images)
     : new Map<string, { id: string; digest: string | null }>();
   const { wanted } = request.dataset;
   const ids = request.selected.map((s) => s.instance.instance_id);
-  return {
+  const manifest = {
     manifest_version: MANIFEST_VERSION,
     run_id: request.name,
     created_at: request.createdAt,
     program: programFacts(),
+    command: process.argv.slice(2),
     machine: machineFacts(),
     docker: engine?.ok
       ? {
@@ -37,15 +53,31 @@ export async function gatherManifest(
           cgroup: engine.cgroupVersion,
           architecture: engine.architecture,
           os: engine.os,
+          cpus: engine.cpus,
+          memory_bytes: engine.memoryBytes,
         }
       : null,
     config_hash: request.configHash,
     config_files: resolved.files,
+    config_warnings: resolved.warnings,
     config: { run: request.run, grading: request.grading, arms: request.arms },
+    templates: byArm(request, (arm) =>
+      Object.fromEntries(
+        Object.entries(templatesOf(arm.agent)).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
+      ),
+    ),
+    models: byArm(request, (arm) =>
+      describeRequests(
+        arm.model,
+        arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
+        new Date(request.createdAt),
+      ),
+    ),
     dataset: {
       source: request.dataset.source,
       revision: request.dataset.revision,
       file_sha256: request.dataset.fileHash,
+      rows: request.dataset.count,
       count: ids.length,
       instance_ids: ids,
       ids_sha256: sha256(ids.join('\n')),
@@ -71,11 +103,8 @@ export async function gatherManifest(
     ),
     patch_policy: request.run.patch,
     retry_policy: request.run.retry,
-    grading: {
-      dialect: request.grading.dialect,
-      network: request.grading.network,
-      enabled: request.grading.enabled,
-    },
+    grading: { ...request.grading, follows: FOLLOWS[request.grading.dialect] },
     statistics: { paired_test: 'mcnemar-exact', interval: 'wilson-95' },
   };
+  return JSON.parse(secrets.text(JSON.stringify(manifest))) as Record<string, unknown>;
 }

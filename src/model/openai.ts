@@ -6,6 +6,7 @@ import { OpenAI } from 'openai';
 import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ModelConfig } from './config.ts';
+import { OPENAI_URL } from './describe.ts';
 import { abortError, ModelConfigError } from './failure.ts';
 import { recordOf } from './ledger.ts';
 import { type CallEnd, createLimiter, type Limiter, type Release } from './limiter.ts';
@@ -16,9 +17,7 @@ import { redactor } from './redact.ts';
 import { backoffMs, planRetry, type TryResult, withRetries } from './retry.ts';
 import { rateHint, retryAfter, type Wait } from './retryAfter.ts';
 import { createTransport, type Deadlines } from './transport.ts';
-import { createRequestWriter, type RequestWriter, sentParameters } from './wire.ts';
-
-const OPENAI_URL = 'https://api.openai.com/v1';
+import { createRequestWriter, type RequestWriter, sentModel, sentParameters } from './wire.ts';
 
 export interface OpenAiOptions {
   readonly config: ModelConfig;
@@ -37,10 +36,6 @@ const deadlinesOf = (config: ModelConfig): Deadlines => ({
   idleMs: ms(config.idle_timeout_s),
   totalMs: ms(config.total_timeout_s),
 });
-
-/** litellm's names carry a provider in front, which OpenAI itself does not know; a server of one's own may mean it (`openai/gpt-oss-120b`). */
-const wireModel = (config: ModelConfig, name: string): string =>
-  config.base_url === undefined ? name.replace(/^openai\//, '') : name;
 
 function maxOutput(config: ModelConfig): number | null {
   const limit = config.model_kwargs.max_completion_tokens ?? config.model_kwargs.max_tokens;
@@ -245,7 +240,7 @@ export function createOpenAiFactory(options: OpenAiOptions): ModelFactory {
     config,
     host: url.host,
     baseUrl: `${url.protocol}//${url.host}${url.pathname}`,
-    model: wireModel(config, name),
+    model: sentModel(config),
     redact: redactor([
       ...(options.apiKey ? [options.apiKey] : []),
       ...(options.secrets ?? []),

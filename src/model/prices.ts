@@ -168,6 +168,14 @@ export function priceKnown(
   return byTable(config, SAMPLE, 0, at).nano !== null;
 }
 
+/** Where the price of a model comes from, before any call: the rates of the configuration, the table with its version and row, or nowhere. */
+export function priceSource(config: PricedConfig, at: Date): string | null {
+  if (isFreeName(config.model_name)) return 'nothing is paid';
+  if (config.prices === 'free') return 'config: free';
+  if (config.prices) return ratesVersion(config.prices);
+  return byTable(config, SAMPLE, 0, at).version;
+}
+
 export const isFreeName = (name: string | undefined): boolean =>
   name !== undefined && /^(scripted|replay):/.test(name);
 

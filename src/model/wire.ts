@@ -3,6 +3,7 @@
  * and the next call adds its new messages: serialising all of it each time is what made other runners slow (reference/
  * performance.md), and the strings it leaves behind are what makes memory grow with the number of slots.
  */
+import type { ModelConfig } from './config.ts';
 import type { Message, ToolSpec } from './model.ts';
 
 interface WireOptions {
@@ -34,6 +35,25 @@ const objectOf = (value: unknown): Record<string, unknown> =>
 export function sentParameters(kwargs: Kwargs): Record<string, unknown> {
   const named = Object.entries(kwargs).filter(([name]) => !CLIENT_ONLY.has(name));
   return { ...Object.fromEntries(named), ...objectOf(kwargs.extra_body) };
+}
+
+/** Every field of a request beside `model` and `messages`, in its order. */
+export function requestParameters(
+  kwargs: Kwargs,
+  stream: boolean,
+  tools: readonly ToolSpec[] | undefined,
+): Record<string, unknown> {
+  return {
+    ...(tools && tools.length > 0 ? { tools } : {}),
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...sentParameters(kwargs),
+  };
+}
+
+/** litellm's names carry a provider in front, which OpenAI itself does not know; a server of one's own may mean it (`openai/gpt-oss-120b`). */
+export function sentModel(config: Pick<ModelConfig, 'model_name' | 'base_url'>): string {
+  const name = config.model_name ?? '';
+  return config.base_url === undefined ? name.replace(/^openai\//, '') : name;
 }
 
 export const extraHeaders = (kwargs: Kwargs): Record<string, string> =>
@@ -102,10 +122,6 @@ const SPARE = 1.5;
 /** One for each conversation. */
 export function createRequestWriter(options: WireOptions): RequestWriter {
   const head = `{"model":${JSON.stringify(options.model)},"messages":[`;
-  const parameters = {
-    ...(options.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-    ...sentParameters(options.kwargs),
-  };
   let buffer = Buffer.from(head);
   const headEnd = buffer.length;
   const written: Written[] = [];
@@ -125,7 +141,7 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
 
   function tailFor(tools: readonly ToolSpec[] | undefined): string {
     if (tail?.tools === tools && tail) return tail.text;
-    const rest = stringify({ ...(tools && tools.length > 0 ? { tools } : {}), ...parameters });
+    const rest = stringify(requestParameters(options.kwargs, options.stream, tools));
     tail = { tools, text: rest === '{}' ? ']}' : `],${rest.slice(1)}` };
     return tail.text;
   }

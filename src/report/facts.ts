@@ -129,7 +129,7 @@ export function factDifferences(
 /** One entry an instance or an image: said as a count, or two sets of instances would bury everything else. */
 const BULKY = ['dataset.row_hashes', 'dataset.weights', 'images'];
 /** Differ between any two runs, or say where a setting came from: the settings themselves are compared. */
-const NAMES = new Set(['run_id', 'created_at', 'config_files', 'command']);
+const NAMES = new Set(['run_id', 'created_at', 'config_files', 'config_warnings', 'command']);
 
 /** Two manifests (or any two records): every leaf that differs. For `compare --config`. */
 export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
@@ -150,4 +150,29 @@ export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
   return factDifferences(facts(a), facts(b)).map((d) =>
     BULKY.includes(d.key) ? { ...d, a: count(d.a), b: `${count(d.b)}, not the same` } : d,
   );
+}
+
+const TEMPLATE = /_template$/;
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
+/** What a run was run with, as one record in which every setting stands once: its manifest repeats some for a reader. */
+export function conditionsOf(data: RunData, arm: string): Readonly<Record<string, unknown>> {
+  const { templates, models, retry_policy: _r, patch_policy: _p, ...manifest } = data.run.manifest;
+  const { grading, ...config } = data.run.config;
+  const own = data.arms.find((a) => a.name === arm)?.config ?? {};
+  const agent = Object.entries(objectOf(own.agent)).filter(([key]) => !templates || !TEMPLATE.test(key));
+  return {
+    ...manifest,
+    grading: manifest.grading ?? grading,
+    config: { ...config, arms: undefined, arm: { ...own, agent: Object.fromEntries(agent) } },
+    // Also those that a configuration leaves to the program.
+    ...Object.fromEntries(
+      Object.entries(objectOf(objectOf(templates)[arm])).map(([slot, t]) => [
+        `${slot}_template`,
+        objectOf(t).text,
+      ]),
+    ),
+    price: objectOf(objectOf(models)[arm]).price,
+  };
 }

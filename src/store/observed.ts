@@ -13,6 +13,9 @@ export interface Observed {
   readonly histories: Readonly<Record<string, number>>;
   readonly transports: Readonly<Record<string, number>>;
   readonly dialects: readonly string[];
+  /** Trials that took more than one attempt, with why each earlier one ended. */
+  readonly tried_again: readonly { arm: string; instance_id: string; epoch: number; ended: string[] }[];
+  readonly verdicts: readonly { source: string; network: string | null; count: number }[];
   readonly changes: readonly { at: string; change: unknown }[];
 }
 
@@ -46,6 +49,14 @@ export function observedIn(db: Store, runId: number): Observed {
     dialects: all<{ d: string }>(
       'SELECT DISTINCT dialect AS d FROM evaluations WHERE run_id = ? ORDER BY 1',
     ).map((r) => r.d),
+    tried_again: all<{ arm: string; instance_id: string; epoch: number; ended: string }>(
+      `SELECT m.name AS arm, i.instance_id, t.epoch, json_group_array(a.exit_reason) AS ended FROM attempts a JOIN trials t ON t.id = a.trial_id
+       JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+       WHERE t.run_id = ? AND a.state = 'ended' AND a.id IS NOT t.final_attempt_id GROUP BY t.id ORDER BY t.position`,
+    ).map((r) => ({ ...r, ended: JSON.parse(r.ended) as string[] })),
+    verdicts: all(
+      'SELECT source, network, count(*) AS count FROM evaluations WHERE run_id = ? GROUP BY 1, 2 ORDER BY 1, 2',
+    ),
     changes: all<{ at: string; data: string }>(
       `SELECT at, data FROM events WHERE run_id = ? AND type IN ('config_changed', 'limit_changed') ORDER BY seq`,
     ).map((r) => ({ at: r.at, change: JSON.parse(r.data) as unknown })),

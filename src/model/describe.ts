@@ -1,0 +1,43 @@
+/** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
+import type { ModelConfig } from './config.ts';
+import type { ToolSpec } from './model.ts';
+import { isFreeName, priceSource } from './prices.ts';
+import { requestParameters, sentModel } from './wire.ts';
+
+export interface RequestFacts {
+  /** As the configuration names it. */
+  readonly asked: string | null;
+  /** As requests name it; null where nothing is sent (scripted and replayed models, modules). */
+  readonly sent_as: string | null;
+  readonly endpoint: string | null;
+  /** Every field of a request beside `model` and `messages`. */
+  readonly parameters: Readonly<Record<string, unknown>> | null;
+  readonly cache_control: string | null;
+  /** The name is one that a provider moves to other models. */
+  readonly alias: boolean;
+  readonly price: string | null;
+}
+
+export const OPENAI_URL = 'https://api.openai.com/v1';
+
+/** Without what a URL may carry in secret. */
+function endpointOf(config: ModelConfig): string {
+  const text = config.base_url ?? OPENAI_URL;
+  if (!URL.canParse(text)) return text;
+  const { protocol, host, pathname } = new URL(text);
+  return `${protocol}//${host}${pathname}`;
+}
+
+export function describeRequests(config: ModelConfig, tools: readonly ToolSpec[], at: Date): RequestFacts {
+  const asked = config.model_name ?? null;
+  const sends = asked !== null && !isFreeName(asked) && config.model_class === 'openai';
+  return {
+    asked,
+    sent_as: sends ? sentModel(config) : null,
+    endpoint: sends ? endpointOf(config) : null,
+    parameters: sends ? requestParameters(config.model_kwargs, config.stream, tools) : null,
+    cache_control: sends ? config.set_cache_control : null,
+    alias: asked !== null && /[-:/]latest$/i.test(asked),
+    price: priceSource(config, at),
+  };
+}
