@@ -1,14 +1,20 @@
-/** `swebatch import`: results of others as runs of ours, with their verdicts where a report says them. */
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+/** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { loadDataset } from '../dataset/load.ts';
-import { readRunReport } from '../grading/imports.ts';
 import type { Outcome } from '../outcome.ts';
 import { importedName, readMiniRun } from '../report/importMiniRun.ts';
 import { exportRun } from '../runner/exportRun.ts';
 import { importRun } from '../runner/importRun.ts';
+import {
+  type GradedElsewhere,
+  runFromInstanceReports,
+  runFromReport,
+  type Verdicts,
+  verdictsOfRunReport,
+} from '../runner/readReports.ts';
 import { insertEvaluation } from '../store/evaluations.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { type RunRow, runByName } from '../store/runs.ts';
@@ -21,7 +27,7 @@ import { jsonOption, outputOption, type Verb } from './verb.ts';
 import { VERSION } from './version.ts';
 
 const argsSchema = z.object({
-  folder: z.string().min(1),
+  source: z.string().min(1),
   output: z.string(),
   runId: z
     .string()
@@ -35,20 +41,21 @@ const argsSchema = z.object({
 });
 
 export const importVerb: Verb = {
-  command: 'import <folder>',
-  describe: 'take a mini-swe-agent output folder as a run',
+  command: 'import <source>',
+  describe: 'take what another tool ran or graded as a run',
   builder: (parser: Argv) =>
     parser
-      .positional('folder', {
+      .positional('source', {
         type: 'string',
         demandOption: true,
-        describe: 'holds preds.json and *.traj.json (formats 1 and 1.1)',
+        describe:
+          "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder, or a run report of the harness or of sb-cli",
       })
       .option('output', outputOption)
       .option('run-id', {
         type: 'string',
         requiresArg: true,
-        describe: "name of the run; default: the folder's",
+        describe: "name of the run; default: the source's",
       })
       .option('subset', {
         type: 'string',
@@ -67,34 +74,40 @@ export const importVerb: Verb = {
         describe: 'run report of the SWE-bench harness or of sb-cli, for the verdicts',
       })
       .option('json', jsonOption)
+      .example('$0 import gpt.run.json --subset verified', 'verdicts of the harness or of sb-cli')
       .example('$0 import ../mini-out --subset verified --report gpt.run.json', 'with dataset and verdicts'),
   async run(argv) {
     const args = checkArgs(argsSchema, argv);
-    if (!statSync(args.folder, { throwIfNoEntry: false })?.isDirectory())
-      throw new CliError(`${args.folder} is no folder`);
-    const imported = readMiniRun(args.folder);
+    const { imported, verdicts } = await read(args);
     for (const warning of imported.warnings) say(`warning: ${warning}`);
-    if (imported.instances.length === 0) throw new CliError(`nothing to import in ${args.folder}`);
+    if (imported.instances.length === 0)
+      throw new CliError(`nothing to import in ${args.source}`, {
+        hint: 'it holds neither trajectories, predictions nor reports',
+      });
     const dataset = args.subset ? await datasetFor(args.subset, args) : null;
     const root = resultsRoot(args.output);
     mkdirSync(root, { recursive: true });
     const store = openStore(databasePath(root));
     try {
-      const name = args.runId ?? importedName(args.folder).replace(/[^A-Za-z0-9_.-]/g, '_');
+      const name =
+        args.runId ??
+        importedName(args.source)
+          .replace(/\.json$/, '')
+          .replace(/[^A-Za-z0-9_.-]/g, '_');
       if (runByName(store, name))
         throw new CliError(`there is a run ${name} already; choose another --run-id`);
       const run = importRun(store, {
         name,
         imported,
         rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
-        dataset: { source: args.subset ?? args.folder, revision: dataset?.revision ?? null },
+        dataset: { source: args.subset ?? args.source, revision: dataset?.revision ?? null },
         createdAt: new Date().toISOString(),
       });
-      const verdicts = args.report ? importVerdicts(store, run, args.report) : 0;
+      const judged = importVerdicts(store, run, verdicts);
       await exportRun({ store, run, dir: join(root, run.name), version: VERSION });
-      if (args.json) printJson({ run: run.name, instances: imported.instances.length, verdicts });
+      if (args.json) printJson({ run: run.name, instances: imported.instances.length, verdicts: judged });
       say(
-        `imported ${imported.instances.length} instances${args.report ? ` and ${verdicts} verdicts` : ''} as run ${run.name}; look at it with "swebatch report ${run.name}"`,
+        `imported ${imported.instances.length} instances${verdicts.size > 0 ? ` and ${judged} verdicts` : ''} as run ${run.name}; look at it with "swebatch report ${run.name}"`,
       );
       return EXIT.done;
     } finally {
@@ -102,6 +115,26 @@ export const importVerb: Verb = {
     }
   },
 };
+
+/** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
+async function read({ source, report }: z.infer<typeof argsSchema>): Promise<GradedElsewhere> {
+  const found = statSync(source, { throwIfNoEntry: false });
+  if (!found) throw new CliError(`there is no ${source}`);
+  if (!found.isDirectory()) return runFromReport(source, verdictsIn(source));
+  const mini = readMiniRun(source);
+  const run =
+    mini.instances.length > 0
+      ? { imported: mini, verdicts: new Map() }
+      : await runFromInstanceReports(source);
+  return report === undefined ? run : { ...run, verdicts: verdictsIn(report) };
+}
+
+function verdictsIn(path: string): Verdicts {
+  if (!existsSync(path)) throw new CliError(`--report: there is no file ${path}`);
+  const read = verdictsOfRunReport(path);
+  if (!read.ok) throw new CliError(read.message);
+  return read.verdicts;
+}
 
 async function datasetFor(subset: string, args: z.infer<typeof argsSchema>) {
   const loaded = await loadDataset(subset, {
@@ -120,12 +153,11 @@ const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | un
   error: { outcome: 'infra', resolved: null },
 };
 
-function importVerdicts(store: Store, run: RunRow, path: string): number {
-  const report = readRunReport(readFileSync(path, 'utf8'));
-  if (!report.ok) throw new CliError(`${path} cannot be used: ${report.message}`);
+function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
   let count = 0;
   for (const line of trialLines(store, run.id)) {
-    const verdict = OUTCOME[report.value.verdicts.get(line.instance_id) ?? ''];
+    const found = verdicts.get(line.instance_id);
+    const verdict = found && OUTCOME[found.verdict];
     const attempt = line.attempt_id === null ? undefined : attemptById(store, line.attempt_id);
     if (!verdict || !attempt) continue;
     count += 1;
@@ -137,14 +169,14 @@ function importVerdicts(store: Store, run: RunRow, path: string): number {
       model: line.model,
       patch_sha256: attempt.patch_sha256 ?? '',
       spec_hash: '',
-      dialect: report.value.kind,
+      dialect: found.grader,
       ...verdict,
       resolved_strict: null,
-      report: null,
+      report: found.report,
       log: null,
       apply_method: null,
       exit_code: null,
-      infra_reason: report.value.reasons[line.instance_id] ?? null,
+      infra_reason: found.reason,
       suspicion: '[]',
       error_message: null,
       network: null,

@@ -74,7 +74,7 @@ export interface ImportedInstance {
   readonly calls: readonly ImportedCall[];
   readonly startedAt: number | null;
   readonly endedAt: number | null;
-  /** Null when only a prediction was there: mini-swe-agent writes no trajectory when the environment never started. */
+  /** Null when only a prediction was there: without a patch the environment never started, for then mini-swe-agent writes no trajectory. */
   readonly file: string | null;
 }
 
@@ -150,7 +150,9 @@ function instanceOf(
   const status = info?.exit_status ?? null;
   const cost = info?.model_stats?.instance_cost;
   const stamps = (trajectory?.messages ?? []).flatMap((m) => timestampOf(m) ?? []);
-  const exitReason = trajectory === null ? 'env_start_failed' : reasonOf(status, config, steps);
+  const patchAlone = trajectory === null && /^diff --git /m.test(prediction?.model_patch ?? '');
+  const exitReason =
+    trajectory !== null ? reasonOf(status, config, steps) : patchAlone ? 'submitted' : 'env_start_failed';
   const submission = info?.submission ?? null;
   return {
     instanceId,
@@ -163,7 +165,7 @@ function instanceOf(
     errorMessage: info?.exception_str ?? null,
     submission: status === 'Submitted' ? (submission ?? '') : null,
     // What the prediction carried is what was graded; version 1 wrote the exception's text as the patch of a failed instance.
-    modelPatch: status === 'Submitted' ? (prediction?.model_patch ?? submission ?? '') : '',
+    modelPatch: status === 'Submitted' || patchAlone ? (prediction?.model_patch ?? submission ?? '') : '',
     steps,
     costNano: cost === undefined || cost === null ? null : dollarsToNano(cost),
     config,

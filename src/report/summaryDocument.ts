@@ -240,7 +240,12 @@ function resources(arm: ArmSummary): [string, string][] {
       'tokens',
       `input ${count(a.tokens.input)}, cache read ${count(a.tokens.cache_read)}, cache write ${count(a.tokens.cache_write)}, output ${count(a.tokens.output)} (reasoning ${count(a.tokens.reasoning)})`,
     ],
-    ['cached', a.cachedShare === null ? '–' : `${percent(a.cachedShare)} of input tokens`],
+    [
+      'cached',
+      a.cachedShare === null
+        ? '–'
+        : `${percent(a.cachedShare)} of ${count(a.tokens.input + a.tokens.cache_read + a.tokens.cache_write)} input tokens`,
+    ],
     ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
     ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
     ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],

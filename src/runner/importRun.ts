@@ -152,8 +152,8 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
       elapsedMs:
         instance.startedAt !== null && instance.endedAt !== null
           ? Math.round((instance.endedAt - instance.startedAt) * 1000)
-          : 0,
-      workingMs: 0,
+          : null,
+      workingMs: null,
       suspicion: '[]',
       notes: JSON.stringify(instance.file === null ? ['imported from a prediction alone'] : []),
     },

@@ -232,10 +232,11 @@ const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.i
 const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'];
 const camel = (kind: string) => `${kind.replace(/_(.)/g, (_, c: string) => c.toUpperCase())}Tokens`;
 
+// An imported attempt without calls is one whose calls nobody wrote down; ours without calls made none.
 const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS arm, i.instance_id AS instanceId, t.epoch,
-    a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL THEN 0 ELSE c.cost_nano END AS costNano,
+    a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL AND NOT r.imported THEN 0 ELSE c.cost_nano END AS costNano,
     coalesce(c.unknown_calls, 0) AS unknownCalls, ${TOKENS.map((k) => `coalesce(c.${k}_tokens, 0) AS ${camel(k)}`).join(', ')}
-  FROM ${OF_RUN} LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
+  FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
 
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
     sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state = 'ok' AND c.cost_nano IS NULL) AS unknownCalls,

@@ -152,8 +152,8 @@ export interface AttemptEnd {
   readonly patchSha256: string;
   readonly steps: number;
   readonly oomKills: number;
-  readonly elapsedMs: number;
-  readonly workingMs: number;
+  readonly elapsedMs: number | null;
+  readonly workingMs: number | null;
   readonly suspicion: string;
   readonly notes: string;
 }

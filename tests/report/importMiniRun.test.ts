@@ -180,3 +180,16 @@ test.skipIf(!existsSync(shared))(
     }
   },
 );
+
+test('a prediction with a patch and no trajectory was submitted; without a patch its environment never started', () => {
+  write('alone/preds.json', {
+    'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' },
+    'a-2': { instance_id: 'a-2', model_patch: 'docker: no such image' },
+  });
+  expect(
+    readMiniRun(join(home, 'alone')).instances.map((i) => [i.instanceId, i.exitReason, i.modelPatch]),
+  ).toEqual([
+    ['a-1', 'submitted', 'diff --git a/x b/x\n'],
+    ['a-2', 'env_start_failed', ''],
+  ]);
+});

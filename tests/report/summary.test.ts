@@ -158,3 +158,14 @@ describe('terminal', () => {
     expect(shown).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202a-\u202e]/);
   });
 });
+
+test('what an imported run cost is unknown where its calls are not written down', () => {
+  const db = openMemory();
+  const runId = recordRun(db, { ids: ['a__a-1'], happened: () => [good] });
+  db.prepare('DELETE FROM model_calls').run();
+  const costOf = () => summarize(loadRunData(db, runId)!).arms[0]!.accounting.cost.nano;
+  expect(costOf()).toBe(0);
+  db.prepare('UPDATE runs SET imported = 1').run();
+  expect(costOf()).toBeNull();
+  db.close();
+});
