@@ -12,18 +12,18 @@ import { formatCost } from '../money.ts';
 import { createEvents } from '../runner/events.ts';
 import { takeLock } from '../runner/lock.ts';
 import type { ArmConfig } from '../runner/plan.ts';
-import { replaySourceOf } from '../runner/recordedReplies.ts';
 import { recoverRun, refuseLostRecords } from '../runner/recover.ts';
 import { runSession, type SessionResult } from '../runner/session.ts';
 import { createStopLadder } from '../runner/stop.ts';
 import type { Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/runs.ts';
 import { type TrialRow, trialsOf } from '../store/trials.ts';
-import { CliError, EXIT, env, printJson, requireRun, say } from './context.ts';
+import { CliError, EXIT, env, printJson, say } from './context.ts';
 import { requireEngine } from './imageEngine.ts';
 import { openLog } from './log.ts';
 import { createNotifier } from './notify.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
+import { openReplay } from './replayModel.ts';
 import { enginesOf, type OpenedImages, openRunImages } from './runImages.ts';
 import { environmentRedactor } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
@@ -120,7 +120,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
       version: VERSION,
       cwd: process.cwd(),
       log: (level, message, data) => log.write(level, message, data),
-      fetchReplay: async (name) => replaySourceOf(store, requireRun(store, name)),
+      fetchReplay: async (name) => openReplay(name, () => store).source,
     });
   } finally {
     await opened?.images.close();

@@ -1,4 +1,5 @@
 /** `swebatch export RUN WHAT`: the run's files made again from the database, tables for other tools, or a leaderboard entry. */
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
@@ -8,21 +9,24 @@ import { exportSummary } from '../report/exportSummary.ts';
 import { junitXml } from '../report/junit.ts';
 import { exportConfig } from '../runner/exportConfig.ts';
 import { exportManifest, exportPredictions, exportTrajectories } from '../runner/exportRun.ts';
+import { recordedTrials } from '../runner/recordedReplies.ts';
+import { recordingOf } from '../runner/recording.ts';
 import type { Store } from '../store/open.ts';
 import { loadRunData } from '../store/reportQueries.ts';
-import type { RunRow } from '../store/runs.ts';
+import { armsOf, type RunRow } from '../store/runs.ts';
 import { exportHtml } from '../viewer/exportHtml.ts';
 import { EXIT, openForReading, printData, printJson, requireRun, resultsRoot, say } from './context.ts';
 import { submissionOptions, submissionSchema, submit } from './exportSubmission.ts';
 import { runFolder } from './report.ts';
 import { checkArgs } from './runArgs.ts';
+import { environmentRedactor } from './secrets.ts';
 import { pricesFor } from './tokenPrices.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 import { VERSION } from './version.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
-const WHAT = [...FILES, ...TEXTS, 'submission'] as const;
+const WHAT = [...FILES, ...TEXTS, 'recording', 'submission'] as const;
 
 const argsSchema = z.object({
   run: z.string(),
@@ -36,7 +40,8 @@ const argsSchema = z.object({
 
 export const exportVerb: Verb = {
   command: 'export <run> [what]',
-  describe: 'predictions, trajectories, tables, the configuration, or a leaderboard submission',
+  describe:
+    'predictions, trajectories, tables, the configuration, the model traffic, or a leaderboard submission',
   builder: (parser: Argv) =>
     submissionOptions(
       parser
@@ -46,7 +51,8 @@ export const exportVerb: Verb = {
         .option('to', {
           type: 'string',
           requiresArg: true,
-          describe: "folder (or file for csv, junit, config, html); default: the run's folder, or stdout",
+          describe:
+            "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
         })
         .option('emit-empty', { type: 'boolean', describe: 'write "" for trials that were not decided' })
         .option('json', jsonOption),
@@ -55,6 +61,7 @@ export const exportVerb: Verb = {
       .example('$0 export last csv > trials.csv', 'one line a trial')
       .example('$0 export last html --to run.html', 'one page for a mail')
       .example('$0 export r1 config | $0 run -c -', 'the same run again')
+      .example('$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine')
       .example('$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'),
   async run(argv) {
     const args = checkArgs(argsSchema, argv);
@@ -64,6 +71,8 @@ export const exportVerb: Verb = {
       const run = requireRun(store, args.run);
       if (args.what === 'submission')
         return await submit({ ...args, store, run, folder: runFolder(root, run) });
+      if (args.what === 'recording')
+        return tellWritten(run, args, [await writeRecording(store, run, args.to ?? runFolder(root, run))]);
       const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
       if (text !== null) {
         if (!args.to) {
@@ -73,15 +82,38 @@ export const exportVerb: Verb = {
         await writeAtomically(args.to, text);
       }
       const paths = text === null ? await writeFiles(store, run, args, root) : [args.to!];
-      if (args.json) printJson({ run: run.name, written: paths });
-      else printData(paths.join('\n'));
-      say(`${paths.length} file(s) written`);
-      return EXIT.done;
+      return tellWritten(run, args, paths);
     } finally {
       store.close();
     }
   },
 };
+
+function tellWritten(run: RunRow, { json }: { json: boolean }, paths: readonly string[]): number {
+  if (json) printJson({ run: run.name, written: paths });
+  else printData(paths.join('\n'));
+  say(`${paths.length} file(s) written`);
+  return EXIT.done;
+}
+
+/** A folder gets recording.jsonl.gz. */
+async function writeRecording(store: Store, run: RunRow, to: string): Promise<string> {
+  const folder = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true;
+  const path = folder ? join(to, 'recording.jsonl.gz') : to;
+  const facts = {
+    program: `swebatch ${VERSION}`,
+    run: run.name,
+    config_hash: run.config_hash,
+    dataset_hash: run.dataset_hash,
+    arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
+  };
+  const { text } = environmentRedactor();
+  await writeAtomically(
+    path,
+    recordingOf(facts, () => recordedTrials(store, run), text),
+  );
+  return path;
+}
 
 async function writeFiles(
   store: Store,

@@ -5,7 +5,7 @@ import { selectInstances } from '../dataset/select.ts';
 import { armCrash } from '../runner/crash.ts';
 import { type ArmConfig, datasetHash, planRun, type RunRequest } from '../runner/plan.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { armsOf, insertRun, type RunRow, runByName } from '../store/runs.ts';
+import { insertRun, type RunRow, runByName } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { reopenTrials } from '../store/trials.ts';
 import { type ResolvedConfig, resolveConfig } from './configOptions.ts';
@@ -26,6 +26,7 @@ import { gatherManifest } from './manifest.ts';
 import { judgeNight, requireBaseline } from './night.ts';
 import { preflight } from './preflight.ts';
 import { printPlan } from './printPlan.ts';
+import { openReplay } from './replayModel.ts';
 import { checkArgs, type RunArgs, runArgsSchema, runOptions } from './runArgs.ts';
 import type { Verb } from './verb.ts';
 
@@ -188,13 +189,17 @@ function checkRows(
 function asRecorded(arm: ArmConfig, args: RunArgs): ArmConfig {
   const name = arm.model.model_name ?? '';
   if (!name.startsWith('replay:')) return arm;
-  const store = openForReading(resultsRoot(args.output));
+  let store: Store | undefined;
+  const open = () => {
+    store ??= openForReading(resultsRoot(args.output));
+    return store;
+  };
   try {
-    const recorded = armsOf(store, requireRun(store, name.slice('replay:'.length)).id);
-    const same = recorded.find((a) => a.name === arm.name) ?? recorded[0]!;
+    const { arms } = openReplay(name.slice('replay:'.length), open);
+    const same = arms.find((a) => a.name === arm.name) ?? arms[0]!;
     return { ...arm, predictsAs: same.model };
   } finally {
-    store.close();
+    store?.close();
   }
 }
 

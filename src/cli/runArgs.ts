@@ -126,7 +126,7 @@ export const runOptions = (parser: Argv): Argv =>
         alias: 'm',
         type: 'string',
         array: true,
-        describe: 'model id, scripted:PATH or replay:RUN; several make arms',
+        describe: 'model id, scripted:PATH, replay:RUN[/ARM] or replay:FILE; several make arms',
       })
       .option('model-class', {
         type: 'string',

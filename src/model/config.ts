@@ -28,7 +28,7 @@ export const retryConfigSchema = z.strictObject({
 export type RetryConfig = z.infer<typeof retryConfigSchema>;
 
 export const modelConfigSchema = z.strictObject({
-  model_name: z.string().optional().describe('model id, scripted:PATH, or replay:RUN'),
+  model_name: z.string().optional().describe('model id, scripted:PATH, replay:RUN or replay:FILE'),
   model_class: z
     .string()
     .default('openai')

@@ -4,7 +4,10 @@ import { basename, dirname, join } from 'node:path';
 
 let serial = 0;
 
-export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
+export async function writeAtomically(
+  path: string,
+  content: string | Uint8Array | Iterable<Uint8Array>,
+): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
   // In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart.

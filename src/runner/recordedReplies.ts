@@ -15,6 +15,7 @@ import { type Store, statement } from '../store/open.ts';
 import type { RunRow } from '../store/runs.ts';
 import { type CallEnded, messagesOf } from '../store/steps.ts';
 import { attemptById } from '../store/trials.ts';
+import type { RecordedTrial } from './recording.ts';
 
 const bodySchema = z.looseObject({
   id: z.string().nullish(),
@@ -42,15 +43,27 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   config_invalid: 'config',
 };
 
-/** Final attempts of the run's trials, by instance and epoch; of several arms the first one that has the instance. */
-export function replaySourceOf(store: Store, run: RunRow): ReplaySource {
+/** Final attempts of every trial, for a recording. */
+export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
+  // The ids first: the rows of a trial are read while another statement would be open.
+  const rows = statement(
+    store,
+    `SELECT t.final_attempt_id AS id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
+     JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ? AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`,
+  ).all(run.id) as { id: number; arm: string; instance_id: string; epoch: number }[];
+  for (const { id, ...trial } of rows) yield { ...trial, replies: repliesOf(store, id) };
+}
+
+/** Final attempts of the run's trials, by instance and epoch: of one arm, or of the first one that has the instance. */
+export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   return {
     repliesFor: async (instanceId, epoch) => {
       const row = statement(
         store,
         `SELECT t.final_attempt_id AS id FROM trials t JOIN instances i ON i.id = t.instance_pk
-         WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL ORDER BY t.arm_id LIMIT 1`,
-      ).get(run.id, instanceId, epoch) as { id: number } | undefined;
+         WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
+         ORDER BY t.arm_id LIMIT 1`,
+      ).get(run.id, instanceId, epoch, armId ?? null) as { id: number } | undefined;
       return row ? repliesOf(store, row.id) : [];
     },
   };

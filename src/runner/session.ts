@@ -218,7 +218,7 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
         onDivergence: (d) =>
           parts.events.emit({
             type: 'note',
-            text: `${d.instanceId}: the environment answered differently than in the recording before query ${d.query}: ${d.difference}`,
+            text: `${d.instanceId}: ${d.query === 1 ? 'before step 1' : `at step ${d.query - 1}`} the environment answered differently than in the recording: ${d.difference}`,
           }),
       }),
       environmentFactory: await createEnvironmentFactory(environment, {

@@ -1,0 +1,47 @@
+/** What `replay:NAME` names: a run of this results root, or a recording file that `export RUN recording` wrote; `/ARM` picks one of its arms. */
+import { statSync } from 'node:fs';
+import type { ReplaySource } from '../model/replay.ts';
+import { replaySourceOf } from '../runner/recordedReplies.ts';
+import { openRecording } from '../runner/recording.ts';
+import type { Store } from '../store/open.ts';
+import { armsOf } from '../store/runs.ts';
+import { CliError, requireRun } from './context.ts';
+
+export interface OpenedReplay {
+  readonly source: ReplaySource;
+  /** With the model that their predictions name. */
+  readonly arms: readonly { readonly name: string; readonly model: string }[];
+}
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
+/** The store is asked for only when a run is meant: a recording needs none. */
+export function openReplay(name: string, store: () => Store): OpenedReplay {
+  const slash = name.lastIndexOf('/');
+  const [target, arm] =
+    slash > 0 && !isFile(name) ? [name.slice(0, slash), name.slice(slash + 1)] : [name, undefined];
+  const pick = <T extends { name: string }>(arms: readonly T[]): readonly T[] => {
+    const found = arm === undefined ? arms : arms.filter((a) => a.name === arm);
+    if (found.length > 0) return found;
+    throw new CliError(`${target} has no arm "${arm}"`, {
+      hint: `it has: ${arms.map((a) => a.name).join(', ')}`,
+    });
+  };
+  if (isFile(target)) {
+    const recording = readRecording(target);
+    return { arms: pick(recording.index.arms), source: recording.source(arm) };
+  }
+  if (target.includes('/')) throw new CliError(`there is no recording ${name}`);
+  const db = store();
+  const run = requireRun(db, target);
+  const arms = pick(armsOf(db, run.id));
+  return { arms, source: replaySourceOf(db, run, arm === undefined ? undefined : arms[0]!.id) };
+}
+
+function readRecording(path: string) {
+  try {
+    return openRecording(path);
+  } catch (error) {
+    throw new CliError((error as Error).message);
+  }
+}
