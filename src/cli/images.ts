@@ -89,6 +89,11 @@ function printPlan(plan: ImagePlan, free: number | undefined): void {
     [
       `${plan.images.length} images: ${plan.here} here, ${plan.toPull} to pull, ${plan.unknown.length} not known`,
       `to download ${gb(plan.downloadBytes)} (layers that images share counted once), about ${gb(plan.diskBytes)} on disk`,
+      ...(plan.estimated > 0
+        ? [
+            `estimated from ${plan.toPull - plan.estimated} of ${plan.toPull} images: Docker Hub counts each question for a size as a pull`,
+          ]
+        : []),
       ...(free === undefined ? [] : [`free ${gb(free)}`]),
     ].join('\n'),
   );
@@ -97,7 +102,7 @@ function printPlan(plan: ImagePlan, free: number | undefined): void {
 
 async function plan(args: Args, service: ImageService): Promise<number> {
   const images = await imagesOf(args);
-  const found = await service.plan(images);
+  const found = await service.plan(images, { check: args.action === 'check' });
   const { freeBytes } = await service.disk.check();
   const fits = freeBytes === undefined || found.diskBytes <= freeBytes;
   if (args.json) printJson({ ...found, freeBytes: freeBytes ?? null, fits });

@@ -12,6 +12,8 @@ export interface DiskPlan {
   /** Layers that images share counted once. */
   readonly downloadBytes: number;
   readonly diskBytes: number;
+  /** Images to pull whose part of the bytes is estimated from the others. */
+  readonly estimated: number;
   /** Null where the engine's disk cannot be seen from here. */
   readonly freeBytes: number | null;
   readonly fits: boolean;
@@ -56,6 +58,7 @@ export function diskPlanOf(plan: ImagePlan, freeBytes: number | undefined): Disk
     unknown: plan.unknown,
     downloadBytes: plan.downloadBytes,
     diskBytes: plan.diskBytes,
+    estimated: plan.estimated,
     freeBytes: freeBytes ?? null,
     fits: freeBytes === undefined || plan.diskBytes <= freeBytes,
   };
@@ -66,10 +69,11 @@ const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e
 export function diskRows(total: number, answer: DiskAnswer | null): [string, string][] {
   if (answer === null) return [['images', 'none needed: no arm runs in Docker']];
   if ('problem' in answer) return [['images', `${total}; ${answer.problem}`]];
-  const { here, toPull, unknown, downloadBytes, diskBytes, freeBytes, fits } = answer;
+  const { here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes, fits } = answer;
   const problems = Map.groupBy(unknown, (u) => u.problem);
   const free = freeBytes === null ? '' : `; ${gigabytes(freeBytes)} free`;
-  const partly = unknown.length ? ', without those not known' : '';
+  const guess = estimated > 0 ? `, estimated from ${toPull.length - estimated} images` : '';
+  const partly = `${guess}${unknown.length ? ', without those not known' : ''}`;
   return [
     [
       'images',

@@ -37,9 +37,10 @@ export async function openRunImages(
   const first = dockerArms(arms)[0]?.environment;
   if (!first) return undefined;
   const { hosts } = first;
+  const settings = { ...config, pull: first.pull };
   if (hosts.length === 0) {
     const service = await openImages(serviceOptions(first, config, events, undefined));
-    return { images: shown(imagesOfOneEngine(service, config.ahead), events) };
+    return { images: shown(imagesOfOneEngine(service, settings), events) };
   }
   const differs = dockerArms(arms).find(
     ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
@@ -56,7 +57,7 @@ export async function openRunImages(
       imagesOn({ ...serviceOptions(first, config, events, host), elsewhere: true }, host),
     ]),
   );
-  const images = imagesOfSeveralEngines(services, pool, config.ahead * hosts.length, note);
+  const images = imagesOfSeveralEngines(services, pool, settings, note);
   return { images: shown(images, events), pool };
 }
 
@@ -103,16 +104,16 @@ function shown(images: RunImages, events: RunEvents): RunImages {
   const show = () => {
     const engines = images.status();
     const pulls = {
-      active: engines.flatMap(({ host, found }) =>
-        found.active.map(({ image, progress }) => ({
+      active: engines.flatMap(({ host, status }) =>
+        status.active.map(({ image, progress }) => ({
           image,
           host,
           downloadedBytes: progress?.downloadedBytes ?? 0,
           totalBytes: progress?.totalBytes ?? 0,
         })),
       ),
-      waiting: engines.reduce((sum, { found }) => sum + found.waiting, 0),
-      paused: engines.flatMap(({ host, found }) => (found.paused ? [{ host, ...found.paused }] : [])),
+      waiting: engines.reduce((sum, { status }) => sum + status.waiting, 0),
+      paused: engines.flatMap(({ host, status }) => (status.paused ? [{ host, ...status.paused }] : [])),
     };
     const text = JSON.stringify(pulls);
     if (text === (last || JSON.stringify({ active: [], waiting: 0, paused: [] }))) return;

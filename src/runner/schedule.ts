@@ -1,6 +1,7 @@
 /** Puts the trials of a sitting into the order that the run's configuration asks for, and records it. */
 import type { RunConfig } from '../config/run.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
+import { orderBySharedLayers } from '../environment/images/plan.ts';
 import { pastDurations, setPositions } from '../store/durations.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../store/runs.ts';
@@ -39,8 +40,26 @@ export function scheduleTrials(
   const ordered = orderTrials(named(store, run, toDo), config.order, history, DEFAULT_SEED).map(
     ({ trial }) => trial,
   );
-  // Behind all that was started before, so that the record shows what started when.
-  const moved = new Set(toDo.map((trial) => trial.id));
+  return record(store, run, ordered);
+}
+
+/**
+ * Trials whose images share layers become neighbours, so that a policy which removes images has a base on the disk once and not again and
+ * again. The order of the dataset otherwise; recorded too.
+ */
+export function groupBySharedLayers(
+  store: Store,
+  run: RunRow,
+  toDo: readonly TrialRow[],
+  layersOf: (trial: TrialRow) => readonly string[],
+): readonly TrialRow[] {
+  const grouped = orderBySharedLayers(toDo, layersOf);
+  return grouped.every((trial, i) => trial === toDo[i]) ? toDo : record(store, run, grouped);
+}
+
+/** Behind all that was started before, so that the record shows what started when. */
+function record(store: Store, run: RunRow, ordered: readonly TrialRow[]): readonly TrialRow[] {
+  const moved = new Set(ordered.map((trial) => trial.id));
   const earlier = trialsOf(store, run.id).filter((trial) => !moved.has(trial.id));
   const first = Math.max(-1, ...earlier.map((trial) => trial.position)) + 1;
   const ids = ordered.map((trial) => trial.id);

@@ -27,11 +27,12 @@ import type { RunEvents } from './events.ts';
 import { createExporter } from './exporter.ts';
 import { exportRun } from './exportRun.ts';
 import { createGrader, type GradingSummary } from './grade.ts';
+import { preflightImages } from './imagePreflight.ts';
 import { biasWarning } from './order.ts';
 import type { ArmConfig } from './plan.ts';
 import { type BatchResult, runBatch } from './runBatch.ts';
 import { exportRunReports } from './runReports.ts';
-import { expectedSeconds, scheduleTrials } from './schedule.ts';
+import { expectedSeconds, groupBySharedLayers, scheduleTrials } from './schedule.ts';
 import type { ArmRuntime, Batch, PlannedInstance } from './slot.ts';
 import type { StopLadder } from './stop.ts';
 import { createTrialImages } from './trialImages.ts';
@@ -82,7 +83,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   const budget = createBudget(run.budget_nano, spent, (percent, spentNow) =>
     events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
   );
-  const toDo = scheduleTrials(store, run, config, parts.toDo);
+  const toDo = await orderWithImages(parts, arms, instances);
   const images = parts.images && trialImagesOf(parts, toDo, arms, instances);
   const disk = diskFloorOf(parts);
   const batch: Batch = {
@@ -162,6 +163,26 @@ function oncePerModel(note: (text: string) => void): Batch['onOtherModel'] {
     told.add(pair);
     note(`warning: ${asked} was asked for and ${answered} answered`);
   };
+}
+
+/** The order that was asked for; the dataset's own may move trials together that share layers which will be removed. */
+async function orderWithImages(
+  parts: SessionParts,
+  arms: ReadonlyMap<number, ArmRuntime>,
+  instances: ReadonlyMap<number, PlannedInstance>,
+): Promise<readonly TrialRow[]> {
+  const { store, run, config, images, events } = parts;
+  const scheduled = scheduleTrials(store, run, config, parts.toDo);
+  if (!images) return scheduled;
+  const imageOf = (trial: TrialRow) => {
+    const { environment } = arms.get(trial.arm_id)!;
+    if (environment.environment_class !== 'docker') return undefined;
+    return environment.image ?? instances.get(trial.instance_pk)!.row.image;
+  };
+  const names = scheduled.map(imageOf).filter((name) => name !== undefined);
+  const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
+  if (config.order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
+  return groupBySharedLayers(store, run, scheduled, (trial) => layersOf(imageOf(trial) ?? ''));
 }
 
 /** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */

@@ -43,6 +43,7 @@ test('images that do not fit the disk are said, with what to do', () => {
     images: [{ image: 'a', state: 'to_pull', layers: [], problem: undefined }] as const,
     here: 2,
     toPull: 1,
+    estimated: 0,
     downloadBytes: 2e9,
     diskBytes: 6e9,
     unknown: [

@@ -99,8 +99,8 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     registry.requests.length = 0;
     const headers = { 'retry-after': '1', 'content-type': 'application/json' };
     const body = JSON.stringify({ errors: [{ code: 'TOOMANYREQUESTS', message: 'slow down' }] });
-    // The engine's HEAD and GET, and our HEAD that asks when to come back.
-    registry.faults.push({ on: '/manifests/', kind: 'status', status: 429, headers, body, times: 3 });
+    // Three images in the plan before the run, then the engine's HEAD and GET, and our HEAD that asks when to come back.
+    registry.faults.push({ on: '/manifests/', kind: 'status', status: 429, headers, body, times: 6 });
     const result = await run(
       'r1',
       '-w',

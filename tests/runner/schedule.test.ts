@@ -1,7 +1,7 @@
 // The order of a sitting, from durations that the database holds, and its record.
 import { describe, expect, test } from 'vitest';
 import { runConfigSchema } from '../../src/config/run.ts';
-import { expectedSeconds, scheduleTrials } from '../../src/runner/schedule.ts';
+import { expectedSeconds, groupBySharedLayers, scheduleTrials } from '../../src/runner/schedule.ts';
 import { pastDurations } from '../../src/store/durations.ts';
 import type { Store } from '../../src/store/open.ts';
 import { instancesOf, type RunRow } from '../../src/store/runs.ts';
@@ -49,6 +49,17 @@ describe('schedule', () => {
     expect(idsOf(store, next, toDo)).toEqual(['a__a-2', 'a__a-3', 'a__a-1']);
     expect(trialsOf(store, next.id).map((t) => t.id)).toEqual(toDo.map((t) => t.id));
     expect(toDo.map((t) => t.position)).toEqual([0, 1, 2]);
+  });
+
+  test('trials whose images share layers become neighbours, and that is recorded', () => {
+    const store = freshStore();
+    const run = planted(store, { ids: IDS });
+    const trials = trialsOf(store, run.id);
+    const layers = new Map(trials.map((trial, i) => [trial.id, [i === 1 ? 'other' : 'base', `own-${i}`]]));
+    const grouped = groupBySharedLayers(store, run, trials, (trial) => layers.get(trial.id)!);
+    expect(idsOf(store, run, grouped)).toEqual(['a__a-1', 'a__a-3', 'a__a-2']);
+    expect(trialsOf(store, run.id).map((t) => t.id)).toEqual(grouped.map((t) => t.id));
+    expect(groupBySharedLayers(store, run, trials, () => [])).toBe(trials);
   });
 
   test('what starts at a resume stands behind what was started before', () => {

@@ -14,6 +14,8 @@ export interface ImagePlan {
   readonly images: readonly PlannedImage[];
   readonly here: number;
   readonly toPull: number;
+  /** Of those to pull, how many were not asked about: their part of the bytes is estimated from the others. */
+  readonly estimated: number;
   /** Layers shared by several images counted once. */
   readonly downloadBytes: number;
   /** Estimate: layers unpack to about this many times their size. */
@@ -33,12 +35,17 @@ const UNPACK_FACTOR = 3;
 
 export function summarize(images: readonly PlannedImage[]): ImagePlan {
   const layers = new Map(images.flatMap((image) => image.layers.map((layer) => [layer.digest, layer.size])));
-  const downloadBytes = [...layers.values()].reduce((sum, size) => sum + size, 0);
+  const knownBytes = [...layers.values()].reduce((sum, size) => sum + size, 0);
+  const toPull = images.filter((image) => image.state === 'to_pull');
+  const estimated = toPull.filter((image) => image.layers.length === 0).length;
+  const known = toPull.length - estimated;
+  const downloadBytes = known > 0 ? Math.round((knownBytes * toPull.length) / known) : knownBytes;
   const unknown = images.flatMap(({ image, problem }) => (problem === undefined ? [] : [{ image, problem }]));
   return {
     images,
     here: images.filter((image) => image.state === 'here').length,
-    toPull: images.filter((image) => image.state === 'to_pull').length,
+    toPull: toPull.length,
+    estimated,
     downloadBytes,
     diskBytes: downloadBytes * UNPACK_FACTOR,
     unknown,
@@ -52,46 +59,80 @@ export interface PlanOptions {
   readonly parallel?: number;
   /** False where nothing will be pulled: what is not here is missing. */
   readonly ask?: boolean;
+  /** True where a question counts as a pull: of such images only a few are asked about. */
+  readonly costly?: (image: string) => boolean;
+  /** Asked about the images outside of that sample; without it they are taken to be there. */
+  readonly existsOf?: (image: string) => Promise<ManifestAnswer>;
+  /** What is not answered by then is not known. */
+  readonly signal?: AbortSignal;
+}
+
+/** Docker Hub counts each question for a manifest against the 100 pulls that it allows in six hours without a login. */
+const SAMPLE = 20;
+
+/** Spread evenly, as neighbours of a dataset belong to one repository. */
+function sampled(images: readonly string[]): ReadonlySet<string> {
+  if (images.length <= SAMPLE) return new Set(images);
+  return new Set(Array.from({ length: SAMPLE }, (_, i) => images[Math.floor((i * images.length) / SAMPLE)]!));
 }
 
 export async function planImages(
   images: readonly string[],
   engine: ImageEngine,
   manifestOf: (image: string) => Promise<ManifestAnswer>,
-  { parallel = 8, ask = true }: PlanOptions = {},
+  { parallel = 8, ask = true, costly = () => false, existsOf, signal }: PlanOptions = {},
 ): Promise<ImagePlan> {
   const distinct = [...new Set(images)];
   const unanswered = new Map<string, number>();
-  const remote = async (image: string): Promise<ManifestAnswer> => {
+  const refusals = new Map<string, string>();
+  const remote = async (image: string, askFor: typeof manifestOf): Promise<ManifestAnswer> => {
     if (!ask) return unknownImage('not here, and environment.pull is "never"');
     const parsed = parseReference(image);
     const registry = parsed.ok ? parsed.reference.registry : '';
     const silent = unanswered.get(registry) ?? 0;
     if (silent >= UNREACHABLE_AFTER) return unknownImage(`${registry} cannot be reached`);
-    const answer = await manifestOf(image);
+    const refusal = refusals.get(registry);
+    if (refusal !== undefined) return unknownImage(refusal);
+    if (signal?.aborted) return unknownImage(`${registry} answers too slowly`);
+    const answer = await askFor(image);
+    // Each further question would put the reset off.
+    if (!answer.ok && answer.status === 429) refusals.set(registry, answer.message);
     if (!answer.ok && answer.status === 0 && parsed.ok) {
       unanswered.set(registry, (unanswered.get(registry) ?? 0) + 1);
       return unknownImage(`${registry} cannot be reached`);
     }
     return answer;
   };
-  const planned: PlannedImage[] = new Array(distinct.length);
+  const here = new Set<string>();
+  await each(distinct, parallel, async (image) => {
+    if (await engine.inspect(image)) here.add(image);
+  });
+  const asked = sampled(distinct.filter((image) => !here.has(image) && costly(image)));
+  const planned = await each(distinct, parallel, async (image): Promise<PlannedImage> => {
+    if (here.has(image)) return { image, state: 'here', layers: [], problem: undefined };
+    const spared = ask && costly(image) && !asked.has(image);
+    if (spared && !existsOf) return { image, state: 'to_pull', layers: [], problem: undefined };
+    const answer = await remote(image, spared && existsOf ? existsOf : manifestOf);
+    return answer.ok
+      ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
+      : { image, state: 'unknown', layers: [], problem: answer.message };
+  });
+  return summarize(planned);
+}
+
+/** So many at a time; results in the order of the items. */
+async function each<T, R>(
+  items: readonly T[],
+  parallel: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = new Array(items.length);
   let next = 0;
   const worker = async () => {
-    for (let i = next++; i < distinct.length; i = next++) {
-      const image = distinct[i]!;
-      if (await engine.inspect(image)) {
-        planned[i] = { image, state: 'here', layers: [], problem: undefined };
-        continue;
-      }
-      const answer = await remote(image);
-      planned[i] = answer.ok
-        ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
-        : { image, state: 'unknown', layers: [], problem: answer.message };
-    }
+    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i]!);
   };
   await Promise.all(Array.from({ length: parallel }, worker));
-  return summarize(planned);
+  return results;
 }
 
 /**

@@ -149,6 +149,28 @@ export async function askReset(
   }
 }
 
+/** Whether the registry has the image and lets us have it; a HEAD, which counts against nobody's limit. */
+export async function askExists(
+  reference: ImageReference,
+  options: RegistryOptions = {},
+): Promise<ManifestAnswer> {
+  const now = options.now ?? Date.now;
+  try {
+    const response = await request(reference, targetOf(reference), 'HEAD', asking(options));
+    if (!response.ok) return await refusalOf(response, now());
+    const digest = response.headers.get('docker-content-digest') ?? '';
+    return { ok: true, digest, layers: [], platforms: [] };
+  } catch (error) {
+    return noAnswer(error);
+  }
+}
+
+function noAnswer(error: unknown): ManifestAnswer {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return { ok: false, status: 0, retryAfterMs: undefined, message };
+}
+
 const platformName = (p: { os: string; architecture: string; variant?: string | undefined }) =>
   [p.os, p.architecture, p.variant].filter(Boolean).join('/');
 
@@ -189,12 +211,6 @@ export async function askManifest(
       layers: [...layers, config].map(({ digest, size }) => ({ digest, size })),
     };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return {
-      ok: false,
-      status: 0,
-      retryAfterMs: undefined,
-      message: cause instanceof Error ? cause.message : String(cause),
-    };
+    return noAnswer(error);
   }
 }

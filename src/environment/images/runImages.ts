@@ -5,7 +5,9 @@
 import { type EnginePool, isLoss } from '../enginePool.ts';
 import type { Place } from '../environment.ts';
 import type { EnsureImage } from '../images.ts';
+import { parseSize } from '../units.ts';
 import type { Collected } from './collect.ts';
+import { type ImagePolicy, parsePolicy } from './config.ts';
 import type { ImagePlan } from './plan.ts';
 import type { ImageService } from './service.ts';
 import type { StageStatus } from './stage.ts';
@@ -16,14 +18,32 @@ export interface ReadyPlace {
   readonly warnings: readonly string[];
 }
 
-export interface EngineImages<T> {
+export interface EngineStatus {
   readonly host: string | undefined;
-  readonly found: T;
+  readonly status: StageStatus;
+}
+
+export interface EnginePlan {
+  readonly host: string | undefined;
+  readonly plan: ImagePlan;
+  readonly freeBytes: number | undefined;
+}
+
+/** What of the configuration a run has to know. */
+export interface RunImagesConfig {
+  readonly ahead: number;
+  readonly policy: string;
+  readonly disk_low: string;
+  /** environment.pull */
+  readonly pull: 'never' | 'missing' | 'always';
 }
 
 export interface RunImages {
   /** Images fetched before a slot is free, on all engines. */
   readonly ahead: number;
+  readonly policy: ImagePolicy;
+  /** Free space below which nothing new starts. */
+  readonly floorBytes: number;
   /** Waits until an engine has the image and room for it. Rejects with an EnvironmentError, or with the signal. */
   ready(image: string, signal: AbortSignal): Promise<ReadyPlace>;
   /** How a start on that engine gets its image; here it is at once after `ready`. */
@@ -35,11 +55,9 @@ export interface RunImages {
   /** Nothing in this process needs the image any more: the policy may take it. */
   done(image: string): Promise<Collected>;
   collect(): Promise<Collected>;
-  /** Per engine that answers. */
-  plan(
-    images: readonly string[],
-  ): Promise<EngineImages<{ plan: ImagePlan; freeBytes: number | undefined }>[]>;
-  status(): EngineImages<StageStatus>[];
+  /** Per engine that answers; what is not known when the signal aborts stays unknown. */
+  plan(images: readonly string[], signal: AbortSignal): Promise<EnginePlan[]>;
+  status(): EngineStatus[];
   /** Where the only engine keeps its layers, on this machine; each of several watches its own disk. */
   engineDir(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -52,16 +70,27 @@ const ensureBy =
     return { id, digest, architecture, pulled };
   };
 
-const planOf = async (service: ImageService, images: readonly string[]) => {
-  const plan = await service.plan(images);
-  const { freeBytes } = await service.disk.check();
-  return { plan, freeBytes };
+const planOf = async (
+  host: string | undefined,
+  service: ImageService,
+  images: readonly string[],
+  config: RunImagesConfig,
+  signal: AbortSignal,
+): Promise<EnginePlan> => {
+  const plan = await service.plan(images, { ask: config.pull !== 'never', signal });
+  return { host, plan, freeBytes: await service.freeBytes() };
 };
 
-export function imagesOfOneEngine(service: ImageService, ahead: number): RunImages {
+const settingsOf = (config: RunImagesConfig, engines: number) => ({
+  ahead: config.ahead * engines,
+  policy: parsePolicy(config.policy),
+  floorBytes: parseSize(config.disk_low),
+});
+
+export function imagesOfOneEngine(service: ImageService, config: RunImagesConfig): RunImages {
   const ensure = ensureBy(service);
   return {
-    ahead,
+    ...settingsOf(config, 1),
     async ready(image, signal) {
       await service.disk.pass(signal);
       signal.throwIfAborted();
@@ -73,9 +102,9 @@ export function imagesOfOneEngine(service: ImageService, ahead: number): RunImag
     need: (images) => service.need(images),
     done: (image) => service.done(image),
     collect: () => service.collect(),
-    plan: async (images) => [{ host: undefined, found: await planOf(service, images) }],
+    plan: async (images, signal) => [await planOf(undefined, service, images, config, signal)],
     engineDir: () => service.layersDir(),
-    status: () => [{ host: undefined, found: service.stage.status() }],
+    status: () => [{ host: undefined, status: service.stage.status() }],
     close: () => service.close(),
   };
 }
@@ -83,7 +112,7 @@ export function imagesOfOneEngine(service: ImageService, ahead: number): RunImag
 export function imagesOfSeveralEngines(
   services: ReadonlyMap<string, ImageService>,
   pool: EnginePool,
-  ahead: number,
+  config: RunImagesConfig,
   onError: (message: string) => void = () => {},
 ): RunImages {
   const all = [...services.values()];
@@ -133,7 +162,7 @@ export function imagesOfSeveralEngines(
   }
 
   return {
-    ahead,
+    ...settingsOf(config, services.size),
     async ready(image, signal) {
       for (;;) {
         const place = await inTurn(signal);
@@ -154,14 +183,14 @@ export function imagesOfSeveralEngines(
     need: (images) => all[0]!.need(images),
     done: (image) => onEach((service) => service.done(image)),
     collect: () => onEach((service) => service.collect()),
-    async plan(images) {
-      const found = await Promise.allSettled(
-        aliveOnes().map(async ({ host, service }) => ({ host, found: await planOf(service, images) })),
+    async plan(images, signal) {
+      const plans = await Promise.allSettled(
+        aliveOnes().map(({ host, service }) => planOf(host, service, images, config, signal)),
       );
-      return found.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+      return plans.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
     },
     engineDir: async () => undefined,
-    status: () => [...services].map(([host, service]) => ({ host, found: service.stage.status() })),
+    status: () => [...services].map(([host, service]) => ({ host, status: service.stage.status() })),
     async close() {
       await Promise.allSettled(all.map((service) => service.close()));
     },

@@ -11,8 +11,14 @@ import { dockerImageEngine, type ImageEngine } from './engine.ts';
 import { type ImageLedger, openImageLedger } from './ledger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './plan.ts';
 import type { PullClock } from './pullImage.ts';
-import { type ImageReference, parseReference, rewriteReference } from './reference.ts';
-import { askManifest, askReset, type ManifestAnswer } from './registry.ts';
+import {
+  candidatesOf,
+  DOCKER_HUB,
+  type ImageReference,
+  parseReference,
+  rewriteReference,
+} from './reference.ts';
+import { askExists, askManifest, askReset, type ManifestAnswer } from './registry.ts';
 import { createPullStage, type PullStage, type StageEvent } from './stage.ts';
 import { pullThrottle } from './throttle.ts';
 
@@ -41,13 +47,19 @@ export interface ImageService {
   readonly stage: PullStage;
   readonly disk: DiskGate;
   readonly ledger: ImageLedger;
+  /** Where its layers are; undefined when that disk cannot be seen from here. */
+  freeBytes(): Promise<number | undefined>;
   /** Where the engine keeps its layers, on this machine. */
   layersDir(): Promise<string | undefined>;
   /** The images that queued trials and gradings of this process still need. */
   need(images: readonly string[]): Promise<void>;
   /** Nothing in this process needs the image any more: the policy may take it. */
   done(image: string): Promise<Collected>;
-  plan(images: readonly string[], options?: PlanOptions): Promise<ImagePlan>;
+  /** `check`: no image is taken to be there without having been asked about. */
+  plan(
+    images: readonly string[],
+    options?: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean },
+  ): Promise<ImagePlan>;
   manifestOf(image: string): Promise<ManifestAnswer>;
   collect(options?: { policy?: string; dryRun?: boolean; needBytes?: number }): Promise<Collected>;
   close(): Promise<void>;
@@ -111,8 +123,9 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
     return result;
   };
+  const free = options.free ?? (() => freeBytes(options.docker, engine));
   const disk = createDiskGate({
-    free: options.free ?? (() => freeBytes(options.docker, engine)),
+    free,
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
@@ -137,11 +150,24 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     ...(options.onEvent && { onEvent: options.onEvent }),
   });
 
-  const manifestOf = async (image: string): Promise<ManifestAnswer> => {
+  const sourcesOf = (image: string): ImageReference[] => {
     const parsed = parseReference(image);
-    if (!parsed.ok) return { ok: false, status: 0, retryAfterMs: undefined, message: parsed.message };
-    const reference = rewriteReference(parsed.reference, config.rewrite);
-    return askManifest(reference, asking(await loginOf(reference.registry)));
+    return parsed.ok ? candidatesOf(rewriteReference(parsed.reference, config.rewrite), config.mirrors) : [];
+  };
+  const ask = async (
+    image: string,
+    question: typeof askManifest,
+    signal?: AbortSignal,
+  ): Promise<ManifestAnswer> => {
+    let answer: ManifestAnswer | undefined;
+    for (const reference of sourcesOf(image)) {
+      answer = await question(reference, { ...asking(await loginOf(reference.registry)), signal });
+      if (answer.ok) return answer;
+    }
+    const parsed = parseReference(image);
+    return (
+      answer ?? { ok: false, status: 0, retryAfterMs: undefined, message: parsed.ok ? '' : parsed.message }
+    );
   };
 
   return {
@@ -149,8 +175,9 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     stage,
     disk,
     ledger,
-    manifestOf,
+    manifestOf: (image) => ask(image, askManifest),
     collect,
+    freeBytes: free,
     layersDir: () => layersDir(options.docker, engine).catch(() => undefined),
     need: (images) => ledger.need(images),
     async done(image) {
@@ -158,7 +185,12 @@ export function createImageService(options: ImageServiceOptions): ImageService {
       await ledger.used({ engine: id, image, at: clock.now() });
       return config.policy === 'keep' ? { removed: [], kept: [] } : collect();
     },
-    plan: (images, more) => planImages(images, engine, manifestOf, more),
+    plan: (images, { check, ...more } = {}) =>
+      planImages(images, engine, (image) => ask(image, askManifest, more.signal), {
+        ...more,
+        costly: (image) => sourcesOf(image)[0]?.registry === DOCKER_HUB,
+        ...(check && { existsOf: (image: string) => ask(image, askExists, more.signal) }),
+      }),
     async close() {
       await stage.close();
       await ledger.need([]);

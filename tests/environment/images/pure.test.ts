@@ -313,6 +313,46 @@ describe('plan', () => {
     expect(new Set(plan.unknown.map((u) => u.problem))).toEqual(new Set(['down.example cannot be reached']));
   });
 
+  test('a registry that refuses is not asked again: each question would put its reset off', async () => {
+    const { engine } = fakeEngine();
+    const asked: string[] = [];
+    const manifestOf = async (image: string): Promise<ManifestAnswer> => {
+      asked.push(image);
+      return { ok: false, status: 429, retryAfterMs: 1000, message: 'the registry answers 429' };
+    };
+    const images = Array.from({ length: 9 }, (_, i) => `r.example/a:${i}`);
+    const plan = await planImages(images, engine, manifestOf, { parallel: 1 });
+    expect(asked).toEqual(['r.example/a:0']);
+    expect(new Set(plan.unknown.map((u) => u.problem))).toEqual(new Set(['the registry answers 429']));
+    expect(plan.unknown).toHaveLength(9);
+  });
+
+  test('where a question counts as a pull, a sample spread over the images stands for all', async () => {
+    const { engine } = fakeEngine();
+    const asked: string[] = [];
+    const manifestOf = async (image: string): Promise<ManifestAnswer> => {
+      asked.push(image);
+      return { ok: true, digest: 'd', platforms: [], layers: [{ digest: image, size: 10 }] };
+    };
+    const images = Array.from({ length: 500 }, (_, i) => `swebench/a:${i}`);
+    const plan = await planImages([...images, 'r.example/b:1'], engine, manifestOf, {
+      parallel: 1,
+      costly: (image) => image.startsWith('swebench/'),
+    });
+    expect(asked).toHaveLength(21);
+    expect(asked.slice(0, 3)).toEqual(['swebench/a:0', 'swebench/a:25', 'swebench/a:50']);
+    expect(plan).toMatchObject({ toPull: 501, estimated: 480, downloadBytes: 5010, unknown: [] });
+    const few = await planImages(images.slice(0, 20), engine, manifestOf, { costly: () => true });
+    expect(few).toMatchObject({ toPull: 20, estimated: 0 });
+  });
+
+  test('what a slow registry has not said in time is not known', async () => {
+    const { engine } = fakeEngine();
+    const manifestOf = () => Promise.reject(new Error('must not be asked'));
+    const plan = await planImages(['r.example/a:1'], engine, manifestOf, { signal: AbortSignal.abort() });
+    expect(plan.unknown).toEqual([{ image: 'r.example/a:1', problem: 'r.example answers too slowly' }]);
+  });
+
   test('ordering keeps all items, and each shared base in one piece', () => {
     fc.assert(
       fc.property(

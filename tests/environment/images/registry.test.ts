@@ -7,7 +7,7 @@ import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import { orderBySharedLayers } from '../../../src/environment/images/plan.ts';
 import { parseReference } from '../../../src/environment/images/reference.ts';
-import { askManifest, askReset } from '../../../src/environment/images/registry.ts';
+import { askExists, askManifest, askReset } from '../../../src/environment/images/registry.ts';
 import {
   createImageService,
   type ImageService,
@@ -241,6 +241,19 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       )
     ).map(({ image, answer }) => ({ image, layers: answer.ok ? answer.layers.map((l) => l.digest) : [] }));
     expect(orderBySharedLayers(known, (i) => i.layers).map((i) => i.image)).toEqual([b, d, c]);
+  });
+
+  test('whether an image exists is asked without fetching its manifest', async () => {
+    const image = await pushed();
+    const [there, none] = [parseReference(image), parseReference(image.replace(/:[^:/]*$/, ':none'))];
+    if (!there.ok || !none.ok) throw new Error('no name');
+    registry.requests.length = 0;
+    expect(await askExists(there.reference)).toMatchObject({
+      ok: true,
+      digest: expect.stringMatching(/^sha256:/),
+    });
+    expect(await askExists(none.reference)).toMatchObject({ ok: false, status: 404 });
+    expect(registry.requests.map((r) => r.method)).toEqual(['HEAD', 'HEAD']);
   });
 
   test('asking for the reset of a registry that does not refuse gives none', async () => {

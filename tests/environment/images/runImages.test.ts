@@ -6,6 +6,7 @@ import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../src/environm
 import type { ImageService } from '../../../src/environment/images/service.ts';
 
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
+const config = { ahead: 4, policy: 'keep', disk_low: '0', pull: 'missing' } as const;
 const nothing = { removed: [], kept: [] };
 
 function engine(name: string, slots = 0) {
@@ -42,6 +43,7 @@ function engine(name: string, slots = 0) {
     need: (images: readonly string[]) => answer(`need ${images.join(',')}`, undefined),
     done: (image: string) => answer(`done ${image}`, nothing),
     collect: () => answer('collect', nothing),
+    freeBytes: async () => 1,
     plan: (images: readonly string[]) => answer(`plan ${images.join(',')}`, { images: [] }),
     close: () => answer('close', undefined),
   } as unknown as ImageService;
@@ -58,7 +60,7 @@ function several(...engines: ReturnType<typeof engine>[]) {
   const pool = createEnginePool(engines.map((e) => e.pooled));
   const said: string[] = [];
   const services = new Map(engines.map((e) => [e.name, e.service]));
-  const images = imagesOfSeveralEngines(services, pool, 4, (message) => said.push(message));
+  const images = imagesOfSeveralEngines(services, pool, config, (message) => said.push(message));
   return { pool, images, said };
 }
 const { signal } = new AbortController();
@@ -122,7 +124,7 @@ describe('several engines', () => {
     await images.collect();
     expect(a.state.calls).toEqual(['done x']);
     expect(b.state.calls).toEqual(['done x', 'collect']);
-    expect((await images.plan(['x'])).map((one) => one.host)).toEqual(['b']);
+    expect((await images.plan(['x'], signal)).map((one) => one.host)).toEqual(['b']);
   });
 
   test('stopping ends the wait for room', async () => {
@@ -138,7 +140,7 @@ describe('several engines', () => {
 
 test('one engine has no places; its disk is asked before its registry', async () => {
   const only = engine('only');
-  const images = imagesOfOneEngine(only.service, 4);
+  const images = imagesOfOneEngine(only.service, config);
   only.setDisk(false);
   const waiting = images.ready('x', signal);
   await new Promise((turn) => setImmediate(turn));
