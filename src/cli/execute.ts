@@ -91,11 +91,15 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   const stop = createStopLadder({
     onInterrupt: config.on_interrupt,
     graceS: config.stop_grace_s,
-    exitNow: () => process.exit(signalExitCode('SIGINT')),
+    exitNow: () => {
+      progress.stop();
+      say(`exiting at once; what ran is resumable with "swebatch resume ${run.name}"`);
+      process.exit(signalExitCode(stop.interruptedBy ?? 'SIGINT'));
+    },
   });
   const progress = createProgress(config.workers, request.progress);
   events.on(progress.listener);
-  const notifier = createNotifier(config);
+  const notifier = createNotifier(config, progress.say);
   events.on(notifier.listener);
   const silence = listenForSignals(stop, events);
   let result: SessionResult;

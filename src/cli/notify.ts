@@ -5,7 +5,6 @@
 import { spawn } from 'node:child_process';
 import type { RunConfig } from '../config/run.ts';
 import type { RunEvent, RunListener } from '../runner/events.ts';
-import { say } from './context.ts';
 
 export interface Notifier {
   readonly listener: RunListener;
@@ -19,7 +18,7 @@ const COMMAND_OF: Partial<Record<RunEvent['type'], 'on_finish' | 'on_budget' | '
   breaker: 'on_breaker',
 };
 
-export function createNotifier(config: RunConfig): Notifier {
+export function createNotifier(config: RunConfig, say: (text: string) => void): Notifier {
   const running = new Set<Promise<void>>();
   return {
     listener: (event) => {

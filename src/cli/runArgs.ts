@@ -60,9 +60,11 @@ export function checkArgs<T extends z.ZodType>(
 ): z.infer<T> {
   const parsed = schema.safeParse(argv);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(
-    (i) => `--${String(i.path[0]).replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}: ${i.message}`,
-  );
+  const problems = parsed.error.issues.map((i) => {
+    const name = String(i.path[0]);
+    const repeated = i.path.length === 1 && Array.isArray(argv[name]);
+    return `--${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}: ${repeated ? 'given more than once' : i.message}`;
+  });
   throw new CliError(problems.join('\n'));
 }
 

@@ -6,7 +6,7 @@ import { trialLines } from '../store/trialLines.ts';
 import { classCounts } from '../store/trials.ts';
 import { type SlotRow, viewerQueries } from '../store/viewerQueries.ts';
 import { inert } from './context.ts';
-import { clock, eta } from './progress.ts';
+import { clock, eta } from './progressState.ts';
 
 export interface WatchOptions {
   readonly store: Store;

@@ -76,7 +76,7 @@ export function createStopLadder(options: StopOptions): StopLadder {
       if (stage === 2)
         return `stopping now: capturing work and removing containers (up to ${options.graceS} s). Again: exit at once, containers are removed at the next start.`;
       options.exitNow();
-      return 'exiting at once; what ran is resumable with "swebatch resume".';
+      return 'exiting at once';
     },
   };
 }

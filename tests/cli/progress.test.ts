@@ -1,0 +1,88 @@
+// What a person sees of a run on a terminal; the terminal is a real one, made by script(1).
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { wrap } from '../../src/cli/progressBars.ts';
+import { apply, newState, overallText, slotText } from '../../src/cli/progressState.ts';
+import type { RunEvent } from '../../src/runner/events.ts';
+
+const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });
+const stateAfter = (...events: RunEvent[]) => {
+  const state = newState();
+  for (const event of events) apply(state, event);
+  return state;
+};
+const started: RunEvent[] = [
+  { type: 'run_started', run: 'r', planned: 3, toDo: 3, slots: 2, budgetNano: 5e9, spentNano: 1e9 },
+  { type: 'trial_started', trial: trial(1), slot: 1, attempt: 1 },
+  { type: 'trial_started', trial: trial(2), slot: 2, attempt: 1 },
+  { type: 'step', trial: trial(1), slot: 1, step: 1, costNano: 0.25e9 },
+  { type: 'step', trial: trial(2), slot: 2, step: 2, costNano: null },
+];
+const ended: RunEvent = {
+  type: 'trial_ended',
+  trial: trial(1),
+  slot: 1,
+  attempt: 1,
+  exitReason: 'submitted',
+  exitClass: 'agent',
+  detail: null,
+  message: null,
+  sealed: true,
+  steps: 1,
+  costNano: 0.25e9,
+  elapsedMs: 10,
+  patchBytes: 1,
+};
+
+describe('texts', () => {
+  test('the cost of all counts what the running ones have spent, once', () => {
+    expect(overallText(stateAfter(...started), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
+    expect(overallText(stateAfter(...started, ended), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
+  });
+  test('a run that is stopping has no remaining time', () => {
+    expect(overallText(stateAfter(...started, ended), 2)).toContain('ETA');
+    const stopping: RunEvent = { type: 'stopping', stage: 1, reason: 'SIGINT', next: 'nothing new' };
+    expect(overallText(stateAfter(...started, ended, stopping), 2)).not.toContain('ETA');
+  });
+  test('a slot shows instance, step, phase and cost; an unknown cost is not 0', () => {
+    const state = stateAfter(...started, { type: 'phase', trial: trial(1), slot: 1, phase: 'exec' });
+    expect(slotText(state.slots.get(1))).toMatch(/^a__a-1 +step {3}1 exec 0:00 +\$0\.25$/);
+    expect(slotText(state.slots.get(2))).not.toContain('$0.00');
+    expect(slotText(state.slots.get(3))).toBe('idle');
+  });
+  test('a sentence wraps at words; what does not fit its rows is cut', () => {
+    expect(wrap('one two three', 8, 2)).toEqual(['one two ', 'three   ']);
+    expect(wrap('one two three four', 8, 2)).toEqual(['one two ', 'three f…']);
+    expect(wrap('', 4, 2)).toEqual(['    ', '    ']);
+  });
+});
+
+const SHOW = '\u001b[?25h';
+const WRAP = '\u001b[?7h';
+const onTerminal = (end: string): string => {
+  const command = `stty rows 24 cols 80; ${process.execPath} ${join(import.meta.dirname, 'fixtures', 'bars.ts')} ${end}; echo code=$?`;
+  return execFileSync('script', ['-qec', command, '/dev/null'], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+    timeout: 30_000,
+  });
+};
+
+describe.skipIf(process.platform !== 'linux')('on a terminal', () => {
+  test('a stop takes the rows away and says how it ended, in 80 columns', () => {
+    const shown = onTerminal('stop');
+    expect(shown).toContain('$1.25');
+    expect(shown).toContain('warning: said above the rows');
+    const rest = shown.slice(shown.lastIndexOf(SHOW));
+    expect(rest).toContain(WRAP);
+    expect(rest).toMatch(/0\/2 done in 0:\d\d/);
+    expect(rest).not.toContain('a__a-1');
+  });
+  test('an exit without a stop gives cursor and line wrapping back', () => {
+    const shown = onTerminal('exit');
+    expect(shown).toContain('code=130');
+    expect(shown.lastIndexOf(SHOW)).toBeGreaterThan(shown.lastIndexOf('\u001b[?25l'));
+    expect(shown.lastIndexOf(WRAP)).toBeGreaterThan(shown.lastIndexOf('\u001b[?7l'));
+  });
+});
