@@ -1,6 +1,10 @@
 /** What a user may set under `agent:`. Names are mini-swe-agent's where it has one. 0 (or none) means off for every limit. */
 import { z } from 'zod';
 
+/** The seeds' default asks for a block; what asks for a call of the tool says the same otherwise. */
+export const TOOL_CALL_INSTANCE_TEMPLATE =
+  "Your task: {{task}}. Please reply with a call of the tool bash that holds a single shell command. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.";
+
 export const agentConfigSchema = z.strictObject({
   agent_class: z
     .string()
@@ -17,7 +21,8 @@ export const agentConfigSchema = z.strictObject({
     .string()
     .default(
       "Your task: {{task}}. Please reply with a single shell command in triple backticks. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.",
-    ),
+    )
+    .describe('the default asks for what the protocol takes'),
   observation_template: z
     .string()
     .optional()

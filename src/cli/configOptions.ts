@@ -59,7 +59,10 @@ export async function resolveConfig(args: RunArgs): Promise<ResolvedConfig> {
   const specs = args.config ?? [];
   // key=value alone changes the default; a file replaces it, as in mini-swe-agent.
   const onlyValues = specs.every((spec) => spec.includes('='));
-  const loaded = load(onlyValues ? ['default', ...specs] : specs, overrides);
+  let loaded = load(onlyValues ? ['default', ...specs] : specs, overrides);
+  // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
+  if (onlyValues && loaded.config.agent.protocol === 'tool-call')
+    loaded = load(['swebench', ...specs], overrides);
   const { config } = loaded;
   return {
     arms: loaded.arms,

@@ -4,6 +4,7 @@ import type { EnvironmentConfig } from '../environment/config.ts';
 import type { ModelConfig } from '../model/config.ts';
 import { merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
+import { promptAfter, promptWarnings, type WrittenPrompt } from './prompt.ts';
 import type { Config } from './schema.ts';
 
 export interface Arm {
@@ -22,6 +23,7 @@ interface Checked {
 export function resolveArms(
   config: Config,
   tree: Tree,
+  prompt: WrittenPrompt | null,
   check: (tree: Tree) => Checked,
 ): { arms: Arm[]; problems: string[]; warnings: string[] } {
   const problems: string[] = [];
@@ -32,9 +34,14 @@ export function resolveArms(
   for (const [i, { name, ...sections }] of config.arms.entries()) {
     const from = `arms[${i}]`;
     const mapped = mapMiniSweAgent(sections as Tree, from);
-    const checked = check(merge(base, mapped.tree));
+    const merged = merge(base, mapped.tree);
+    const checked = check(merged);
     problems.push(...mapped.problems, ...checked.problems.map((p) => `${from}: ${p}`));
-    warnings.push(...mapped.warnings, ...checked.warnings);
+    warnings.push(
+      ...mapped.warnings,
+      ...checked.warnings,
+      ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
+    );
     if (!checked.config) continue;
     const arm = armOf(name ?? nameOf(checked.config.model), checked.config);
     if (arms.some((other) => other.name === arm.name))

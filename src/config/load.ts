@@ -15,6 +15,7 @@ import { findConfig, type ReadFile } from './find.ts';
 import { isKeyValue, parseKeyValue } from './keyValue.ts';
 import { at, isTree, leaves, merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
+import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './schema.ts';
 import { suggest } from './suggest.ts';
 
@@ -51,18 +52,20 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   const problems: string[] = [];
   const origins: Record<string, string> = {};
   let tree: Tree = {};
+  let prompt: WrittenPrompt | null = null;
   for (const layer of layers) {
     const mapped = mapMiniSweAgent(layer.tree, layer.from);
     warnings.push(...mapped.warnings);
     problems.push(...mapped.problems);
     tree = merge(tree, mapped.tree);
+    prompt = promptAfter(prompt, { from: layer.from, tree: mapped.tree }, tree);
     for (const path of leaves(mapped.tree)) origins[path] = layer.from;
   }
   const checked = checkTree(tree);
-  warnings.push(...checked.warnings);
+  warnings.push(...checked.warnings, ...promptWarnings('', prompt, tree));
   problems.push(...checked.problems);
   if (!checked.config) throw new ConfigError(problems);
-  const arms = resolveArms(checked.config, tree, checkTree);
+  const arms = resolveArms(checked.config, tree, prompt, checkTree);
   problems.push(...arms.problems);
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return {
@@ -119,7 +122,7 @@ export interface CheckedTree {
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */
 export function checkTree(given: Tree): CheckedTree {
   const compat = applyCompat(noneIsOff(given));
-  const parsed = configSchema.safeParse(compat.tree);
+  const parsed = configSchema.safeParse(promptOfProtocol(compat.tree));
   const problems = [...compat.problems];
   if (!parsed.success) {
     problems.push(...parsed.error.issues.flatMap((issue) => issueText(issue, compat.tree)));

@@ -1,0 +1,54 @@
+// The prompt asks for what the protocol takes: chosen where nobody set it, said where somebody did.
+import { describe, expect, test } from 'vitest';
+import { resolveConfig } from '../../src/cli/configOptions.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { readTextFile } from './readTextFile.ts';
+
+const load = (specs: string[], files: Record<string, string> = {}) =>
+  loadConfig({ specs, readFile: (path) => files[path] ?? readTextFile(path), cwd: '/w' });
+const OWN = '/w/own.yaml';
+
+test('without a file, agent.protocol=tool-call takes the prompt that asks for tool calls', async () => {
+  const args = { output: 'o', redoExisting: false, allowConfigChange: false, dryRun: true } as const;
+  const resolve = (...config: string[]) =>
+    resolveConfig({ ...args, progress: 'none', json: false, config, model: ['m'] });
+  const { arms, warnings, files } = await resolve('agent.protocol=tool-call', 'agent.step_limit=7');
+  expect(arms[0]!.agent.instance_template).toContain('call the tool `bash`');
+  expect(arms[0]!.agent.instance_template).not.toContain('```bash');
+  expect(arms[0]!.agent.step_limit).toBe(7);
+  expect(warnings).toEqual([]);
+  expect(files.map((f) => f.path.split('/').at(-1))).toEqual(['swebench.yaml']);
+  const blocks = await resolve('agent.step_limit=7');
+  expect(blocks.arms[0]!.agent.instance_template).toContain('```bash');
+});
+
+test('a file without a prompt gets the default one of its protocol', () => {
+  const prompt = (protocol: string) =>
+    load(['own'], { [OWN]: `agent: {protocol: ${protocol}}` }).config.agent.instance_template;
+  expect(prompt('tool-call')).toContain('call of the tool bash');
+  expect(prompt('tool-call')).not.toContain('backticks');
+  expect(prompt('bash-block')).toContain('triple backticks');
+});
+
+describe('a prompt that was written for the other protocol is said', () => {
+  const own = { [OWN]: 'agent: {instance_template: "do {{ task }}"}' };
+  test('when a later layer changes the protocol', () => {
+    expect(load(['default', 'agent.protocol=tool-call']).warnings).toEqual([
+      expect.stringMatching(
+        /^agent\.protocol: tool-call, but agent\.instance_template \(.*default\.yaml\) was written for bash-block;.*swebench\.yaml$/,
+      ),
+    ]);
+    expect(load(['swebench', 'agent.protocol=bash-block']).warnings[0]).toContain('swebench-text.yaml');
+  });
+  test('in an arm', () => {
+    const arms = 'arms=[{"name":"a"},{"name":"b","agent":{"protocol":"tool-call"}}]';
+    expect(load(['own', arms], own).warnings).toEqual([expect.stringContaining('arms[1]: agent.protocol')]);
+  });
+  test('and not when it is set with the protocol or after it', () => {
+    expect(load(['own', 'agent.step_limit=1'], own).warnings).toEqual([]);
+    expect(load(['agent.protocol=tool-call', 'own'], own).warnings).toEqual([]);
+    expect(
+      load(['default', 'agent.protocol=tool-call', 'agent.instance_template={{ task }}']).warnings,
+    ).toEqual([]);
+  });
+});
