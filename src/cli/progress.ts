@@ -3,7 +3,7 @@
  * stdout is for data. Listens to events only, so nothing here can break a run.
  */
 import { formatCost } from '../money.ts';
-import type { RunEvent } from '../runner/events.ts';
+import type { RunEvent, TrialLabel } from '../runner/events.ts';
 import { inert, printData, say } from './context.ts';
 import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {
@@ -45,20 +45,24 @@ function plainProgress(workers: number): Progress {
   };
 }
 
+function named({ arms, epochs }: State, trial: TrialLabel): string {
+  const arm = arms > 1 ? ` ${inert(trial.arm)}` : '';
+  return `${inert(trial.instanceId)}${arm}${epochs > 1 ? ` epoch ${trial.epoch}` : ''}`;
+}
+
 function lineOf(state: State, event: RunEvent): string | null {
   const at = `[${clock(Date.now() - state.startedAt)}]`;
   switch (event.type) {
     case 'run_started':
       return `${at} run ${event.run}: ${event.toDo} of ${event.planned} trials to do on ${event.slots} slots`;
     case 'trial_ended': {
-      const of = `${inert(event.trial.instanceId)}${event.trial.epoch > 1 ? ` epoch ${event.trial.epoch}` : ''}`;
       const detail = event.detail && event.exitClass === 'infra' ? ` (${event.detail})` : '';
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';
-      return `${at} ${of} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${message}`;
+      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${message}`;
     }
     case 'graded':
-      return `${at} ${inert(event.trial.instanceId)} graded ${event.outcome}`;
+      return `${at} ${named(state, event.trial)} graded ${event.outcome}`;
     case 'paused':
     case 'resumed':
     case 'breaker':

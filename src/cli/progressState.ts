@@ -31,6 +31,9 @@ export interface State {
   reasons: Map<string, number>;
   graded: { resolved: number; total: number };
   durations: number[];
+  /** Whether lines must say which arm, and which epoch. */
+  arms: number;
+  epochs: number;
   /** What earlier runs let expect of trials that have not started yet, in order. */
   expectedS: Map<number, number>;
   /** The same of those that run. */
@@ -52,6 +55,8 @@ export const newState = (): State => ({
   reasons: new Map(),
   graded: { resolved: 0, total: 0 },
   durations: [],
+  arms: 1,
+  epochs: 1,
   expectedS: new Map(),
   runningS: new Map(),
   slots: new Map(),
@@ -66,6 +71,8 @@ export function apply(state: State, event: RunEvent): void {
       Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
       state.budgetNano = event.budgetNano;
       state.expectedS = new Map(event.expectedS);
+      state.arms = event.arms;
+      state.epochs = event.epochs;
       break;
     case 'trial_started':
       state.slots.set(event.slot, {

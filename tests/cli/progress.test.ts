@@ -13,7 +13,17 @@ const stateAfter = (...events: RunEvent[]) => {
   return state;
 };
 const started: RunEvent[] = [
-  { type: 'run_started', run: 'r', planned: 3, toDo: 3, slots: 2, budgetNano: 5e9, spentNano: 1e9 },
+  {
+    type: 'run_started',
+    run: 'r',
+    planned: 3,
+    toDo: 3,
+    slots: 2,
+    arms: 1,
+    epochs: 1,
+    budgetNano: 5e9,
+    spentNano: 1e9,
+  },
   { type: 'trial_started', trial: trial(1), slot: 1, attempt: 1 },
   { type: 'trial_started', trial: trial(2), slot: 2, attempt: 1 },
   { type: 'step', trial: trial(1), slot: 1, step: 1, costNano: 0.25e9 },
