@@ -1,14 +1,15 @@
 /** `swebatch export RUN submission`: flags, the metadata file, and what is said when an entry is written or refused. */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { instanceFolder } from '../grading/logLayout.ts';
 import { jsonText } from '../report/json.ts';
-import { pathName } from '../report/layout.ts';
 import { parseMetadata, SPLITS, type Split, type SubmissionMetadata } from '../report/submission/metadata.ts';
 import { type Box, CHECKLIST } from '../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../report/submission/writeSubmission.ts';
+import { partFolder } from '../runner/exportRun.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, type RunRow } from '../store/runs.ts';
 import { CliError, EXIT, inert, printData, say } from './context.ts';
@@ -89,7 +90,14 @@ export async function submit(args: Args): Promise<number> {
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
     redactor: environmentRedactor(),
-    logsFolder: join(args.folder, 'logs', 'run_evaluation', args.run.name, pathName(arm.model)),
+    logsFolder: dirname(
+      instanceFolder(
+        join(args.folder, partFolder(args.store, args.run, arm.name, 1)),
+        args.run.name,
+        arm.model,
+        'instance',
+      ),
+    ),
     version: VERSION,
   });
   if (args.json) printData(jsonText(result));

@@ -86,6 +86,7 @@ export async function gatherManifest(
         wanted.sample === undefined
           ? null
           : Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.weight])),
+      strata: request.strata?.length ? request.strata : null,
     },
     selection: {
       split: request.dataset.split,

@@ -166,6 +166,7 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
       wanted: { ...wanted, ...(ids && { instances: ids }) },
     },
     selected,
+    strata: selection.strata,
     manifest: {},
   };
 }

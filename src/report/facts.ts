@@ -66,9 +66,14 @@ const GIB = 2 ** 30;
 
 /** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
 function machineOf(manifest: Readonly<Record<string, unknown>>): [string, unknown][] {
-  const machine = manifest.machine as { cpus?: unknown; memory_bytes?: unknown; arch?: unknown } | undefined;
+  type Machine = { cpus?: unknown; memory_bytes?: unknown; arch?: unknown } | null | undefined;
+  const machine = manifest.machine as Machine;
   if (!machine) return [];
-  const { cpus, arch, memory_bytes: memory } = machine;
+  // Containers have what the engine's machine has, which may be another one.
+  const engine = manifest.docker as Machine;
+  const cpus = engine?.cpus ?? machine.cpus;
+  const memory = engine?.memory_bytes ?? machine.memory_bytes;
+  const { arch } = machine;
   return [
     ['machine.cpus', cpus],
     ['machine.arch', arch],

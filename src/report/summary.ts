@@ -8,7 +8,7 @@ import { type GoldScore, goldScore } from './gold.ts';
 import { type EpochEstimate, epochEstimate, type PassRow, passTable } from './statistics/epochs.ts';
 import { quantile } from './statistics/means.ts';
 import { type Proportion, proportion } from './statistics/proportions.ts';
-import { type StratifiedEstimate, stratifiedEstimate } from './statistics/stratified.ts';
+import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from './statistics/stratified.ts';
 import { flagsOf, isGraded, type Missing, standingOf } from './verdict.ts';
 
 export const SUMMARY_SCHEMA = 1;
@@ -272,8 +272,8 @@ function stratifiedOf(
     rows.filter((r) => r.trial.epoch === 1),
     (r) => fields.map((f) => fieldOf(r.trial, f)).join(' / ') || '(all)',
   );
-  return stratifiedEstimate(
-    [...groups].map(([key, members]) => {
+  return stratifiedEstimate([
+    ...[...groups].map(([key, members]) => {
       const valid = members.filter((r) => r.valid);
       return {
         key,
@@ -282,7 +282,17 @@ function stratifiedOf(
         resolved: valid.filter((r) => r.resolved).length,
       };
     }),
-  );
+    ...unsampled(manifest),
+  ]);
+}
+
+/** Strata of the dataset that the sample holds nothing of: the estimate must name them. */
+function unsampled(manifest: Readonly<Record<string, unknown>>): StratumResult[] {
+  const { strata } = (manifest.dataset ?? {}) as { strata?: unknown };
+  const known = (Array.isArray(strata) ? strata : []) as { key: string[]; size: number; sampled: number }[];
+  return known
+    .filter((s) => s.sampled === 0)
+    .map((s) => ({ key: s.key.join(' / '), size: s.size, n: 0, resolved: 0 }));
 }
 
 /** A column that the record does not keep still has its weight, which is the same within a stratum. */

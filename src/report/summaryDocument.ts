@@ -161,7 +161,7 @@ function stratified(arm: ArmSummary): Block[] {
       ? [
           {
             kind: 'warning',
-            text: `nothing valid in ${s.unseen.join(', ')}: the estimate does not speak for them`,
+            text: `nothing valid in ${s.unseen.join(', ')}: the estimate does not speak for ${s.unseen.length === 1 ? 'it' : 'them'}`,
           } as const,
         ]
       : []),

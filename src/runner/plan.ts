@@ -43,6 +43,12 @@ export interface RunRequest {
     readonly rowHash: string;
     readonly weight: number;
   }[];
+  /** Of a sample: every stratum of the dataset, also those of which nothing was drawn. */
+  readonly strata?: readonly {
+    readonly key: readonly string[];
+    readonly size: number;
+    readonly sampled: number;
+  }[];
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 

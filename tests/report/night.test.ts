@@ -59,6 +59,27 @@ describe.skipIf(!ready)('run --baseline', () => {
     expect(JSON.parse((await cli(['report', 'last', '-o', root, '--json'])).stdout).run).toBe('night-2');
   }, 180_000);
 
+  test('a night that is whole becomes a leaderboard entry, with the scripts that judged it', async () => {
+    const to = join(dir, 'entry');
+    const found = await cli([
+      'export',
+      'night-1',
+      'submission',
+      '--split',
+      'verified',
+      '-o',
+      root,
+      '--to',
+      to,
+    ]);
+    expect(found.code, found.stderr).toBe(0);
+    const files = ['patch.diff', 'test_output.txt', 'report.json', 'eval.sh'];
+    for (const file of files)
+      expect(existsSync(join(found.stdout.trim(), 'logs', 'swebatch__cronwheel-23', file)), file).toBe(true);
+    const results = JSON.parse(readFileSync(join(found.stdout.trim(), 'results', 'results.json'), 'utf8'));
+    expect(results.resolved).toEqual(['swebatch__cronwheel-23', 'swebatch__cronwheel-25']);
+  });
+
   test('one that recovers is flaky and passes', async () => {
     const again = join(REPO, 'datasets/demo/replies/swebatch__cronwheel-23.json');
     const broken = await night('night-3', '--baseline', 'night-1', '--remeasure', '0');

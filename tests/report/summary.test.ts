@@ -126,6 +126,21 @@ test('a stratified sample is weighted by the strata of the manifest', () => {
   expect(summary.arms[0]!.stratified!.p).toBeCloseTo(0.1 + 0.9 * 0.5, 12);
 });
 
+test('a stratum of which nothing was drawn is named: the estimate does not speak for it', () => {
+  const strata = [
+    { key: ['a/a'], size: 5, sampled: 1 },
+    { key: ['c/c'], size: 3, sampled: 0 },
+  ];
+  const planned: PlannedRun = {
+    ids: ['a__a-1'],
+    manifest: { selection: { sample: 1, stratify: 'repo', seed: 7 }, dataset: { strata } },
+    weightOf: () => 5,
+    happened: () => [good],
+  };
+  expect(summaryOf(planned).summary.arms[0]!.stratified).toMatchObject({ p: 1, n: 1, unseen: ['c/c'] });
+  expect(text(planned)).toContain('nothing valid in c/c: the estimate does not speak for it');
+});
+
 describe('terminal', () => {
   test('an ungraded run has no rate', () => {
     expect(text({ ids: ['a__a-1'], happened: () => [{}] })).toContain('not graded');

@@ -1,7 +1,8 @@
 /** README.md of an entry: results with their interval, what was pinned, what was tried again, and the checklist. */
 
+import { createHash } from 'node:crypto';
 import type { RunData } from '../../store/reportQueries.ts';
-import { percent, rate } from '../format.ts';
+import { rate } from '../format.ts';
 import { markdown } from '../safeText.ts';
 import { proportion } from '../statistics/proportions.ts';
 import type { SubmissionMetadata } from './metadata.ts';
@@ -17,10 +18,11 @@ export function submissionReadme(
 ): string {
   const { results, byRepo } = derived;
   const total = Object.values(byRepo).reduce((s, r) => s + r.total, 0);
-  const trials = data.trials.filter((t) => t.arm === arm);
+  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
   const retried = trials.filter((t) => t.attempts > 1);
   const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];
   const program = data.run.manifest.program as { version?: string; commit?: string | null } | undefined;
+  const dataset = data.run.manifest.dataset as { file_sha256?: unknown } | undefined;
   const pins: [string, string][] = [
     ['swebatch', `${program?.version ?? 'unknown'}${program?.commit ? ` (${program.commit})` : ''}`],
     ['run', data.run.name],
@@ -29,10 +31,13 @@ export function submissionReadme(
       'dataset',
       `${data.run.datasetSource}${data.run.datasetRevision ? ` @ ${data.run.datasetRevision}` : ''}`,
     ],
+    ...(typeof dataset?.file_sha256 === 'string'
+      ? ([['dataset file, sha256', dataset.file_sha256]] as [string, string][])
+      : []),
     ['selected rows, sha256', data.run.datasetHash],
     ['models that answered', review.models.join(', ') || 'none recorded'],
     ['grading dialect', unique(trials.map((t) => t.dialect)).join(', ') || 'none recorded'],
-    ['image digests recorded', `${trials.filter((t) => t.imageDigest).length} of ${trials.length}`],
+    ['image digests', digestsOf(trials)],
   ];
   const authors = [metadata.info.authors].flat();
   return [
@@ -44,9 +49,7 @@ export function submissionReadme(
     `resolved      ${rate(proportion(results.resolved.length, total))} (Wilson 95 %)`,
     `no generation ${results.no_generation.length}`,
     `no logs       ${results.no_logs.length}`,
-    ...Object.entries(byRepo).map(
-      ([repo, r]) => `  ${repo}: ${r.resolved}/${r.total} (${percent(r.resolved / r.total)})`,
-    ),
+    ...Object.entries(byRepo).map(([repo, r]) => `  ${repo}: ${rate(proportion(r.resolved, r.total))}`),
     '```',
     '',
     '## System',
@@ -75,4 +78,12 @@ export function submissionReadme(
     ...review.checklist.map((a) => `- ${a.box.replaceAll('_', ' ')}: ${markdown(a.because)}`),
     '',
   ].join('\n');
+}
+
+/** 500 digests would bury the rest: the trajectories and run.json hold them, and their hash binds them. */
+function digestsOf(trials: RunData['trials']): string {
+  const known = trials.filter((t) => t.imageDigest);
+  const lines = known.map((t) => `${t.instanceId} ${t.imageDigest}\n`).sort();
+  const hash = createHash('sha256').update(lines.join('')).digest('hex');
+  return `${known.length} of ${trials.length} recorded; sha256 of the sorted lines "id digest": ${hash}`;
 }

@@ -47,7 +47,9 @@ export interface Review {
 
 export function reviewSubmission(input: ReviewInput): Review {
   const { data, arm, metadata } = input;
-  const trials = data.trials.filter((t) => t.arm === arm);
+  // An entry holds one prediction an instance: the first epoch's. That there were more is said by the checklist.
+  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
+  const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
   const graded = isGraded(trials);
   const standings = trials.map((trial) => ({ trial, standing: standingOf(trial, graded) }));
   const why = (reasons: readonly string[]) =>
@@ -94,7 +96,10 @@ export function reviewSubmission(input: ReviewInput): Review {
   ];
   return {
     problems,
-    warnings: warningsOf(metadata),
+    warnings: [
+      ...(epochs > 1 ? [`the run has ${epochs} epochs; the entry holds the first`] : []),
+      ...warningsOf(metadata),
+    ],
     checklist,
     models,
     attempts,
