@@ -1,6 +1,7 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
 import yargs from 'yargs';
 import { chooseEngine } from '../environment/client.ts';
+import { closest } from '../template/closest.ts';
 import { EXIT, explain, printJson, say } from './context.ts';
 import { engineOptions } from './imageEngine.ts';
 import { verbs } from './verbs.ts';
@@ -21,8 +22,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
     .version(VERSION)
     .strict()
-    .demandCommand(1, 'name a verb; "swebatch --help" lists them')
-    .recommendCommands()
+    .demandCommand(1, 'name a verb')
     .help()
     .wrap(Math.min(100, process.stdout.columns ?? 100))
     .exitProcess(false)
@@ -42,15 +42,11 @@ export async function main(args: readonly string[]): Promise<number> {
       },
     });
   try {
+    requireVerb(args[0]);
     await parser.parseAsync(joinStdin(args));
   } catch (error) {
     if (error instanceof UsageError) {
-      say(
-        `error: ${error.message}\n  "swebatch ${args[0] ?? ''} --help" shows what there is`.replace(
-          '  ',
-          '  ',
-        ),
-      );
+      say(`error: ${error.message}\n  "${usageOf(args[0])} --help" shows what there is`);
       if (json) printJson({ error: { kind: 'usage', message: error.message } });
       return EXIT.usage;
     }
@@ -68,3 +64,15 @@ const joinStdin = (args: readonly string[]): string[] =>
   });
 
 class UsageError extends Error {}
+
+const VERBS = verbs.map(({ command }) => [command].flat()[0]!.split(' ')[0] as string);
+
+const usageOf = (word: string | undefined): string =>
+  word !== undefined && VERBS.includes(word) ? `swebatch ${word}` : 'swebatch';
+
+/** yargs would list every flag behind an unknown verb as unknown too. */
+function requireVerb(word: string | undefined): void {
+  if (word === undefined || word.startsWith('-') || VERBS.includes(word)) return;
+  const close = closest(word, VERBS);
+  throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
+}

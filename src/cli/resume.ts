@@ -18,7 +18,7 @@ import { executeRun, withRunLock } from './execute.ts';
 import { preflight } from './preflight.ts';
 import { PROGRESS_MODES } from './progress.ts';
 import { checkArgs } from './runArgs.ts';
-import { jsonOption, outputOption, type Verb } from './verb.ts';
+import { costLimitOption, jsonOption, outputOption, type Verb } from './verb.ts';
 
 const argsSchema = z.object({
   run: z.string(),
@@ -32,7 +32,7 @@ const argsSchema = z.object({
     .optional(),
   id: z.array(z.string()).optional(),
   workers: z.number().int().min(1).optional(),
-  costLimit: z.number().min(0).optional(),
+  costLimit: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
   evaluate: z.boolean().optional(),
   progress: z.enum(PROGRESS_MODES),
   json: z.boolean(),
@@ -52,9 +52,8 @@ export const resumeVerb: Verb = {
       .option('id', { type: 'string', array: true, describe: 'run these instances once more' })
       .option('workers', { alias: 'w', type: 'number', requiresArg: true, describe: 'slots from now on' })
       .option('cost-limit', {
-        type: 'number',
-        requiresArg: true,
-        describe: 'budget of the whole run from now on, in dollars',
+        ...costLimitOption,
+        describe: 'budget of the whole run from now on, in dollars; none: no limit',
       })
       .option('evaluate', { type: 'boolean', describe: 'grade predictions as they arrive' })
       .option('progress', {

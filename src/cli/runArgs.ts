@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CliError } from './context.ts';
 import { nightArgs, nightOptions } from './night.ts';
 import { PROGRESS_MODES } from './progress.ts';
-import { jsonOption, outputOption } from './verb.ts';
+import { costLimitOption, jsonOption, outputOption } from './verb.ts';
 
 const text = z.string().min(1).optional();
 const list = z.array(z.string().min(1)).optional();
@@ -32,7 +32,7 @@ export const runArgsSchema = z.object({
   config: list,
   workers: z.number().int().min(1).optional(),
   epochs: z.number().int().min(1).optional(),
-  costLimit: z.number().min(0).optional(),
+  costLimit: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
   output: z.string().min(1),
   runId: z
     .string()
@@ -163,9 +163,8 @@ export const runOptions = (parser: Argv): Argv =>
         describe: 'independent repeats of every instance',
       })
       .option('cost-limit', {
-        type: 'number',
-        requiresArg: true,
-        describe: 'budget of the whole run in dollars, over restarts',
+        ...costLimitOption,
+        describe: 'budget of the whole run in dollars, over restarts; none: no limit',
       })
       .option('output', outputOption)
       .option('run-id', {

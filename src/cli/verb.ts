@@ -18,3 +18,11 @@ export const outputOption = {
 } as const;
 
 export const jsonOption = { type: 'boolean', default: false, describe: 'data as JSON on stdout' } as const;
+
+/** A limit in dollars; none is off, as in a configuration. */
+export const costLimitOption = {
+  type: 'string',
+  requiresArg: true,
+  coerce: (value: string | readonly string[]) =>
+    Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
+} as const;

@@ -74,11 +74,12 @@ function fileFor(path: string, isFolder: boolean, instanceId: string): string {
   return join(path, `${instanceId}.json`);
 }
 
-function answerOf(reply: ScriptedReply, index: number): CannedAnswer {
+function answerOf(reply: ScriptedReply, index: number, name: string): CannedAnswer {
   const scripted = { tool_calls: undefined, finish_reason: undefined, usage: undefined, ...reply };
   const { tool_calls, finish_reason, usage, ...rest } = scripted;
   const calls = tool_calls?.map((call, at) => ({ ...call, id: call.id ?? `call_${index + 1}_${at + 1}` }));
-  const { model, ...message } = { model: 'scripted', ...rest };
+  // As a server that answers with the model asked for; a script may name another.
+  const { model, ...message } = { model: name, ...rest };
   const body = {
     id: `scripted-${index + 1}`,
     object: 'chat.completion',
@@ -125,7 +126,7 @@ function scriptedModel(options: ScriptedOptions, isFolder: boolean, attempt: Mod
           kind: 'config',
         });
       const index = Math.min(next, script.replies.length - 1);
-      const answer = answerOf(script.replies[index]!, next);
+      const answer = answerOf(script.replies[index]!, next, name);
       next += 1;
       const latency = options.latencyMs ?? script.latency_ms ?? 0;
       return answerFrom(answer, name, latency, queryOptions, clock);

@@ -182,6 +182,21 @@ describe('swebatch run, before anything starts', () => {
     expect(result.stdout).toMatch(/FAIL key.*OPENAI_API_KEY.*fix: export/s);
   });
 
+  test('a limit of the run can be none', async () => {
+    const plan = async (limit: string) =>
+      cli(['run', '--subset', DATASET, '-m', 'scripted:x', '--dry-run', '--json', '--cost-limit', limit]);
+    expect((await plan('none')).code).toBe(0);
+    expect((await plan('much')).stderr).toContain('--cost-limit: must be a number of dollars, or none');
+  });
+
+  test('an unknown verb is named with the closest one, whatever stands behind it', async () => {
+    const result = await cli(['reprot', 'r1', '--json']);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain('there is no verb "reprot"; did you mean "report"?');
+    expect(JSON.parse(result.stdout)).toMatchObject({ error: { kind: 'usage' } });
+    expect((await cli([])).stderr).toContain('"swebatch --help" shows what there is');
+  });
+
   test('every verb has help with an example', async () => {
     const help = await cli(['--help']);
     const verbs = [...help.stdout.matchAll(/^ {2}swebatch (\w+)/gm)].map((m) => m[1]!);

@@ -264,7 +264,9 @@ describe('preflight and reservation', () => {
     expect(priceKnown(config('x/y', { prices: 'free' }))).toBe(true);
     expect(priceKnown(config('scripted:somewhere'))).toBe(true);
     expect(priceKnown(config('replay:r1'))).toBe(true);
-    expect(noPriceMessage('x/y')).toMatch(/^no price for "x\/y"; add prices: .* or --cost-limit none$/);
+    expect(noPriceMessage('x/y')).toMatch(
+      /^no price for "x\/y"; add prices: .*, or --cost-limit none with -c agent\.cost_limit=none$/,
+    );
   });
 
   test('an estimate grows with the request and the longest answer, and is null without a price', () => {

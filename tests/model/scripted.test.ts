@@ -56,6 +56,16 @@ describe('a file', () => {
     }
   });
 
+  test('answers with the model asked for, as a server does, unless the script names another', async () => {
+    write('names.json', ['one', { content: 'two', model: 'other-1' }]);
+    const { model } = await open('names.json');
+    const seen = recorder();
+    const one = model();
+    await one.query(ASK, seen);
+    await one.query(ASK, seen);
+    expect(seen.calls.map((call) => call.modelAnswered)).toEqual(['scripted:names.json', 'other-1']);
+  });
+
   test('tool calls may leave out their ids and give arguments as an object; a repeated call has a new id', async () => {
     write('tools.json', { replies: [{ content: null, tool_calls: [CALL, CALL] }] });
     const model = (await open('tools.json')).model();
