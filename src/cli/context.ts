@@ -61,6 +61,9 @@ export function requireRun(store: Store, selector: string): RunRow {
   throw new CliError(`there is no run "${selector}"`, { hint: 'list them with "swebatch ls"' });
 }
 
+/** What a disk says, and no defect of ours. */
+const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR']);
+
 /** Turns whatever a verb threw into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
   if (error instanceof CliError)
@@ -77,6 +80,13 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       kind: 'storage',
     };
   const known = error instanceof Error ? error : new Error(String(error));
+  const { code, path } = known as NodeJS.ErrnoException;
+  if (code && DISK_ERRORS.has(code) && path)
+    return {
+      text: `cannot write ${path}: ${known.message}`,
+      exitCode: EXIT.storage,
+      kind: 'storage',
+    };
   return {
     text: `swebatch failed: ${known.message}\n${env('SWEBATCH_DEBUG') ? known.stack : '  set SWEBATCH_DEBUG=1 for the stack, and please report it'}`,
     exitCode: EXIT.storage,

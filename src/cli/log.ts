@@ -10,14 +10,17 @@ export interface RunLog {
 
 export function openLog(path: string, redactor: Redactor): RunLog {
   mkdirSync(dirname(path), { recursive: true });
-  const logger = pino(
-    { level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: path, append: true, sync: true }),
-  );
+  const destination = pino.destination({ dest: path, append: true, sync: true });
+  destination.on('error', () => {});
+  const logger = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   return {
     write(level, message, data = {}) {
       const clean = JSON.parse(redactor.text(JSON.stringify(data))) as object;
-      logger[level](clean, redactor.text(message));
+      try {
+        logger[level](clean, redactor.text(message));
+      } catch {
+        // A full disk: the record says so and stops the run; a log that throws would only hide that.
+      }
     },
   };
 }

@@ -23,7 +23,8 @@ export async function writeAtomically(
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw error;
+    // What fails on an open file does not say which; a person needs to know.
+    throw error instanceof Error ? Object.assign(error, { path }) : error;
   }
   await syncFolder(folder);
 }

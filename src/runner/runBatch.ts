@@ -216,7 +216,10 @@ export async function runBatch(
     if (stop.why) return;
     hold('disk');
     stop.halt(new StopReason('disk_full', `${message}: stopped until there is room`, HOST_FLOOR));
-    events.emit({ type: 'paused', reason: message });
+    events.emit({
+      type: 'paused',
+      reason: `${message}; what ran is stopped and captured until there is room (or run.disk_floor is lower)`,
+    });
   }
   function diskRoom(): void {
     events.emit({ type: 'resumed', reason: 'the disk has room again' });
@@ -259,7 +262,12 @@ export async function runBatch(
     clearInterval(beat);
     batch.disk?.close();
   }
-  await hooks.drain();
+  try {
+    await hooks.drain();
+  } catch (error) {
+    // Of two things that failed the record is what matters.
+    broken ??= error;
+  }
   if (broken !== null)
     throw broken instanceof Error ? broken : new StorageError('write_failed', String(broken));
 

@@ -1,7 +1,7 @@
 /**
  * Opens a results database: pragmas, integrity check, migrations. SQLite is the truth of a results root; everything else is an export of it.
  */
-import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { newestBackup } from './backup.ts';
@@ -69,7 +69,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     });
   } catch (error) {
     const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
-    throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}`, error);
+    throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}${readOnlyHint(path)}`, error);
   }
   try {
     if (options.readonly) checkVersion(db, path);
@@ -151,7 +151,22 @@ export function asStorageError(error: unknown, path: string): Error {
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, code);
   if (code.startsWith('SQLITE_BUSY'))
     return new StorageError('busy', `cannot write ${path}: ${code}: another process holds it`, error);
-  return new StorageError('write_failed', `cannot write ${path}: ${code}: ${messageOf(error)}`, error);
+  return new StorageError(
+    'write_failed',
+    `cannot write ${path}: ${code}: ${messageOf(error)}${readOnlyHint(path)}`,
+    error,
+  );
+}
+
+/** SQLite says only "unable to open". */
+function readOnlyHint(path: string): string {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    return '';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'EROFS' ? ' (the file system is read-only)' : ` (${dirname(path)}: ${code})`;
+  }
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,241 +1,205 @@
-// What containers and the daemon do to attempts, through the whole program: what the model is shown, what the record says, what is left.
+// Images, clocks and waits that go wrong (T-25, T-39, T-55, the watchdog), through the whole program.
 import { execFileSync } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { docker, dockerAvailable } from '../support/docker.ts';
-import { type Bench, bash, containersOf, expectSound, faultBench, GOOD, SUBMIT } from './support.ts';
+import { REPO } from '../support/cli.ts';
+import { dockerAvailable } from '../support/docker.ts';
+import { type Bench, bash, expectOthersGood, expectSound, faultBench, GOOD, IMAGE } from './support.ts';
 
-const available = await dockerAvailable();
+const docker = await dockerAvailable();
 let bench: Bench;
 afterEach(() => bench?.close());
 
-/** Everything the model was ever sent, as one text. */
-const shown = () => JSON.stringify(bench.server.requests.map((r) => r.body));
-const attempts = (columns: string) =>
-  bench.query<Record<string, unknown>>(`SELECT ${columns} FROM attempts ORDER BY id`);
-const ONE = { ids: ['a__a-1'] };
-/** Resolves when the container of the run runs `marker`: its command is then under way. */
-async function runningWith(runId: string, marker: string): Promise<string> {
-  for (;;) {
-    for (const id of containersOf(runId)) {
-      const top = await docker
-        .getContainer(id)
-        .top()
-        .catch(() => ({ Processes: [] as string[][] }));
-      if ((top.Processes as string[][]).some((p) => p.join(' ').includes(marker))) return id;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-describe.skipIf(!available)('environment faults', () => {
-  test('T-23 a command over the memory limit is told to the model and counted, and the agent goes on', async () => {
+describe.skipIf(!docker)('environments', () => {
+  test('T-25 a lifetime shorter than the agent may take is refused before anything starts', async () => {
     bench = await faultBench({
-      ...ONE,
-      scripts: { 'a__a-1': [bash('exec python3 -c "x = bytearray(10**9)"'), ...GOOD] },
-      environment: { memory: '256m' },
+      agent: { wall_time_limit_seconds: 7200 },
+      environment: { container_timeout: '1h' },
     });
     const result = await bench.run(bench.id);
-    expect(result.code).toBe(0);
-    expect(shown()).toContain('command killed: memory limit 256 MiB reached (rc 137)');
-    expect(attempts('exit_reason, oom_kills')).toEqual([{ exit_reason: 'submitted', oom_kills: 1 }]);
-    await expectSound(bench, bench.id, 1, [result]);
-  });
-
-  test('T-24 a container removed in mid-command: no word of it to the model, no call after it, one more attempt', async () => {
-    bench = await faultBench({
-      ...ONE,
-      scripts: {
-        'a__a-1': [bash('[ -e /tmp/again ] || sleep 271828'), ...GOOD.slice(1)],
-      },
-    });
-    const running = bench.start(bench.id);
-    const id = await runningWith(bench.id, '271828');
-    const calls = bench.server.count('a__a-1');
-    // The second attempt passes the same command at once.
-    bench.server.setScript('a__a-1', GOOD);
-    await docker.getContainer(id).remove({ force: true });
-    const result = await running.done;
-    expect(result.code).toBe(0);
-    expect(calls).toBe(1);
-    // The three calls of the second attempt and none between.
-    expect(bench.server.count('a__a-1')).toBe(1 + 3);
-    expect(shown()).not.toMatch(/No such container|is not running|was removed|Error response/);
-    const [first, second] = attempts('exit_reason, exit_detail, error_evidence, container_id, steps');
-    expect(first).toMatchObject({ exit_reason: 'env_died', exit_detail: 'killed' });
-    expect(JSON.parse(first!.error_evidence as string)).toMatchObject({ state: 'removed' });
-    expect(second).toMatchObject({ exit_reason: 'submitted' });
-    expect(second!.container_id).not.toBe(first!.container_id);
-    await expectSound(bench, bench.id, 1, [result]);
-  });
-
-  test('T-24 a killed PID 1 twice: state and exit code are in the record, and the policy is used up after one retry', async () => {
-    bench = await faultBench({ ...ONE, scripts: { 'a__a-1': [bash('sleep 271829')] } });
-    const running = bench.start(bench.id);
-    const first = await runningWith(bench.id, '271829');
-    await docker.getContainer(first).kill();
-    let second = first;
-    while (second === first) second = await runningWith(bench.id, '271829');
-    await docker.getContainer(second).kill();
-    const result = await running.done;
-    expect(result.code).toBe(3);
-    const rows = attempts('exit_reason, error_evidence');
-    expect(rows.map((r) => r.exit_reason)).toEqual(['env_died', 'env_died']);
-    for (const row of rows)
-      expect(JSON.parse(row.error_evidence as string)).toMatchObject({
-        state: { Status: 'exited', ExitCode: 137 },
-      });
-    expect(bench.server.count('a__a-1')).toBe(2);
-    await expectSound(bench, bench.id, 1, [result]);
-  });
-
-  test('T-25 a lifetime that ends is expired, not output', async () => {
-    bench = await faultBench({
-      ...ONE,
-      scripts: { 'a__a-1': [bash('sleep 60')] },
-      environment: { container_timeout: 4, timeout: 50 },
-      config: { retry: { attempts: 1, backoff_s: 0 } },
-    });
-    const result = await bench.run(bench.id);
-    expect(result.code).toBe(3);
-    expect(attempts('exit_reason, exit_detail')).toEqual([
-      { exit_reason: 'env_died', exit_detail: 'expired' },
-    ]);
-    expect(bench.server.count('a__a-1')).toBe(1);
-  });
-
-  test('T-26 a timeout is told to the model with what was printed until then', async () => {
-    bench = await faultBench({
-      ...ONE,
-      scripts: { 'a__a-1': [bash('echo partial; sleep 9999 & setsid sleep 9999 & sleep 9999'), ...GOOD] },
-      environment: { timeout: 2 },
-    });
-    const result = await bench.run(bench.id);
-    expect(result.code).toBe(0);
-    // In the words of the seeds' template; the record says it too.
-    expect(shown()).toContain(
-      'timed out and has been killed.\\nThe output of the command was:\\n <output>\\npartial',
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain(
+      'environment.container_timeout (1h) is shorter than agent.wall_time_limit_seconds (7200 s)',
     );
-    expect(
-      bench.query('SELECT exit_code, CAST(output AS TEXT) AS output FROM commands WHERE timed_out = 1'),
-    ).toEqual([{ exit_code: -1, output: 'partial\n' }]);
-    await expectSound(bench, bench.id, 1, [result]);
-  });
-
-  test('T-38 a setup that fails: its end is in the record, the model is never called, nothing is paid', async () => {
-    bench = await faultBench({
-      ...ONE,
-      environment: { startup_command: 'echo "building {{ instance_id }}"; echo no compiler; exit 1' },
-      config: { retry: { attempts: 1, backoff_s: 0 } },
-    });
-    const result = await bench.run(bench.id);
-    expect(result.code).toBe(3);
-    expect(attempts('exit_reason, error_message, steps')).toEqual([
-      {
-        exit_reason: 'env_start_failed',
-        error_message: 'setup failed (rc 1): building a__a-1\nno compiler',
-        steps: 0,
-      },
-    ]);
-    expect(bench.server.requests.length).toBe(0);
-    expect(
-      bench.query('SELECT count(*) AS calls, coalesce(sum(cost_nano), 0) AS cost FROM model_calls'),
-    ).toEqual([{ calls: 0, cost: 0 }]);
-    await expectSound(bench, bench.id, 1, [result]);
-  });
-
-  test('T-38 a setup that hangs ends with environment.start_timeout', async () => {
-    bench = await faultBench({
-      ...ONE,
-      environment: { startup_command: 'sleep 600', start_timeout: 1 },
-      config: { retry: { attempts: 1, backoff_s: 0 } },
-    });
-    const result = await bench.run(bench.id);
-    expect(result.code).toBe(3);
-    expect(attempts('exit_reason, error_message')).toEqual([
-      {
-        exit_reason: 'env_start_failed',
-        error_message: expect.stringMatching(/^setup failed .*timed out after 1s/),
-      },
-    ]);
     expect(bench.server.requests.length).toBe(0);
   });
 
-  test('what a setup that succeeds did is there for the agent and is not its work', async () => {
+  test('T-25 a container whose lifetime ends is env_died (expired), tried again, and never a failure of the model', async () => {
     bench = await faultBench({
-      ...ONE,
-      scripts: { 'a__a-1': [bash('cat made-by-setup; echo mine > mine'), SUBMIT] },
-      environment: { startup_command: 'echo "for {{ instance_id }}" > made-by-setup' },
-      config: { patch: 'captured' },
+      scripts: { 'a__a-1': [bash('sleep 15'), ...GOOD] },
+      environment: { container_timeout: '8s' },
     });
     const result = await bench.run(bench.id);
-    expect(result.code).toBe(0);
-    expect(shown()).toContain('for a__a-1');
-    const patch = bench.preds(bench.id)['a__a-1']!.model_patch;
-    expect(patch).toContain('+++ b/mine');
-    expect(patch).not.toContain('made-by-setup');
-    await expectSound(bench, bench.id, 1, [result]);
+    expect(result.code).toBe(3);
+    expect(bench.trials(bench.id)[0]).toMatchObject({ exit_reason: 'env_died', exit_class: 'infra' });
+    const attempts = bench.query<{ detail: string; text: string }>(
+      `SELECT exit_detail AS detail, error_message AS text FROM attempts WHERE exit_reason = 'env_died'`,
+    );
+    expect(attempts).toHaveLength(2);
+    for (const { detail, text } of attempts) {
+      expect(detail).toBe('expired');
+      expect(text).toContain('its lifetime of 8 s is over; raise environment.container_timeout');
+    }
+    // One call an attempt: none is made once the container is gone.
+    expect(bench.server.count('a__a-1')).toBe(2);
+    expectOthersGood(bench, bench.id);
+    await expectSound(bench, bench.id, 4, [result]);
   });
 
-  test('T-49 an attempt to reach the network fails fast, is flagged with its count, and ends nothing', async () => {
+  test('T-39 images whose Python is another one pause the run after three, with one sentence, and end it incomplete', async () => {
+    const ids = [1, 2, 3, 4, 5, 6].map((n) => `a__a-${n}`);
+    const imageOf = (id: string) => `swebatch-test/probe-${process.pid}-${id}:1`;
+    for (const id of ids) execFileSync('docker', ['tag', IMAGE, imageOf(id)]);
+    try {
+      bench = await faultBench({
+        ids,
+        row: (id) => ({ repo: 'pallets/flask', image: imageOf(id) }),
+        config: {
+          retry: { attempts: 1, backoff_s: 0 },
+          breaker: { consecutive: 0, fraction: 0, empty_patches: 0, probe_after_s: 0, max_probes: 1 },
+        },
+      });
+      const result = await bench.run(bench.id, ['-w', '1']);
+      expect(result.code).toBe(3);
+      expect(result.stderr).toMatch(
+        /paused: python package "flask" not importable in 3\/3 images; one instance probes/,
+      );
+      expect(result.stderr.match(/: paused|paused:/g)).toHaveLength(1);
+      // Three, and the one that probes; the others are not tried.
+      const ended = bench.trials(bench.id).filter((t) => t.exit_reason !== null);
+      expect(ended).toHaveLength(4);
+      for (const trial of ended)
+        expect(trial).toMatchObject({ exit_reason: 'env_start_failed', exit_class: 'infra' });
+      const [first] = bench.query<{ text: string; detail: string }>(
+        'SELECT error_message AS text, exit_detail AS detail FROM attempts ORDER BY id',
+      );
+      expect(first!.detail).toBe('wrong_env');
+      expect(first!.text).toMatch(
+        /^python package "flask" not importable in swebatch-test\/probe-\S+ .*environment\.probe to off$/s,
+      );
+      expect(bench.server.requests.length).toBe(0);
+      await expectSound(bench, bench.id, 6, [result]);
+    } finally {
+      for (const id of ids) execFileSync('docker', ['rmi', imageOf(id)], { stdio: 'ignore' });
+    }
+  });
+
+  test('T-39 the right environment is asked once an attempt, in a phase of its own, and the agent goes on', async () => {
     bench = await faultBench({
-      ...ONE,
-      scripts: {
-        'a__a-1': [
-          bash('curl -sS https://github.com 2>&1; git clone https://github.com/x/y /tmp/y 2>&1'),
-          bash(
-            'pip download flask==3.0 2>&1; python3 -c "import socket; socket.create_connection((\'example.com\', 80))" 2>&1',
-          ),
-          ...GOOD,
-        ],
+      environment: {
+        probe: 'json',
+        startup_command: 'ln -s /usr/bin/python3 /usr/local/bin/python',
       },
     });
-    const began = performance.now();
     const result = await bench.run(bench.id);
     expect(result.code).toBe(0);
-    expect(performance.now() - began).toBeLessThan(60_000);
-    const [row] = attempts('exit_reason, suspicion');
-    expect(row!.exit_reason).toBe('submitted');
-    const flags = JSON.parse(row!.suspicion as string) as { rule: string; count: number }[];
-    expect(flags.map((f) => f.rule).sort()).toEqual([
-      'downloads_package',
-      'fetches_upstream',
-      'network_attempt',
-    ]);
-    expect(flags.find((f) => f.rule === 'network_attempt')!.count).toBe(2);
+    expect(bench.query(`SELECT count(*) AS n FROM phases WHERE name = 'probe'`)).toEqual([{ n: 4 }]);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result]);
   });
 });
 
-describe.skipIf(!available)('containers of a slot', () => {
-  test('the next one is created while the last one is being removed; none is left, none has a network of its own', async () => {
-    bench = await faultBench({ ids: ['a__a-1', 'a__a-2', 'a__a-3'], config: { workers: 1 } });
-    const networks = () =>
-      execFileSync('docker', ['network', 'ls', '-q'], { encoding: 'utf8' }).split('\n').sort();
-    const before = networks();
-    const order: string[] = [];
-    // Live, because the daemon remembers no more than its last 256 events.
-    const stream = await docker.getEvents({
-      filters: { type: ['container'], event: ['create', 'destroy'], label: [`swebatch.run=${bench.id}`] },
-    });
-    stream.on('data', (chunk: Buffer) => {
-      for (const line of chunk.toString().split('\n').filter(Boolean)) {
-        const event = JSON.parse(line) as { Action: string; Actor: { Attributes: Record<string, string> } };
-        order.push(`${event.Action} ${event.Actor.Attributes['swebatch.attempt']}`);
-      }
+describe.skipIf(!docker)('time', () => {
+  const shifted = (ms: number) => ({
+    NODE_OPTIONS: `--import=${join(REPO, 'tests/faults/clockJump.mjs')}`,
+    CLOCK_JUMP_MS: String(ms),
+  });
+
+  test.each([3_600_000, -3_600_000])(
+    'T-55 the clock of the machine jumps by %i ms in the middle: nothing times out, nothing counts',
+    async (jump) => {
+      bench = await faultBench({
+        agent: { wall_time_limit_seconds: 120 },
+        environment: { container_timeout: '30m' },
+      });
+      const result = await bench.run(bench.id, [], shifted(jump));
+      expect(result.stderr).toContain('clock jumped');
+      expect(result.code).toBe(0);
+      const [times] = bench.query<{ longest: number; shortest: number }>(
+        'SELECT max(elapsed_ms) AS longest, min(elapsed_ms) AS shortest FROM attempts',
+      );
+      expect(times!.longest).toBeLessThan(120_000);
+      expect(times!.shortest).toBeGreaterThanOrEqual(0);
+      expect(bench.query('SELECT 1 FROM phases WHERE duration_ms < 0 OR duration_ms > 120000')).toEqual([]);
+      expect(bench.server.requests.length).toBe(4 * 3);
+      expectOthersGood(bench, bench.id, []);
+      await expectSound(bench, bench.id, 4, [result]);
+    },
+  );
+
+  test('T-55 waiting for a slot counts against nobody, and is recorded as such', async () => {
+    bench = await faultBench({
+      scripts: Object.fromEntries([1, 2, 3, 4].map((n) => [`a__a-${n}`, [bash('sleep 3'), ...GOOD]])),
+      config: { workers: 1 },
+      // Less than what the last one waits for its turn.
+      agent: { wall_time_limit_seconds: 8 },
     });
     const result = await bench.run(bench.id, ['-w', '1']);
     expect(result.code).toBe(0);
-    (stream as Readable).destroy();
-    // The first makes the sealed image where it was not there yet: only what belongs to attempts counts.
-    const at = (what: string) => order.lastIndexOf(what);
-    const names = [...new Set(order.map((line) => line.split(' ')[1]!))];
-    expect(names.length).toBe(3);
-    for (const [i, name] of names.entries()) {
-      expect(at(`destroy ${name}`)).toBeGreaterThan(at(`create ${name}`));
-      const next = names[i + 1];
-      if (next) expect(order.indexOf(`create ${next}`)).toBeLessThan(at(`destroy ${name}`));
+    const waits = bench.query<{ waited: number; offset: number }>(
+      `SELECT duration_ms AS waited, offset_ms AS offset FROM phases WHERE name = 'queue' ORDER BY duration_ms`,
+    );
+    expect(waits).toHaveLength(4);
+    expect(waits[3]!.waited).toBeGreaterThan(8_000);
+    expect(waits.every((w) => w.offset === -w.waited)).toBe(true);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
+  test('T-55 an answer after the deadline changes nothing: the call ended as aborted and was asked once more', async () => {
+    bench = await faultBench({
+      scripts: {
+        'a__a-1': [
+          { content: GOOD[0] as string, before: [{ content: bash('touch late'), delayMs: 4_000 }] },
+          bash('sleep 3; ls'),
+          ...GOOD.slice(1),
+        ],
+      },
+      model: { first_byte_timeout_s: 1 },
+    });
+    const result = await bench.run(bench.id);
+    expect(result.code).toBe(0);
+    expect(bench.server.count('a__a-1')).toBe(5);
+    expect(
+      bench
+        .query<{ state: string }>('SELECT state FROM model_calls WHERE step = 1 AND try = 0')
+        .map((r) => r.state)
+        .sort(),
+    ).toEqual(['aborted', 'ok', 'ok', 'ok']);
+    expect(bench.query(`SELECT 1 FROM commands WHERE command LIKE '%touch late%'`)).toEqual([]);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
+  test('the watchdog: a wait without progress ends as stalled with its phase, every wait has its phase and time', async () => {
+    bench = await faultBench({
+      scripts: { 'a__a-1': [bash('echo work >> README.md'), { hang: true }] },
+      model: { first_byte_timeout_s: 0, total_timeout_s: 0, idle_timeout_s: 0 },
+      config: { stall: { model_s: 3 } },
+    });
+    const result = await bench.run(bench.id);
+    expect(result.code).toBe(3);
+    const stalled = bench.query<{ detail: string; text: string; patch: string }>(
+      `SELECT exit_detail AS detail, error_message AS text, CAST(captured_patch AS TEXT) AS patch
+       FROM attempts WHERE exit_reason = 'stalled'`,
+    );
+    expect(stalled).toHaveLength(2);
+    for (const attempt of stalled) {
+      expect(attempt).toMatchObject({ detail: 'model', text: 'no progress in phase "model" for 3 s' });
+      expect(attempt.patch).toContain('+work');
     }
-    expect(networks()).toEqual(before);
-    await expectSound(bench, bench.id, 3, [result]);
+    expect(result.stderr).toContain('a__a-1 stalled (model)');
+    const names = bench.query<{ name: string }>('SELECT DISTINCT name FROM phases').map((r) => r.name);
+    expect(names).toEqual(
+      expect.arrayContaining(['queue', 'pull', 'start', 'model', 'exec', 'capture', 'stop']),
+    );
+    expect(bench.query('SELECT 1 FROM phases WHERE duration_ms IS NULL')).toEqual([]);
+    // The phases of an attempt are its whole time, without holes.
+    const sums = bench.query<{ hole: number }>(
+      `SELECT abs(a.elapsed_ms - sum(p.duration_ms)) AS hole FROM attempts a JOIN phases p ON p.attempt_id = a.id AND p.seq >= 0 GROUP BY a.id`,
+    );
+    for (const { hole } of sums) expect(hole).toBeLessThan(100);
+    expectOthersGood(bench, bench.id);
+    await expectSound(bench, bench.id, 4, [result]);
   });
 });
