@@ -16,6 +16,7 @@ import type { ArmConfig } from '../runner/plan.ts';
 import { exportRunReports } from '../runner/runReports.ts';
 import type { PlannedInstance } from '../runner/slot.ts';
 import { createStopLadder } from '../runner/stop.ts';
+import { pricesOfRun } from '../runner/tokenPrices.ts';
 import { goldStandings } from '../store/calibration.ts';
 import { verdictsOf } from '../store/evaluations.ts';
 import { openStore, type Store } from '../store/open.ts';
@@ -146,7 +147,7 @@ async function conclude(task: GradingTask, dir: string, ungraded: number): Promi
   const { store, run, config } = task;
   const reports = await exportRunReports({ store, run, dir }, config.dialect, task.datasetIds);
   // The summary written when the run ended knew no verdicts.
-  await exportSummary(store, run.id, dir);
+  await exportSummary(store, run.id, dir, pricesOfRun);
   const faults = [...verdictsOf(store, run.id).values()].filter((row) => row.error_message !== null);
   if (task.json)
     printJson(

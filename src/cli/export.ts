@@ -11,6 +11,7 @@ import { exportConfig } from '../runner/exportConfig.ts';
 import { exportManifest, exportPredictions, exportTrajectories } from '../runner/exportRun.ts';
 import { recordedTrials } from '../runner/recordedReplies.ts';
 import { recordingOf } from '../runner/recording.ts';
+import { pricesOfRun } from '../runner/tokenPrices.ts';
 import type { Store } from '../store/open.ts';
 import { loadRunData } from '../store/reportQueries.ts';
 import { armsOf, type RunRow } from '../store/runs.ts';
@@ -20,7 +21,6 @@ import { submissionOptions, submissionSchema, submit } from './exportSubmission.
 import { runFolder } from './report.ts';
 import { checkArgs } from './runArgs.ts';
 import { environmentRedactor } from './secrets.ts';
-import { pricesFor } from './tokenPrices.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 import { VERSION } from './version.ts';
 
@@ -133,10 +133,7 @@ async function writeFiles(
     written.push(join(dir, 'run.json'));
   }
   if (all || args.what === 'summary') {
-    const arms = loadRunData(store, run.id)!.arms;
-    const { paths } = await exportSummary(store, run.id, dir, {
-      pricesOf: pricesFor(arms, new Date(run.created_at)),
-    });
+    const { paths } = await exportSummary(store, run.id, dir, pricesOfRun);
     written.push(...paths);
   }
   return written;

@@ -7,6 +7,7 @@ import { dollarsToNano } from '../money.ts';
 import { writeAtomically } from '../report/atomicWrite.ts';
 import { candidateOf, candidateOfSide, remeasurementsOf } from '../report/candidate.ts';
 import { type Comparison, compareSides } from '../report/compare.ts';
+import { summaryFiles } from '../report/exportSummary.ts';
 import { type GatePolicy, type GateResult, gate } from '../report/gate.ts';
 import { gateDocument } from '../report/gateDocument.ts';
 import { jsonText } from '../report/json.ts';
@@ -15,7 +16,7 @@ import { renderMarkdown } from '../report/renderMarkdown.ts';
 import type { Side } from '../report/side.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import { summarize } from '../report/summary.ts';
-import { summaryDocument } from '../report/summaryDocument.ts';
+import { pricesOfRun } from '../runner/tokenPrices.ts';
 import { remeasurementsOfRun } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
 import { CliError, env, say } from './context.ts';
@@ -137,7 +138,7 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
   return remeasurementsOf(sides);
 }
 
-/** summary.json, summary.md, junit.xml, gate.json and gate.md; also for a failed night. Appends to a CI's step summary where there is one. */
+/** The summaries, junit.xml, gate.json and gate.md; also for a failed night. Appends to a CI's step summary where there is one. */
 export async function writeArtifacts(
   folder: string,
   b: NamedSide,
@@ -150,12 +151,8 @@ export async function writeArtifacts(
     ['gate.md', renderMarkdown(document)],
   ];
   if (b.from) {
-    const summary = summarize(b.from.data);
-    files.push(
-      ['junit.xml', junitXml(b.from.data, result)],
-      ['summary.json', jsonText(summary)],
-      ['summary.md', renderMarkdown(summaryDocument(summary))],
-    );
+    const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
+    files.push(['junit.xml', junitXml(b.from.data, result)], ...summaryFiles(summary));
   }
   for (const [name, content] of files) await writeAtomically(join(folder, name), content);
   const step = env('GITHUB_STEP_SUMMARY');

@@ -12,13 +12,13 @@ import { renderMarkdown } from '../report/renderMarkdown.ts';
 import { renderTerminal } from '../report/renderTerminal.ts';
 import { DEFAULT_SEED, summarize } from '../report/summary.ts';
 import { summaryDocument } from '../report/summaryDocument.ts';
+import { pricesOfRun } from '../runner/tokenPrices.ts';
 import { nightsOf } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
 import { loadRunData } from '../store/reportQueries.ts';
 import type { RunRow } from '../store/runs.ts';
 import { EXIT, openForReading, printData, requireRun, resultsRoot, say } from './context.ts';
 import { checkArgs } from './runArgs.ts';
-import { pricesFor } from './tokenPrices.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 
 export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
@@ -86,7 +86,7 @@ export const render = (
 function summaryText(store: Store, run: RunRow, format: (typeof FORMATS)[number], seed?: number): string {
   const data = loadRunData(store, run.id)!;
   const summary = summarize(data, {
-    pricesOf: pricesFor(data.arms, new Date(data.run.createdAt)),
+    pricesOf: pricesOfRun(data),
     seed: seed ?? DEFAULT_SEED,
   });
   return format === 'json' ? jsonText(summary) : render(summaryDocument(summary), format, `Run ${run.name}`);

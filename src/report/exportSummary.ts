@@ -1,7 +1,7 @@
 /** summary.json, summary.md and summary.html of a run's folder: made from the database, and always able to be made again. */
 import { join } from 'node:path';
 import type { Store } from '../store/open.ts';
-import { loadRunData } from '../store/reportQueries.ts';
+import { loadRunData, type RunData } from '../store/reportQueries.ts';
 import { writeAtomically } from './atomicWrite.ts';
 import { jsonText } from './json.ts';
 import { renderHtml } from './renderHtml.ts';
@@ -9,22 +9,26 @@ import { renderMarkdown } from './renderMarkdown.ts';
 import { type Summary, type SummaryOptions, summarize } from './summary.ts';
 import { summaryDocument } from './summaryDocument.ts';
 
+export function summaryFiles(summary: Summary): [name: string, content: string][] {
+  const document = summaryDocument(summary);
+  return [
+    ['summary.json', jsonText(summary)],
+    ['summary.md', renderMarkdown(document)],
+    ['summary.html', renderHtml(document, `Run ${summary.run}`)],
+  ];
+}
+
 /** `folder` is DIR/<run>. */
 export async function exportSummary(
   store: Store,
   runId: number,
   folder: string,
-  options: SummaryOptions = {},
+  pricesOf: (data: RunData) => NonNullable<SummaryOptions['pricesOf']>,
 ): Promise<{ summary: Summary; paths: string[] }> {
   const data = loadRunData(store, runId);
   if (!data) throw new Error(`there is no run with id ${runId} in this results root`);
-  const summary = summarize(data, options);
-  const document = summaryDocument(summary);
-  const files: [string, string][] = [
-    ['summary.json', jsonText(summary)],
-    ['summary.md', renderMarkdown(document)],
-    ['summary.html', renderHtml(document, `Run ${summary.run}`)],
-  ];
+  const summary = summarize(data, { pricesOf: pricesOf(data) });
+  const files = summaryFiles(summary);
   for (const [name, content] of files) await writeAtomically(join(folder, name), content);
   return { summary, paths: files.map(([name]) => join(folder, name)) };
 }

@@ -4,8 +4,9 @@
  */
 import { formatCost } from '../money.ts';
 import type { Comparison } from './compare.ts';
-import { percent, pValue } from './format.ts';
+import { percent, pointDifference, pValue, rate } from './format.ts';
 import type { FellOut } from './side.ts';
+import { proportion } from './statistics/proportions.ts';
 
 export interface GatePolicy {
   /** Shares between 0 and 1. */
@@ -155,7 +156,9 @@ function rulesOf(c: Comparison, candidate: Candidate, policy: GatePolicy, found:
   add(
     'broken',
     confirmed.length <= tolerated,
-    `${confirmed.length} broken in every re-measurement (at most ${tolerated})`,
+    found.broken.length > 0 && found.remeasured.size === 0
+      ? `nothing was measured again, so no instance is known to stay broken (at most ${tolerated})`
+      : `${confirmed.length} broken in every re-measurement (at most ${tolerated})`,
     confirmed,
   );
   if (policy.maxDrop !== undefined)
@@ -164,7 +167,7 @@ function rulesOf(c: Comparison, candidate: Candidate, policy: GatePolicy, found:
       found.drop !== null && found.drop <= policy.maxDrop + 1e-12,
       found.drop === null
         ? 'the drop is unknown: nothing matched'
-        : `drop ${percent(found.drop)} of ${c.matched} matched (at most ${percent(policy.maxDrop)}), ${c.test?.name} ${pValue(c.test!.p)}`,
+        : `drop ${percent(found.drop)} of ${c.matched} matched (at most ${percent(policy.maxDrop)}); first measurement ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
       found.broken,
     );
   else if (confirmed.length === 0 && significantLoss(c, policy, found))
@@ -173,7 +176,7 @@ function rulesOf(c: Comparison, candidate: Candidate, policy: GatePolicy, found:
     add(
       'min-resolved',
       candidate.valid > 0 && candidate.resolved / candidate.valid >= policy.minResolved - 1e-12,
-      `${candidate.resolved}/${candidate.valid} of valid${candidate.valid ? ` = ${percent(candidate.resolved / candidate.valid)}` : ''} (at least ${percent(policy.minResolved)})`,
+      `${rate(proportion(candidate.resolved, candidate.valid))} of valid (at least ${percent(policy.minResolved)})`,
     );
   if (policy.mustPass) {
     const lost = policy.mustPass.filter((id) => {
@@ -191,7 +194,7 @@ function rulesOf(c: Comparison, candidate: Candidate, policy: GatePolicy, found:
     add(
       'max-infra',
       candidate.planned > 0 && candidate.infra / candidate.planned <= policy.maxInfra + 1e-12,
-      `${candidate.infra} of ${candidate.planned} trials ended for infrastructure reasons (at most ${percent(policy.maxInfra)})`,
+      `${rate(proportion(candidate.infra, candidate.planned))} of trials ended for infrastructure reasons (at most ${percent(policy.maxInfra)})`,
     );
   if (policy.maxCostNano !== undefined) {
     const { nano, atLeast } = candidate.cost;

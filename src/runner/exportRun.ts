@@ -14,6 +14,7 @@ import type { Store } from '../store/open.ts';
 import { type AttemptRecord, attemptRecord, attemptRecords, predictionRows } from '../store/reportQueries.ts';
 import { armsOf, type RunRow, runById } from '../store/runs.ts';
 import { crashPoint } from './crash.ts';
+import { pricesOfRun } from './tokenPrices.ts';
 
 export interface ExportTarget {
   readonly store: Store;
@@ -78,6 +79,6 @@ export async function exportRun(target: ExportTarget): Promise<string[]> {
   await exportManifest(target);
   const predictions = await exportPredictions(target);
   await exportTrajectories(target);
-  await exportSummary(target.store, target.run.id, target.dir);
+  await exportSummary(target.store, target.run.id, target.dir, pricesOfRun);
   return predictions;
 }

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeAtomically } from '../../src/report/atomicWrite.ts';
 import { exitStatusesYaml } from '../../src/report/exitStatuses.ts';
+import { exportSummary } from '../../src/report/exportSummary.ts';
 import { partsOf, pathName } from '../../src/report/layout.ts';
 import { predictionsOf, predsJson, predsJsonl } from '../../src/report/predictions.ts';
 import { trajectoryJson, trajectoryOf, trajectoryPath } from '../../src/report/trajectory.ts';
@@ -256,4 +257,22 @@ describe('writing a file', () => {
     expect(readFileSync(join(target, 'keep'), 'utf8')).toBe('old');
     expect(readdirSync(parent)).toEqual(['x']);
   });
+});
+
+test('a written summary prices the token kinds, as the report on a terminal does', async () => {
+  const db = openMemory();
+  const runId = recordRun(db, { ids: ['a__a-1'], happened: () => [{ outcome: 'resolved' }] });
+  const dir = folder();
+  await exportSummary(db, runId, dir, (data) => () => ({
+    input: data.arms.length,
+    output: 2,
+    cache_read: 0,
+  }));
+  const { arms } = JSON.parse(readFileSync(join(dir, 'summary.json'), 'utf8'));
+  expect(arms[0].accounting.by_token_kind.slice(0, 2)).toMatchObject([
+    { kind: 'input', tokens: 100, nano: 100_000 },
+    { kind: 'cache_read', tokens: 300, nano: 0 },
+  ]);
+  expect(readdirSync(dir).toSorted()).toEqual(['summary.html', 'summary.json', 'summary.md']);
+  db.close();
 });

@@ -72,7 +72,7 @@ describe('T-60', () => {
     const rule = result.rules.find((r) => r.rule === 'max-drop')!;
     // One lost for good, one fixed, one that now has a mean of 2 in 4.
     expect(result.drop).toBeCloseTo((1 - 1 + 0.5) / 18, 12);
-    expect(rule.text).toMatch(/of 18 matched .* exact McNemar p = 1.0000/);
+    expect(rule.text).toMatch(/of 18 matched .* pp \[.*\], exact McNemar p = 1.0000/);
   });
   test('junit.xml is valid, fails only what broke, and calls the outage an error', () => {
     const xml = junitXml(night2, result);

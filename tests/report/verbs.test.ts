@@ -152,7 +152,7 @@ describe('a night', () => {
       'matched 18: broken 1, flaky 1, fixed 1; not comparable 3 (infra 1, removed 1, added 1)',
     );
     expect(found.stdout.trimStart().startsWith('Broken (1): a__a-03')).toBe(true);
-    for (const file of ['gate.json', 'gate.md', 'junit.xml', 'summary.json', 'summary.md'])
+    for (const file of ['gate.json', 'gate.md', 'junit.xml', 'summary.json', 'summary.md', 'summary.html'])
       expect(existsSync(join(root, 'night-2', file))).toBe(true);
     expect(JSON.parse(readFileSync(join(root, 'night-2', 'gate.json'), 'utf8')).gate).toMatchObject({
       verdict: 'regressed',

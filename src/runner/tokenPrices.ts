@@ -1,12 +1,16 @@
 /** Dollars per million tokens of a model, asked of the price module one token kind at a time. */
 import { costOf, isFreeName } from '../model/prices.ts';
 import type { PricesOf, TokenPrices } from '../report/accounting.ts';
-import type { ReportArm } from '../store/reportQueries.ts';
+import type { ReportArm, RunData } from '../store/reportQueries.ts';
 
 /** Small enough for the lowest tier of providers that charge long requests more. */
 const SAMPLE = 1000;
 
-export function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
+/** As they were when the run was made. */
+export const pricesOfRun = ({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf =>
+  pricesFor(arms, new Date(run.createdAt));
+
+function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
   const known = new Map<string, TokenPrices | 'free' | null>();
   return (model, armName) => {
     const arm = arms.find((a) => a.name === armName);
