@@ -34,7 +34,8 @@ const argsSchema = z.object({
 });
 type Args = z.infer<typeof argsSchema>;
 
-const gb = (bytes: number) => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
+const gb = (bytes: number) =>
+  bytes < 1e9 ? `${(bytes / 1e6).toFixed(bytes < 1e8 ? 1 : 0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
 async function imagesOf(args: Args): Promise<string[]> {
   if (args.image) return args.image;

@@ -1,4 +1,5 @@
 /** Whether a trial runs again after an attempt: a policy per reason, counted within this invocation. */
+import { PULL_FAILURES } from '../environment/images/failure.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../outcome.ts';
 import type { Settlement } from '../store/trials.ts';
 import { type Ending, HOST_FLOOR } from './exit.ts';
@@ -28,6 +29,11 @@ export function settle(
   if (exitClass === 'cancelled') return 'again';
   const forReason = policy.reasons[reason];
   if (!EXIT_REASONS[reason].retry && forReason === undefined) return 'seal';
+  // A registry that gives no access, or has nothing for this platform, says the same the next time.
+  if (forReason === undefined && reason === 'env_image_pull_failed' && !pullMayHelp(detail)) return 'seal';
   const allowed = total < policy.attempts && made.get(reason)! < (forReason ?? policy.attempts);
   return allowed ? 'again' : 'seal';
 }
+
+const pullMayHelp = (kind: string | null): boolean =>
+  kind === null || (PULL_FAILURES as Record<string, { again: boolean }>)[kind]?.again !== false;

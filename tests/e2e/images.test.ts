@@ -22,6 +22,7 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
   let dir: string;
   let registry: TestRegistry;
   let images: string[];
+  let rows: string[];
 
   beforeAll(async () => {
     dir = tempDir('swebatch-run-images-');
@@ -39,7 +40,7 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     const head = ['run', '--rm', '--network', 'none', BASE, 'git', '-C', '/testbed', 'rev-parse', 'HEAD'];
     const commit = (await exec('docker', head)).stdout.trim();
     const row = (id: string, image: string) => JSON.stringify(rawRow(id, { image, base_commit: commit }));
-    const rows = [
+    rows = [
       row('x__x-1', images[0]!),
       row('x__x-2', images[0]!),
       row('x__x-3', `${registry.host}/swebatch-runtest/none:1`),
@@ -69,12 +70,12 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
       store.close();
     }
   }
-  const run = (name: string, ...more: string[]) =>
+  const run = (name: string, subset: string, ...more: string[]) =>
     cli(
       [
         'run',
         '--subset',
-        join(dir, 'd.jsonl'),
+        join(dir, subset),
         '-m',
         `scripted:${join(dir, 'replies.json')}`,
         '-o',
@@ -103,6 +104,7 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     registry.faults.push({ on: '/manifests/', kind: 'status', status: 429, headers, body, times: 6 });
     const result = await run(
       'r1',
+      'd.jsonl',
       '-w',
       '2',
       '-c',
@@ -129,5 +131,73 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     expect((await cli(['images', 'ls'], { env: { XDG_STATE_HOME: dir } })).stdout).toContain(
       'pulled no images',
     );
+  }, 90_000);
+
+  test('stalls, broken layers, a slow registry and a missing login: what can be mended is, and no attempt waits for it', async () => {
+    const name = `${registry.host}/swebatch-runtest/big${process.pid}:1`;
+    const locked = `${registry.host}/swebatch-runtest/locked:1`;
+    images.push(name);
+    const container = await docker.createContainer({
+      Image: BASE,
+      Cmd: ['sh', '-c', 'head -c 3000000 /dev/urandom > /big'],
+    });
+    await container.start();
+    await container.wait();
+    await container.commit({ repo: name.slice(0, -2), tag: '1' });
+    await container.remove();
+    await exec('docker', ['push', '-q', name]);
+    await exec('docker', ['rmi', name]);
+    const { base_commit } = JSON.parse(rows[0]!) as { base_commit: string };
+    const ids = ['y__y-1', 'y__y-2', 'y__y-3'];
+    const trouble = [name, locked, name].map((image, i) =>
+      JSON.stringify(rawRow(ids[i]!, { image, base_commit })),
+    );
+    writeFileSync(join(dir, 'trouble.jsonl'), trouble.join('\n'));
+    const on = '/blobs/';
+    const challenge = { 'www-authenticate': 'Basic realm="x"' };
+    const body = JSON.stringify({ errors: [{ code: 'UNAUTHORIZED', message: 'authentication required' }] });
+    registry.faults.length = 0;
+    registry.faults.push(
+      { on: 'locked/manifests', kind: 'status', status: 401, headers: challenge, body },
+      { on, kind: 'stall', afterBytes: 100_000, times: 2 },
+      { on, kind: 'cut', afterBytes: 100_000, times: 2 },
+      { on, kind: 'slow', pauseMs: 20 },
+    );
+    const settings = ['environment.pull_timeout=2', 'images.retry_seconds=0', 'images.policy=remove-after'];
+    const result = await run(
+      'r2',
+      'trouble.jsonl',
+      ...['-w', '1'],
+      ...settings.flatMap((setting) => ['-c', setting]),
+    );
+    expect(result).toMatchObject({ code: 3 });
+    expect(result.stderr).toMatch(/big\d+:1: nothing moved for 2 s.*tried again/);
+    expect(result.stderr).toMatch(/locked:1 may not be pulled .*docker login/);
+    const lines = linesOf('r2');
+    // In the order of starting: those that share layers are neighbours.
+    expect(lines.map((l) => [l.instance_id, l.exit_reason])).toEqual([
+      ['y__y-1', 'submitted'],
+      ['y__y-3', 'submitted'],
+      ['y__y-2', 'env_image_pull_failed'],
+    ]);
+    const store = openStore(join(dir, 'out', 'swebatch.db'), { readonly: true });
+    try {
+      const pulled = store
+        .prepare(`SELECT at FROM events WHERE data LIKE '%pulled ${name}%'`)
+        .pluck()
+        .get() as string;
+      const started = store
+        .prepare(`SELECT min(started_at) FROM attempts WHERE image_digest LIKE '%/big%'`)
+        .pluck()
+        .get() as string;
+      expect(pulled <= started).toBe(true);
+      const attempts = store.prepare(
+        `SELECT count(*) FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id WHERE r.name = 'r2'`,
+      );
+      expect(attempts.pluck().get()).toBe(3);
+    } finally {
+      store.close();
+    }
+    await expect(docker.getImage(name).inspect()).rejects.toThrow(/No such image/);
   }, 90_000);
 });
