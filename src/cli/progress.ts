@@ -68,7 +68,7 @@ function lineOf(state: State, event: RunEvent): string | null {
     case 'breaker':
       return `${at} ${event.type}: ${inert(event.reason)}`;
     case 'budget':
-      return `${at} budget: ${event.percent} % spent (${formatCost(event.spentNano)} of ${formatCost(event.budgetNano)})`;
+      return `${at} budget: ${event.percent} % (${formatCost(event.spentNano)} of ${formatCost(event.budgetNano)} spent)`;
     case 'stopping':
       return `${at} ${event.next}`;
     case 'note':

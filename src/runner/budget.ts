@@ -37,6 +37,8 @@ export function createBudget(
       const amount = estimateNano ?? dearest;
       if (limitNano !== null && (spent >= limitNano || spent + reserved + amount > limitNano)) {
         stopped = true;
+        // The budget ends here, though a rest too small for a call is left: who waits for 100 % must hear of it.
+        if (thresholds.splice(0).includes(100)) onThreshold(100, spent);
         throw new StopReason(
           'budget_stopped',
           `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,

@@ -42,6 +42,17 @@ describe('run budget', () => {
     expect(seen).toEqual([50, 80, 100]);
   });
 
+  test('says 100 % when the rest is too small for a call, once', () => {
+    const seen: [number, number][] = [];
+    const budget = createBudget(DOLLAR, 0, (percent, spent) => seen.push([percent, spent]));
+    budget.reserve(0.6 * DOLLAR)(0.6 * DOLLAR);
+    for (let i = 0; i < 3; i++) expect(() => budget.reserve(0.6 * DOLLAR)).toThrow(StopReason);
+    expect(seen).toEqual([
+      [50, 0.6 * DOLLAR],
+      [100, 0.6 * DOLLAR],
+    ]);
+  });
+
   test('no limit means no limit', () => {
     const budget = createBudget(null, 0);
     budget.reserve(1e15)(1e15);
