@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { wrap } from '../../src/cli/progressBars.ts';
-import { apply, newState, overallText, slotText } from '../../src/cli/progressState.ts';
+import { apply, newState, overallText, reasonsText, slotText } from '../../src/cli/progressState.ts';
 import type { RunEvent } from '../../src/runner/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });
@@ -60,6 +60,23 @@ describe('texts', () => {
     expect(slotText(state.slots.get(1))).toMatch(/^a__a-1 +step {3}1 exec 0:00 +\$0\.25$/);
     expect(slotText(state.slots.get(2))).not.toContain('$0.00');
     expect(slotText(state.slots.get(3))).toBe('idle');
+  });
+  test('a long id is cut at its left, where ids are alike, and keeps its column', () => {
+    const long: RunEvent = {
+      type: 'trial_started',
+      trial: { ...trial(3), instanceId: `${'long-organisation'.repeat(3)}__repo-4711` },
+      slot: 1,
+      attempt: 1,
+    };
+    expect(slotText(stateAfter(long).slots.get(1))).toMatch(/^…[a-z-]+__repo-4711 step {3}0 start/);
+    expect(slotText(stateAfter(long).slots.get(1)).indexOf(' step')).toBe(32);
+  });
+  test('exit reasons are counted, the most frequent first', () => {
+    const again = (exitReason: 'submitted' | 'provider_error'): RunEvent =>
+      ({ ...ended, exitReason }) as RunEvent;
+    expect(reasonsText(stateAfter(again('provider_error'), again('submitted'), again('submitted')))).toBe(
+      'submitted 2 · provider_error 1',
+    );
   });
   test('a sentence wraps at words; what does not fit its rows is cut', () => {
     expect(wrap('one two three', 8, 2)).toEqual(['one two ', 'three   ']);

@@ -135,6 +135,18 @@ describe.skipIf(!docker)('money', () => {
     await expectSound(bench, bench.id, 20, [result, more]);
   });
 
+  test('a model without a price runs with cost_tracking: ignore_errors; its cost is unknown and never 0', async () => {
+    bench = await faultBench({ prices: false, ids: ['a__a-1'] });
+    const result = await bench.run(bench.id, [
+      ...['-m', 'nobody/knows-this', '--cost-limit', '1', '-c', 'model.cost_tracking=ignore_errors'],
+    ]);
+    expect(result.code).toBe(0);
+    expect(
+      bench.query(`SELECT count(*) AS calls, count(cost_nano) AS known FROM model_calls WHERE state = 'ok'`),
+    ).toEqual([{ calls: 3, known: 0 }]);
+    expect(result.stderr).toMatch(/≥ \$0\.00/);
+  });
+
   test('T-20 a paid model without a price is refused before any container or call', async () => {
     bench = await faultBench({ prices: false });
     const result = await bench.run(bench.id, ['-m', 'nobody/knows-this', '--cost-limit', '1']);
