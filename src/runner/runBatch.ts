@@ -98,6 +98,7 @@ export async function runBatch(
   const imageOf = (trial: TrialRow): string =>
     batch.arms.get(trial.arm_id)!.environment.image ?? batch.instances.get(trial.instance_pk)!.row.image;
 
+  const behindAll = -toDo.length;
   const enqueue = (trial: TrialRow, priority: number) => {
     const queuedAt = batch.now();
     void admission
@@ -164,7 +165,7 @@ export async function runBatch(
         text: `${label.instanceId}: ${ending.reason}, will run again in a fresh container`,
       });
       open += 1;
-      later(config.retry.backoff_s * 1000, () => enqueue(sealedTrial, -1));
+      later(config.retry.backoff_s * 1000, () => enqueue(sealedTrial, behindAll));
     }
   }
 
@@ -252,9 +253,10 @@ export async function runBatch(
     disk?.watch(diskLow, diskRoom);
     assertInPlace(store);
     open += 1;
-    for (const trial of toDo) {
+    // Images become ready in any order; of those that are, the trial that stands first in the order takes the slot.
+    for (const [place, trial] of toDo.entries()) {
       open += 1;
-      enqueue(trial, 0);
+      enqueue(trial, -place);
     }
     leave();
     await finished.promise;
