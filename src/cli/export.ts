@@ -14,7 +14,7 @@ import { recordingOf } from '../runner/recording.ts';
 import { pricesOfRun } from '../runner/tokenPrices.ts';
 import type { Store } from '../store/open.ts';
 import { loadRunData } from '../store/reportQueries.ts';
-import { armsOf, type RunRow } from '../store/runs.ts';
+import { armsOf, instancesOf, type RunRow } from '../store/runs.ts';
 import { exportHtml } from '../viewer/exportHtml.ts';
 import { EXIT, openForReading, printData, printJson, requireRun, resultsRoot, say } from './context.ts';
 import { submissionOptions, submissionSchema, submit } from './exportSubmission.ts';
@@ -140,7 +140,11 @@ async function writeFiles(
 }
 
 function textOf(store: Store, run: RunRow, what: (typeof WHAT)[number]): string | null {
-  if (what === 'config') return exportConfig(run);
+  if (what === 'config')
+    return exportConfig(
+      run,
+      instancesOf(store, run.id).map((i) => i.instance_id),
+    );
   if (what !== 'csv' && what !== 'junit') return null;
   const data = loadRunData(store, run.id)!;
   return what === 'csv' ? trialsCsv(data) : junitXml(data);

@@ -13,6 +13,7 @@ import {
   runFromInstanceReports,
   runFromReport,
   type Verdicts,
+  verdictsOfLeaderboard,
   verdictsOfRunReport,
 } from '../runner/readReports.ts';
 import { insertEvaluation } from '../store/evaluations.ts';
@@ -71,7 +72,8 @@ export const importVerb: Verb = {
       .option('report', {
         type: 'string',
         requiresArg: true,
-        describe: 'run report of the SWE-bench harness or of sb-cli, for the verdicts',
+        describe:
+          "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
       })
       .option('json', jsonOption)
       .example('$0 import gpt.run.json --subset verified', 'verdicts of the harness or of sb-cli')
@@ -126,7 +128,16 @@ async function read({ source, report }: z.infer<typeof argsSchema>): Promise<Gra
     mini.instances.length > 0
       ? { imported: mini, verdicts: new Map() }
       : await runFromInstanceReports(source);
-  return report === undefined ? run : { ...run, verdicts: verdictsIn(report) };
+  return report === undefined ? run : { ...run, verdicts: await verdictsAt(report, run.imported) };
+}
+
+/** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
+async function verdictsAt(path: string, run: GradedElsewhere['imported']): Promise<Verdicts> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) return (found && verdictsOfLeaderboard(path, run)) ?? verdictsIn(path);
+  const { verdicts } = await runFromInstanceReports(path);
+  if (verdicts.size === 0) throw new CliError(`--report: there are no instance folders in ${path}`);
+  return verdicts;
 }
 
 function verdictsIn(path: string): Verdicts {

@@ -2,11 +2,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
+import { z } from 'zod';
 import { readRecording } from '../agent/replay/recording.ts';
 import { isEqual, type ReplayResult, replayTrajectory } from '../agent/replay/replay.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { createDockerFactory } from '../environment/docker.ts';
 import { currentOwner } from '../environment/owner.ts';
+import { firstDifference } from '../model/replay.ts';
 import { CliError, EXIT, inert, printData, printJson, say } from './context.ts';
 import { jsonOption, type Verb } from './verb.ts';
 
@@ -36,7 +38,10 @@ export const replayVerb: Verb = {
         requiresArg: true,
         describe: 'image for --environment docker; default: the recorded one',
       })
-      .option('network', { type: 'string', default: 'none', describe: 'network for --environment docker' })
+      .option('network', {
+        type: 'string',
+        describe: 'network for --environment docker; default: the one of a trajectory of ours, else none',
+      })
       .option('json', jsonOption)
       .example('$0 replay results/r1/trajectories --check', 'does our agent behave as the recorded one?')
       .example(
@@ -102,28 +107,35 @@ function parse(file: string): unknown {
   }
 }
 
+const recordedEnvironmentSchema = z.looseObject({
+  info: z.looseObject({
+    config: z.looseObject({
+      environment: z
+        .looseObject({
+          image: z.string().optional(),
+          cwd: z.string().default('/testbed'),
+          timeout: z.number().default(60),
+          env: z.record(z.string(), z.string()).default({}),
+        })
+        .prefault({}),
+    }),
+  }),
+});
+
 async function replayInDocker(json: unknown, argv: Readonly<Record<string, unknown>>): Promise<ReplayResult> {
   const recording = readRecording(json);
-  const recorded =
-    (
-      json as {
-        info?: {
-          config?: {
-            environment?: { image?: string; cwd?: string; timeout?: number; env?: Record<string, string> };
-          };
-        };
-      }
-    ).info?.config?.environment ?? {};
-  const image = (argv.image as string | undefined) ?? recorded.image;
+  const { image: itsImage, ...recorded } = recordedEnvironmentSchema.parse(json).info.config.environment;
+  const image = (argv.image as string | undefined) ?? itsImage;
   if (!image)
     throw new CliError(`${recording.instanceId}: the recording names no image; give one with --image`);
+  // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
+  const ours = 'seal_history' in recorded;
+  const { cwd, timeout, env } = recorded;
+  const settings = ours ? { ...recorded, hosts: [] } : { cwd, timeout, env, seal_history: false };
   const factory = createDockerFactory(
-    environmentConfigSchema.parse({
-      cwd: recorded.cwd ?? '/testbed',
-      timeout: recorded.timeout ?? 60,
-      env: recorded.env ?? {},
-      network: argv.network,
-      seal_history: false,
+    environmentConfigSchema.strip().parse({
+      ...settings,
+      network: argv.network ?? (ours ? recorded.network : 'none'),
     }),
   );
   const environment = await factory.start({
@@ -149,10 +161,7 @@ function lines(result: FileResult): string[] {
     `${state.padEnd(8)} ${inert(result.instance_id)} ${messages.equal}/${messages.total} messages${rebuilt}`,
     ...differences
       .slice(0, SHOWN)
-      .map(
-        (d) =>
-          `         at ${d.where}: recorded ${JSON.stringify(d.recorded.slice(0, 120))}, now ${JSON.stringify(d.replayed.slice(0, 120))}`,
-      ),
+      .map((d) => `         at ${d.where}: ${firstDifference(d.recorded, d.replayed)}`),
     ...(differences.length > SHOWN ? [`         and ${differences.length - SHOWN} more`] : []),
   ];
 }

@@ -123,9 +123,17 @@ function readJson(path: string, warnings: string[]): unknown {
 
 function readPredictions(folder: string): Map<string, Prediction> {
   const path = join(folder, 'preds.json');
-  if (!existsSync(path)) return new Map();
-  const rows = z.record(z.string(), predictionSchema).parse(JSON.parse(readFileSync(path, 'utf8')));
-  return new Map(Object.values(rows).map((p) => [p.instance_id, p]));
+  // A leaderboard entry holds one of the two.
+  const lines = join(folder, 'all_preds.jsonl');
+  const rows = existsSync(path)
+    ? Object.values(z.record(z.string(), predictionSchema).parse(JSON.parse(readFileSync(path, 'utf8'))))
+    : existsSync(lines)
+      ? readFileSync(lines, 'utf8')
+          .split('\n')
+          .filter((line) => line.trim() !== '')
+          .map((line) => predictionSchema.parse(JSON.parse(line)))
+      : [];
+  return new Map(rows.map((p) => [p.instance_id, p]));
 }
 
 /** <id>/<id>.traj.json, at any depth; our own earlier attempts are not results. */

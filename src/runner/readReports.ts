@@ -9,6 +9,7 @@ import { FILES, findInstanceFolders } from '../grading/logLayout.ts';
 import { type Prediction, parsePredictions } from '../grading/predictions.ts';
 import { exitClassOf } from '../outcome.ts';
 import type { ImportedInstance, ImportedRun } from '../report/importMiniRun.ts';
+import { leaderboardSchema } from '../report/sideFiles.ts';
 
 export interface VerdictOf {
   readonly verdict: ImportedVerdict;
@@ -41,6 +42,34 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
     ),
   };
 }
+
+/** results.json of a leaderboard entry says who was resolved; what else the run predicted was not. null when it is no such file. */
+export function verdictsOfLeaderboard(path: string, run: ImportedRun): Verdicts | null {
+  const parsed = leaderboardSchema.safeParse(parseOrNull(readFileSync(path, 'utf8')));
+  if (!parsed.success) return null;
+  const [resolved, empty, lost] = [parsed.data.resolved, parsed.data.no_generation, parsed.data.no_logs].map(
+    (list) => new Set(list),
+  ) as [Set<string>, Set<string>, Set<string>];
+  const verdictOf = ({ instanceId: id, modelPatch }: ImportedInstance): ImportedVerdict => {
+    if (resolved.has(id)) return 'resolved';
+    if (lost.has(id)) return 'error';
+    return empty.has(id) || modelPatch === '' ? 'empty_patch' : 'unresolved';
+  };
+  return new Map(
+    run.instances.map((i) => [
+      i.instanceId,
+      { verdict: verdictOf(i), reason: null, report: null, grader: 'harness' },
+    ]),
+  );
+}
+
+const parseOrNull = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
 
 /** `<model>.<run>.json` with its predictions beside it, or without. Instances that have no prediction are left out. */
 export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere {

@@ -107,7 +107,7 @@ export async function runAttempt(
   const attempt = trials.beginAttempt(store, trial.id, {
     startedAt: batch.isoNow(),
     slot,
-    config: batch.redactor.text(arm.row.config),
+    config: batch.redactor.text(configOf(arm, planned)),
   });
   steps.recordQueue(store, attempt.id, Math.round(waitedMs));
   crashPoint('after_attempt_began');
@@ -270,6 +270,16 @@ export async function runAttempt(
     settlement,
     patchBytes: Buffer.byteLength(patch.modelPatch),
   };
+}
+
+/** The arm's, with the image of this instance: a trajectory alone says in what it was made. */
+function configOf({ row, environment }: ArmRuntime, planned: PlannedInstance): string {
+  if (environment.environment_class !== 'docker') return row.config;
+  const config = JSON.parse(row.config) as Record<string, unknown>;
+  return JSON.stringify({
+    ...config,
+    environment: { ...environment, image: environment.image ?? planned.row.image },
+  });
 }
 
 /** Takes the work home whatever the exit reason; only a container that is gone has nothing to give. */

@@ -32,7 +32,7 @@ function exported(resolved: ResolvedConfig): string {
     selected: [],
     manifest: {},
   });
-  return exportConfig(plan.run);
+  return exportConfig(plan.run, []);
 }
 
 async function again(resolved: ResolvedConfig): Promise<ResolvedConfig> {

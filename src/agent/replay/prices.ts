@@ -19,13 +19,14 @@ const number = (value: unknown): number => (typeof value === 'number' && Number.
 const object = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-/** null when nobody knows. */
-export function recordedCost(response: unknown, modelName: string): NanoDollars | null {
+/** `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. null when nobody knows. */
+export function recordedCost(response: unknown, modelName: string, stated?: unknown): NanoDollars | null {
   const usage = object(object(response).usage);
   if (typeof usage.cost === 'number') return dollarsToNano(usage.cost);
   const created = new Date(number(object(response).created) * 1000).toISOString().slice(0, 10);
   const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
-  if (!row || typeof usage.prompt_tokens !== 'number') return null;
+  if (!row || typeof usage.prompt_tokens !== 'number')
+    return typeof stated === 'number' ? dollarsToNano(stated) : null;
   const cached = number(object(usage.prompt_tokens_details).cached_tokens);
   const fresh = number(usage.prompt_tokens) - cached;
   // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.

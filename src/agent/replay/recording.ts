@@ -56,7 +56,7 @@ export function readRecording(json: unknown): Recording {
   return {
     instanceId: instance_id,
     format: trajectory_format,
-    config: agentConfigOf(info, trajectory_format),
+    config: recordedAgentConfig(info.config, info.mini_version, trajectory_format),
     environmentVars: info.config.environment,
     modelVars: info.config.model,
     modelName: String(info.config.model.model_name ?? ''),
@@ -67,15 +67,20 @@ export function readRecording(json: unknown): Recording {
   };
 }
 
-type Info = z.infer<typeof trajectorySchema>['info'];
-
 /** The recorded configuration in our words; the version decides what its code did where the configuration is silent. */
-function agentConfigOf(info: Info, format: Recording['format']): AgentConfig {
-  const { agent, model } = info.config;
+export function recordedAgentConfig(
+  config: Readonly<Record<string, unknown>>,
+  version: string,
+  format: Recording['format'],
+): AgentConfig {
+  const [agent, model] = [config.agent, config.model].map((section) => record.catch({}).parse(section)) as [
+    Record<string, unknown>,
+    Record<string, unknown>,
+  ];
   // A trajectory of ours carries our own keys.
   if ('compat' in agent) return agentConfigSchema.strip().parse(agent);
   const first = format === 'mini-swe-agent-1';
-  const modelType = String((info.config as Record<string, unknown>).model_type ?? '');
+  const modelType = String(config.model_type ?? '');
   const toolCalls = !first && !/textbased/i.test(modelType);
   return agentConfigSchema.strip().parse({
     ...agent,
@@ -83,7 +88,7 @@ function agentConfigOf(info: Info, format: Recording['format']): AgentConfig {
     protocol: toolCalls ? 'tool-call' : 'bash-block',
     observation_template: agent.action_observation_template ?? model.observation_template,
     format_error_template: agent.format_error_template ?? model.format_error_template,
-    ...(first ? { action_regex: agent.action_regex ?? regexOf(info.mini_version) } : {}),
+    ...(first ? { action_regex: agent.action_regex ?? regexOf(version) } : {}),
     ...(first || toolCalls || model.action_regex === undefined ? {} : { action_regex: model.action_regex }),
   });
 }

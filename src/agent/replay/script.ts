@@ -90,7 +90,7 @@ function replyOf(message: RecordedMessage, { modelName }: Recording): ModelReply
     finishReason: (choice?.finish_reason ?? null) as string | null,
     modelId: null,
     usage: null,
-    costNano: recordedCost(response, modelName),
+    costNano: recordedCost(response, modelName, message.extra?.cost),
     raw: response ?? null,
   };
 }
