@@ -199,7 +199,12 @@ export const datasetsVerb: Verb = {
   describe: 'list, show, fetch, check and convert datasets',
   builder: (parser: Argv) =>
     parser
-      .positional('action', { type: 'string', choices: Object.keys(ACTIONS), demandOption: true })
+      .positional('action', {
+        type: 'string',
+        choices: Object.keys(ACTIONS),
+        demandOption: true,
+        describe: 'what to do; see the examples',
+      })
       .positional('source', {
         type: 'string',
         describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path`,

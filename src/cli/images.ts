@@ -178,9 +178,15 @@ export const imagesVerb: Verb = {
   describe: 'plan, pull, list, remove and check the images of a dataset',
   builder: (parser: Argv) =>
     parser
-      .positional('action', { type: 'string', choices: argsSchema.shape.action.options, demandOption: true })
+      .positional('action', {
+        type: 'string',
+        choices: argsSchema.shape.action.options,
+        demandOption: true,
+        describe:
+          'plan: what is here and what has to come; pull; ls: what swebatch pulled; gc: remove of that; check: exit 1 when an image cannot be had',
+      })
       .positional('source', { type: 'string', describe: 'dataset: a file, a folder, or a known name' })
-      .option('split', { type: 'string', requiresArg: true })
+      .option('split', { type: 'string', requiresArg: true, describe: 'split of the dataset' })
       .option('data-dir', {
         type: 'string',
         requiresArg: true,
@@ -195,7 +201,12 @@ export const imagesVerb: Verb = {
         describe: 'an image instead of a dataset; repeats',
       })
       .option('platform', { type: 'string', requiresArg: true, describe: 'for example linux/amd64' })
-      .option('pull', { type: 'string', choices: ['missing', 'always'], default: 'missing' })
+      .option('pull', {
+        type: 'string',
+        choices: ['missing', 'always'],
+        default: 'missing',
+        describe: 'always: also images that are here, in case their tag moved',
+      })
       .option('parallel', { type: 'number', requiresArg: true, describe: 'pulls at a time' })
       .option('mirror', {
         type: 'string',

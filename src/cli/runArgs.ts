@@ -195,7 +195,12 @@ export const runOptions = (parser: Argv): Argv =>
         default: false,
         describe: 'go on with a changed configuration; recorded as a boundary',
       })
-      .option('dry-run', { type: 'boolean', default: false, describe: 'show what would run and stop' })
+      .option('dry-run', {
+        type: 'boolean',
+        default: false,
+        describe:
+          'start nothing: instances, images and disk to have, cost and time to expect, what will not be seen',
+      })
       .option('progress', {
         choices: PROGRESS_MODES,
         default: 'auto' as const,

@@ -1,5 +1,5 @@
 /** Before a run: what it will probably cost and take, drawn from the database's own history, and what it will not be able to show. */
-import { quantile } from './statistics/means.ts';
+import { quantile, sum } from './statistics/means.ts';
 import { detectableDifference } from './statistics/power.ts';
 import { seeded } from './statistics/resampling.ts';
 
@@ -51,37 +51,42 @@ export function forecast(
   planned: readonly PlannedTrial[],
   { slots, seed, draws = 1000 }: ForecastOptions,
 ): Forecast {
+  const basis = { instance: 0, repo: 0, any: 0, none: 0, attempts: history.length };
+  const past = poolsOf(history);
+  for (const trial of planned) basis[past(trial).from]++;
+  if (basis.none > 0 || planned.length === 0) return { costNano: null, timeMs: null, basis, seed };
+  // An attempt whose cost nobody knows says nothing about cost, but may say something about time.
+  const draw = (of: (a: PastAttempt) => number | null, total: (values: readonly number[]) => number) => {
+    const known = poolsOf(history.filter((a) => of(a) !== null));
+    const pools = planned.map((trial) => known(trial).pool.map((a) => of(a)!));
+    if (pools.some((pool) => pool.length === 0)) return null;
+    const random = seeded(seed);
+    const pick = (pool: readonly number[]) => pool[Math.floor(random() * pool.length)]!;
+    return rangeOf(Array.from({ length: draws }, () => total(pools.map(pick))));
+  };
+  return {
+    costNano: draw((a) => a.costNano, sum),
+    timeMs: draw(
+      (a) => a.elapsedMs,
+      (times) => makespan(times, slots),
+    ),
+    basis,
+    seed,
+  };
+}
+
+/** Past attempts of the instance itself, else of its repository, else of the model. */
+function poolsOf(history: readonly PastAttempt[]) {
   const byInstance = Map.groupBy(history, (h) => `${h.model}\0${h.instanceId}`);
   const byRepo = Map.groupBy(history, (h) => `${h.model}\0${h.repo}`);
   const byModel = Map.groupBy(history, (h) => h.model);
-  const basis = { instance: 0, repo: 0, any: 0, none: 0, attempts: history.length };
-  const pools = planned.map((trial) => {
+  return (trial: PlannedTrial) => {
     const own = byInstance.get(`${trial.model}\0${trial.instanceId}`);
+    if (own) return { from: 'instance', pool: own } as const;
     const near = trial.repo === '' ? undefined : byRepo.get(`${trial.model}\0${trial.repo}`);
+    if (near) return { from: 'repo', pool: near } as const;
     const any = byModel.get(trial.model);
-    basis[own ? 'instance' : near ? 'repo' : any ? 'any' : 'none']++;
-    return own ?? near ?? any ?? [];
-  });
-  if (basis.none > 0 || planned.length === 0) return { costNano: null, timeMs: null, basis, seed };
-  const random = seeded(seed);
-  const costs: number[] = [];
-  const times: number[] = [];
-  for (let draw = 0; draw < draws; draw++) {
-    const drawn = pools.map((pool) => pool[Math.floor(random() * pool.length)]!);
-    costs.push(drawn.reduce((s, a) => s + (a.costNano ?? 0), 0));
-    times.push(
-      makespan(
-        drawn.map((a) => a.elapsedMs ?? 0),
-        slots,
-      ),
-    );
-  }
-  const known = (of: (a: PastAttempt) => number | null) => history.some((a) => of(a) !== null);
-  return {
-    costNano: known((a) => a.costNano) ? rangeOf(costs) : null,
-    timeMs: known((a) => a.elapsedMs) ? rangeOf(times) : null,
-    basis,
-    seed,
+    return any ? ({ from: 'any', pool: any } as const) : ({ from: 'none', pool: [] } as const);
   };
 }
 

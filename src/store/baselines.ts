@@ -91,9 +91,9 @@ export interface PastRow {
 export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
   statement(
     db,
-    `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN c.unknown_calls > 0 THEN NULL ELSE coalesce(c.cost_nano, 0) END AS costNano,
+    `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN c.unknown_calls > 0 OR (c.calls IS NULL AND r.imported) THEN NULL ELSE coalesce(c.cost_nano, 0) END AS costNano,
        a.elapsed_ms AS elapsedMs
-     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+     FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      LEFT JOIN attempt_costs c ON c.attempt_id = a.id
      WHERE m.model = ? AND a.exit_class IN ('agent', 'limit', 'model') ORDER BY a.id DESC LIMIT ?`,
   ).all(model, limit) as PastRow[];

@@ -263,6 +263,15 @@ describe('forecast', () => {
     );
     expect(unknown).toMatchObject({ costNano: null, timeMs: { middle: 5000 } });
   });
+  test('an unknown cost is drawn by nothing: the next wider history stands for it', () => {
+    const found = forecast(
+      [{ ...past('a-1', 'a', 0, 5), costNano: null }, past('a-2', 'a', 4, 7), past('a-2', 'a', 4, 7)],
+      [{ model: 'm', instanceId: 'a-1', repo: 'a' }],
+      { slots: 1, seed: 1 },
+    );
+    expect(found.costNano).toEqual({ low: 4e9, middle: 4e9, high: 4e9 });
+    expect(found.timeMs).toEqual({ low: 5000, middle: 5000, high: 5000 });
+  });
   test("another model's past is no forecast", () => {
     const found = forecast([past('a-1', 'a', 1, 1)], [{ model: 'new', instanceId: 'a-1', repo: 'a' }], {
       slots: 1,

@@ -103,6 +103,11 @@ export async function planImages(
     }
     return answer;
   };
+  const silence = (image: string): string | undefined => {
+    const parsed = parseReference(image);
+    const registry = parsed.ok ? parsed.reference.registry : '';
+    return (unanswered.get(registry) ?? 0) >= UNREACHABLE_AFTER ? `${registry} cannot be reached` : undefined;
+  };
   const here = new Set<string>();
   await each(distinct, parallel, async (image) => {
     if (await engine.inspect(image)) here.add(image);
@@ -117,7 +122,13 @@ export async function planImages(
       ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
       : { image, state: 'unknown', layers: [], problem: answer.message };
   });
-  return summarize(planned);
+  // What the sample could not learn of a registry is not known of the images that it stands for.
+  return summarize(
+    planned.map((plan) => {
+      const silent = plan.state === 'to_pull' && plan.layers.length === 0 ? silence(plan.image) : undefined;
+      return silent === undefined ? plan : { ...plan, state: 'unknown', problem: silent };
+    }),
+  );
 }
 
 /** So many at a time; results in the order of the items. */

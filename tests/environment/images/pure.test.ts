@@ -353,6 +353,20 @@ describe('plan', () => {
     expect(plan.unknown).toEqual([{ image: 'r.example/a:1', problem: 'r.example answers too slowly' }]);
   });
 
+  test('images that a sample stands for are not known either when their registry cannot be reached', async () => {
+    const { engine } = fakeEngine();
+    const silent = async (): Promise<ManifestAnswer> => ({
+      ok: false,
+      status: 0,
+      retryAfterMs: undefined,
+      message: 'getaddrinfo ENOTFOUND',
+    });
+    const many = Array.from({ length: 100 }, (_, i) => `down.example/a:${i}`);
+    const plan = await planImages(many, engine, silent, { costly: () => true });
+    expect(plan).toMatchObject({ here: 0, toPull: 0, estimated: 0 });
+    expect(plan.unknown).toHaveLength(100);
+  });
+
   test('ordering keeps all items, and each shared base in one piece', () => {
     fc.assert(
       fc.property(
