@@ -91,6 +91,8 @@ export interface Summary {
   readonly arms: readonly ArmSummary[];
   /** True when every planned trial is valid. */
   readonly complete: boolean;
+  /** Trials started longest first, and not all of them are decided: what is there is no fair sample. */
+  readonly longestFirst: boolean;
 }
 
 export interface SummaryOptions {
@@ -117,8 +119,12 @@ export function summarize(data: RunData, options: SummaryOptions = {}): Summary 
     imported: run.imported,
     arms,
     complete: arms.every((a) => a.valid === a.planned && a.planned > 0),
+    longestFirst: orderOf(run.config) === 'longest' && arms.some((a) => a.sealed < a.planned),
   };
 }
+
+const orderOf = ({ run }: { readonly run?: unknown }): unknown =>
+  typeof run === 'object' && run !== null && 'order' in run ? run.order : undefined;
 
 function armSummary(data: RunData, arm: string, model: string, options: SummaryOptions): ArmSummary {
   const trials = data.trials.filter((t) => t.arm === arm);

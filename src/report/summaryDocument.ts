@@ -23,6 +23,14 @@ export function summaryDocument(summary: Summary): Document {
         ...(summary.budgetNano === null ? [] : [['budget', formatCost(summary.budgetNano)] as const]),
       ],
     },
+    ...(summary.longestFirst
+      ? [
+          {
+            kind: 'warning',
+            text: 'a biased sample: trials started longest first and not all are decided; long ones tend to be hard',
+          } as const,
+        ]
+      : []),
     ...summary.arms.flatMap(armBlocks),
   ];
 }

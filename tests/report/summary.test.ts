@@ -18,6 +18,17 @@ function summaryOf(planned: PlannedRun) {
 
 const text = (planned: PlannedRun) => renderTerminal(summaryDocument(summaryOf(planned).summary));
 
+test('a part of a run that began with the longest is called a biased sample, all of it is not', () => {
+  const partial = (order: string, done: string[]): PlannedRun => ({
+    ids: ['a__a-1', 'a__a-2'],
+    config: { run: { order } },
+    happened: (id) => (done.includes(id) ? [good] : []),
+  });
+  expect(text(partial('longest', ['a__a-1']))).toContain('biased sample');
+  expect(text(partial('longest', ['a__a-1', 'a__a-2']))).not.toContain('biased sample');
+  expect(text(partial('shuffle', ['a__a-1']))).not.toContain('biased sample');
+});
+
 describe('what counts', () => {
   const planned: PlannedRun = {
     ids: ['a__a-1', 'a__a-2', 'b__b-1', 'b__b-2', 'b__b-3', 'b__b-4'],
