@@ -1,13 +1,15 @@
 /** A run that goes on must be the same run: what changed since it began is refused with a readable difference, or recorded as a boundary. */
 import { FIELD_CLASSES } from '../config/identity.ts';
 import { instanceSchema } from '../dataset/instance.ts';
+import { locateDataset } from '../dataset/locate.ts';
 import { gradingHashOf } from '../dataset/row.ts';
 import { dollarsToNano } from '../money.ts';
 import { datasetHash, differences, differencesText, type RunRequest } from '../runner/plan.ts';
 import { insertEvent } from '../store/events.ts';
 import type { Store } from '../store/open.ts';
 import { instancesOf, type RunRow, setRunBudget, setRunConfig } from '../store/runs.ts';
-import { CliError, say } from './context.ts';
+import { CliError, inert, say } from './context.ts';
+import { hubVariables } from './datasets.ts';
 
 interface StoredConfig {
   run: unknown;
@@ -34,6 +36,18 @@ function isIdentity(key: string): boolean {
   return true;
 }
 const SECTIONS = new Set(['agent', 'environment', 'model']);
+
+/** A run that is resumed keeps the rows it recorded; that the dataset has moved on meanwhile is said. */
+export function sayOtherRevision(run: RunRow): void {
+  const { dataset_source: source, dataset_revision: recorded } = run;
+  if (recorded === null) return;
+  const location = locateDataset(source, { env: hubVariables() });
+  const here = location.ok ? location.found.revision : null;
+  if (here !== null && here !== recorded)
+    say(
+      `note: ${inert(source)} is at revision ${here.slice(0, 12)} here; run ${run.name} goes on with the rows of ${recorded.slice(0, 12)} that it recorded`,
+    );
+}
 
 export function checkSameRun(store: Store, run: RunRow, request: RunRequest, allow: boolean): void {
   const stored = JSON.parse(run.config) as StoredConfig;

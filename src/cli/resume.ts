@@ -14,6 +14,7 @@ import { type RunRow, runByName, setRunBudget } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { reopenTrials } from '../store/trials.ts';
 import { CliError, databasePath, env, requireRun, resultsRoot, say } from './context.ts';
+import { sayOtherRevision } from './continuity.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { preflight } from './preflight.ts';
 import { PROGRESS_MODES } from './progress.ts';
@@ -106,6 +107,7 @@ export const resumeVerb: Verb = {
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);
         recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);
         reopen(store, run, args);
+        sayOtherRevision(run);
         return executeRun({
           store,
           root,
