@@ -56,13 +56,9 @@ test('the same rows under a new revision go on with a note; changed tests are re
       'revision was 111111111111, is 222222222222; the selected rows are the same',
     ),
   });
-  const resumed = await swebatch('resume', 'r');
-  expect(resumed).toMatchObject({
-    code: 0,
-    stderr: expect.stringContaining(
-      'lite is at revision 222222222222 here; run r goes on with the rows of 111111111111 that it recorded',
-    ),
-  });
+  expect((await swebatch('resume', 'r')).stderr).toContain(
+    'lite is at revision 222222222222 here; run r goes on with the rows of 111111111111 that it recorded',
+  );
   await publish('3', rawRow('a__a-1', { PASS_TO_PASS: ['t'] }), rawRow('a__a-2'));
   const refused = await run();
   expect(refused.code).toBe(2);
