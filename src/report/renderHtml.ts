@@ -10,7 +10,8 @@ h1{font-size:22px;margin:0 0 12px}h2{font-size:18px;margin:28px 0 8px;border-bot
 table{border-collapse:collapse;margin:6px 0 12px}th,td{padding:3px 10px 3px 0;text-align:left;vertical-align:top}thead th{border-bottom:1px solid #d0d7de;font-weight:600}
 td{overflow-wrap:anywhere}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px}
 .r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}.f th{font-weight:400;color:#57606a}.w{background:#fff8c5;border-left:4px solid #d4a72c;padding:6px 10px;margin:6px 0}
-.i{color:#57606a;word-break:break-word}svg{display:block;max-width:100%;height:auto}`;
+.i{color:#57606a;word-break:break-word}svg{display:block;max-width:100%;height:auto}
+@media(max-width:480px){body{font-size:12px;margin:12px auto;padding:0 10px}th,td{padding-right:6px}}`;
 
 export function renderHtml(document: Document, title: string): string {
   return `<!doctype html>

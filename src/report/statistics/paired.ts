@@ -55,13 +55,15 @@ export function mcnemarMidP(aOnly: number, bOnly: number): number {
   return Math.min(1, 2 * (halfBinomialCdf(k, n) - 0.5 * halfBinomialPmf(k, n)));
 }
 
-/** With continuity correction; an approximation that needs 25 discordant pairs, else null. */
-export function mcnemarChiSquared(aOnly: number, bOnly: number): { statistic: number; p: number } | null {
-  const n = aOnly + bOnly;
-  if (n < 25) return null;
-  const statistic = (Math.abs(aOnly - bOnly) - 1) ** 2 / n;
+/** With Edwards' continuity correction. */
+export function correctedChiSquared(aOnly: number, bOnly: number): { statistic: number; p: number } {
+  const statistic = (Math.abs(aOnly - bOnly) - 1) ** 2 / (aOnly + bOnly);
   return { statistic, p: chiSquared1P(statistic) };
 }
+
+/** An approximation that needs 25 discordant pairs, else null. */
+export const mcnemarChiSquared = (aOnly: number, bOnly: number): { statistic: number; p: number } | null =>
+  aOnly + bOnly < 25 ? null : correctedChiSquared(aOnly, bOnly);
 
 export const MCNEMAR_TESTS = ['exact', 'mid-p'] as const;
 /** Which test decides is fixed before the run: (60, 40) is .0569 by one and .0460 by the other. */

@@ -5,6 +5,7 @@ import { clustered, quantile, standardError, tTest } from '../../../src/report/s
 import { benjaminiHochberg, holm } from '../../../src/report/statistics/multiplicity.ts';
 import {
   cochranQ,
+  correctedChiSquared,
   differenceOf,
   mcnemarChiSquared,
   mcnemarExact,
@@ -121,6 +122,9 @@ describe('McNemar', () => {
     near(mcnemarChiSquared(60, 40)!.statistic, 3.61, 10);
     near(mcnemarChiSquared(60, 40)!.p, 0.0574331, 7);
     expect(mcnemarChiSquared(10, 2)).toBeNull();
+    near(correctedChiSquared(10, 2).statistic, 4.08333, 5);
+    // erfc(sqrt(49 / 24)); the reference prints .0433083, which differs in the seventh digit.
+    near(correctedChiSquared(10, 2).p, 0.04330814281079198, 12);
     expect(mcnemarChiSquared(0, 0)).toBeNull();
   });
 });
