@@ -13,6 +13,9 @@ import {
 } from './progressState.ts';
 import { pullLines } from './pullText.ts';
 
+/** cli-progress writes over what stands there. */
+const CLEAR_REST = '\u001b[0K';
+
 /** A sentence takes two rows of 80 columns. */
 const NOTE_ROWS = 2;
 export const PULL_ROWS = 2;
@@ -84,7 +87,7 @@ export function barProgress(workers: number): Progress {
   return {
     listener: (event) => apply(state, event),
     // Above the rows, which stay where they are.
-    say: (text) => (stopped ? say(text) : bars.log(`${text}\n`)),
+    say: (text) => (stopped ? say(text) : bars.log(`${text}${CLEAR_REST}\n`)),
     stop,
   };
 }
