@@ -48,7 +48,13 @@ export const environmentConfigSchema = z.strictObject({
     .min(0)
     .default(1200)
     .describe('seconds without progress before a pull is called stalled'),
-  start_timeout: z.number().min(0).default(120),
+  start_timeout: z
+    .number()
+    .min(0)
+    .default(120)
+    .describe(
+      'seconds for the startup command, and at most for the supervisor to answer (then plain exec serves)',
+    ),
   container_timeout: duration
     .default('2h')
     .describe('lifetime after which a container ends by itself (2h, 30m, seconds)'),
