@@ -112,12 +112,15 @@ export function dockerImageEngine(docker: Docker): ImageEngine {
     async info() {
       const info = (await docker.info()) as {
         ID: string;
+        Name: string;
         OSType: string;
         Architecture: string;
         DockerRootDir: string;
       };
       const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
-      return { id: info.ID, os: info.OSType, architecture, rootDir: info.DockerRootDir };
+      // Several engines on one machine have one ID, and so have copies of a virtual machine.
+      const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
+      return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
     },
     async inspect(name) {
       try {

@@ -12,6 +12,7 @@ import { createDockerFactory } from '../../../src/environment/docker.ts';
 import { createEnginePool } from '../../../src/environment/enginePool.ts';
 import { createHostsFactory } from '../../../src/environment/hosts.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
+import { dockerImageEngine } from '../../../src/environment/images/engine.ts';
 import {
   createImageService,
   type ImageService,
@@ -138,6 +139,13 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
   afterAll(async () => {
     await second.close();
     rmSync(dir, { recursive: true });
+  });
+
+  test('what was pulled is remembered for each of them, although one machine gives both the same ID', async () => {
+    const engines = [dockerImageEngine(docker), dockerImageEngine(second.docker)];
+    const ids = await Promise.all(engines.map(async (engine) => (await engine.info()).id));
+    expect(new Set(ids)).toHaveLength(2);
+    expect((await engines[0]!.info()).id).toBe(ids[0]);
   });
 
   test('both are used; when one is killed its attempt ends and the next ones run on the other', async () => {
