@@ -3,7 +3,7 @@
  * engine has its own pulls, disk floor and policy; what is needed is known to all of them.
  */
 import { type EnginePool, isLoss } from '../enginePool.ts';
-import type { Place } from '../environment.ts';
+import { EnvironmentError, type Place } from '../environment.ts';
 import type { EnsureImage } from '../images.ts';
 import { parseSize } from '../units.ts';
 import type { Collected } from './collect.ts';
@@ -62,6 +62,8 @@ export interface RunImages {
   engineDir(): Promise<string | undefined>;
   close(): Promise<void>;
 }
+
+const isMissing = (error: unknown) => error instanceof EnvironmentError && error.code === 'image_missing';
 
 const ensureBy =
   (service: ImageService): EnsureImage =>
@@ -138,11 +140,11 @@ export function imagesOfSeveralEngines(
 
   /** One after the other, so that trials are placed in their order. */
   let placing: Promise<unknown> = Promise.resolve();
-  function inTurn(signal: AbortSignal): Promise<Place> {
+  function inTurn(without: ReadonlySet<string>, signal: AbortSignal): Promise<Place> {
     const place = placing.then(async () => {
       const room = await withRoom(signal);
       // The least taken engine, even when another one has the image: the slots of all are to be used.
-      return pool.choose((host) => room.has(host));
+      return pool.choose((host) => room.has(host) && !without.has(host));
     });
     placing = place.catch(() => {});
     return place;
@@ -164,16 +166,23 @@ export function imagesOfSeveralEngines(
   return {
     ...settingsOf(config, services.size),
     async ready(image, signal) {
+      const without = new Set<string>();
       for (;;) {
-        const place = await inTurn(signal);
+        const place = await inTurn(without, signal);
         try {
           const { warnings } = await services.get(place.host)!.stage.ensure(image, signal);
           await place.enter(signal);
           return { place, warnings };
         } catch (error) {
           place.release();
-          if (!isLoss(error)) throw error;
-          pool.lose(place.host, error.message);
+          if (isLoss(error)) pool.lose(place.host, error.message);
+          // An image that was built by hand may be on one of the engines only.
+          else if (
+            isMissing(error) &&
+            !pool.alive().every((host) => without.has(host) || host === place.host)
+          )
+            without.add(place.host);
+          else throw error;
         }
       }
     },
