@@ -14,6 +14,7 @@ import { createDemux } from '../../src/environment/demux.ts';
 import { createDockerFactory } from '../../src/environment/docker.ts';
 import type { Environment } from '../../src/environment/environment.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
+import { atMost, barLine } from './bars.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -194,7 +195,18 @@ async function main(): Promise<void> {
           `${String(concurrency).padStart(3)} at a time  ${name.padEnd(16)} p50 ${measured.p50_ms.toFixed(2).padStart(8)} ms  p99 ${measured.p99_ms.toFixed(2).padStart(8)} ms  ${measured.per_second.toFixed(0).padStart(5)}/s  ${measured.machine_cpu_ms.toFixed(2).padStart(6)} ms CPU`,
         );
       }
+    const p50 = (name: TransportName) =>
+      results[1].find((one) => one.transport === name)?.p50_ms ?? Number.NaN;
+    const bars = [
+      atMost(
+        `one at a time, swebatch p50 in ms, twice a local spawn (${p50('local-spawn').toFixed(2)} ms)`,
+        p50('swebatch'),
+        2 * p50('local-spawn'),
+      ),
+    ];
+    for (const bar of bars) say(barLine(bar));
     const report = {
+      bars,
       image,
       transport_used: environments[0]?.info.transport,
       cpus: cpus().length,

@@ -19,15 +19,19 @@ export interface AttemptSuspicion extends Suspicion {
 const EVIDENCE_CHARS = 200;
 /** Rules look for a line, not for a document: a 300 KB heredoc is scanned at its beginning only. */
 const SCANNED_CHARS = 20_000;
+const SCANNED_OUTPUT_CHARS = 4096;
+
+/** A piece of a string keeps the whole alive in V8; evidence lives as long as the attempt, outputs must not. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
 
 /** The line around a match: what a person needs to judge it. */
 function lineAround(text: string, at: number, length: number): string {
   const from = text.lastIndexOf('\n', at) + 1;
   const end = text.indexOf('\n', at + length);
   const line = text.slice(from, end < 0 ? undefined : end);
-  if (line.length <= EVIDENCE_CHARS) return line.trim();
+  if (line.length <= EVIDENCE_CHARS) return copyOf(line.trim());
   const start = Math.max(0, Math.min(at - from - 40, line.length - EVIDENCE_CHARS));
-  return line.slice(start, start + EVIDENCE_CHARS).trim();
+  return copyOf(line.slice(start, start + EVIDENCE_CHARS).trim());
 }
 
 /** What one command and its output look like; at most one flag a rule. */
@@ -36,7 +40,7 @@ export function scanCommand(
   output = '',
   rules: readonly SuspicionRule[] = SUSPICION_RULES,
 ): Suspicion[] {
-  const texts = { command: command.slice(0, SCANNED_CHARS), output: output.slice(0, SCANNED_CHARS) };
+  const texts = { command: command.slice(0, SCANNED_CHARS), output: output.slice(0, SCANNED_OUTPUT_CHARS) };
   const found = new Map<string, Suspicion>();
   for (const rule of rules) {
     if (found.has(rule.rule)) continue;
@@ -51,16 +55,22 @@ export function scanCommand(
   return [...found.values()];
 }
 
-/** The flags of a whole attempt: one a rule, with the first evidence and a count. */
-export function scanCommands(
-  commands: readonly { readonly step: number; readonly command: string; readonly output: string }[],
-  rules: readonly SuspicionRule[] = SUSPICION_RULES,
-): AttemptSuspicion[] {
+export interface Scan {
+  add(step: number, command: string, output: string): void;
+  /** One flag a rule, with the first evidence and a count. */
+  flags(): AttemptSuspicion[];
+}
+
+/** Over a whole attempt, command by command, so that no output has to be kept for it. */
+export function createScan(rules: readonly SuspicionRule[] = SUSPICION_RULES): Scan {
   const flags = new Map<string, AttemptSuspicion>();
-  for (const { step, command, output } of commands)
-    for (const hit of scanCommand(command, output, rules)) {
-      const first = flags.get(hit.rule);
-      flags.set(hit.rule, first ? { ...first, count: first.count + 1 } : { ...hit, step, count: 1 });
-    }
-  return [...flags.values()];
+  return {
+    add(step, command, output) {
+      for (const hit of scanCommand(command, output, rules)) {
+        const first = flags.get(hit.rule);
+        flags.set(hit.rule, first ? { ...first, count: first.count + 1 } : { ...hit, step, count: 1 });
+      }
+    },
+    flags: () => [...flags.values()],
+  };
 }

@@ -20,6 +20,7 @@ export interface RecorderParts {
   readonly onPhase: (phase: string) => void;
   /** Another model than the one asked for has answered. */
   readonly onOtherModel: (asked: string, answered: string) => void;
+  readonly onCommand: (record: CommandRecord) => void;
   readonly onStep: (step: number, costNano: NanoDollars | null) => void;
 }
 
@@ -29,19 +30,14 @@ export interface Recorder {
   costNano(): NanoDollars | null;
   steps(): number;
   oomKills(): number;
-  readonly commands: readonly { step: number; command: string; output: string }[];
   /** Settles reservations of calls that never ended. */
   close(): void;
 }
-
-/** Commands and the beginning of their outputs are kept for the suspicion scan: the text that rules look at is short. */
-const SCANNED_OUTPUT = 4096;
 
 export function createRecorder(parts: RecorderParts): Recorder {
   const { store, attemptId, redactor, budget } = parts;
   const open = new Map<number, { id: number; settle: (cost: NanoDollars | null) => void }>();
   const unlinked: number[] = [];
-  const commands: { step: number; command: string; output: string }[] = [];
   let cost: NanoDollars | null = 0;
   let stepCount = 0;
   let oomKills = 0;
@@ -61,11 +57,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       if (command !== undefined) steps.linkCommand(store, command, index);
     },
     onCommand(_ctx, record) {
-      commands.push({
-        step: record.step,
-        command: record.command,
-        output: record.result.output.slice(0, SCANNED_OUTPUT),
-      });
+      parts.onCommand(record);
       if (record.result.oomKilled) oomKills += 1;
       unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
       crashPoint('command_recorded');
@@ -104,7 +96,6 @@ export function createRecorder(parts: RecorderParts): Recorder {
 
   return {
     callbacks,
-    commands,
     costNano: () => cost,
     steps: () => stepCount,
     oomKills: () => oomKills,

@@ -10,7 +10,7 @@ import type { RunConfig } from '../config/run.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { CapturedPatch, Environment, EnvironmentFactory } from '../environment/environment.ts';
-import { scanCommands } from '../environment/suspicion.ts';
+import { createScan } from '../environment/suspicion.ts';
 import type { SuspicionRule } from '../environment/suspicionRules.ts';
 import type { ModelConfig } from '../model/config.ts';
 import type { ModelFactory } from '../model/model.ts';
@@ -129,6 +129,7 @@ export async function runAttempt(
     },
     { now: batch.now, deadlinesMs: deadlines(batch.config, arm), onStall: (stop) => abort.abort(stop) },
   );
+  const scan = createScan(batch.suspicionRules);
   const recorder = createRecorder({
     store,
     attemptId: attempt.id,
@@ -137,6 +138,7 @@ export async function runAttempt(
     isoNow: batch.isoNow,
     onPhase: (phase) => phases.begin(phase),
     onOtherModel: batch.onOtherModel,
+    onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: label, slot, step, costNano }),
   });
 
@@ -240,7 +242,7 @@ export async function runAttempt(
       oomKills: recorder.oomKills(),
       elapsedMs: phases.elapsedMs(),
       workingMs: phases.workingMs(),
-      suspicion: batch.redactor.text(JSON.stringify(scanCommands(recorder.commands, batch.suspicionRules))),
+      suspicion: batch.redactor.text(JSON.stringify(scan.flags())),
       notes: JSON.stringify([...notes, ...(captured?.warnings ?? [])].map((n) => batch.redactor.text(n))),
     },
     settlement,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runConfigSchema } from '../../src/config/run.ts';
-import { scanCommand, scanCommands } from '../../src/environment/suspicion.ts';
+import { createScan, scanCommand } from '../../src/environment/suspicion.ts';
 import { SUSPICION_RULES, suspicionRules } from '../../src/environment/suspicionRules.ts';
 
 const rulesOf = (command: string, output = '') => scanCommand(command, output).map((s) => s.rule);
@@ -69,11 +69,11 @@ describe('suspicion', () => {
   });
 
   test('an attempt has one flag a rule, with the first step and a count', () => {
-    const flags = scanCommands([
-      { step: 1, command: 'ls', output: '' },
-      { step: 2, command: 'curl https://a.com', output: '' },
-      { step: 5, command: 'wget https://b.com', output: '' },
-    ]);
+    const scan = createScan();
+    scan.add(1, 'ls', '');
+    scan.add(2, 'curl https://a.com', '');
+    scan.add(5, 'wget https://b.com', '');
+    const flags = scan.flags();
     expect(flags).toEqual([
       expect.objectContaining({ rule: 'network_attempt', step: 2, count: 2, evidence: 'curl https://a.com' }),
     ]);

@@ -1,0 +1,9 @@
+// The Docker environment as a module, with and without containers started ahead: what `bench:runner -- --turnover` compares.
+import type { EnvironmentConfig } from '../../src/environment/config.ts';
+import { createDockerFactory } from '../../src/environment/docker.ts';
+import type { EnvironmentFactory } from '../../src/environment/environment.ts';
+
+export function createEnvironmentFactory(config: EnvironmentConfig): EnvironmentFactory {
+  const { prepare, ...rest } = createDockerFactory(config);
+  return process.env.SWEBATCH_BENCH_AHEAD === '0' ? rest : { ...rest, prepare };
+}
