@@ -63,7 +63,8 @@ export interface RunImages {
   close(): Promise<void>;
 }
 
-const isMissing = (error: unknown) => error instanceof EnvironmentError && error.code === 'image_missing';
+const NOT_HERE: ReadonlySet<string> = new Set(['image_missing', 'image_pull_failed', 'disk_full']);
+const cannotBeHere = (error: unknown) => error instanceof EnvironmentError && NOT_HERE.has(error.code);
 
 const ensureBy =
   (service: ImageService): EnsureImage =>
@@ -176,9 +177,9 @@ export function imagesOfSeveralEngines(
         } catch (error) {
           place.release();
           if (isLoss(error)) pool.lose(place.host, error.message);
-          // An image that was built by hand may be on one of the engines only.
+          // Built by hand on one of them only, or its registry is not reached from all.
           else if (
-            isMissing(error) &&
+            cannotBeHere(error) &&
             !pool.alive().every((host) => without.has(host) || host === place.host)
           )
             without.add(place.host);
