@@ -1,6 +1,6 @@
 /** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { loadDataset } from '../dataset/load.ts';
@@ -96,6 +96,10 @@ export const importVerb: Verb = {
         importedName(args.source)
           .replace(/\.json$/, '')
           .replace(/[^A-Za-z0-9_.-]/g, '_');
+      if (resolve(args.source) === join(root, name))
+        throw new CliError(
+          `${args.source} is where the files of run ${name} would be written; choose another --run-id`,
+        );
       if (runByName(store, name))
         throw new CliError(`there is a run ${name} already; choose another --run-id`);
       const run = importRun(store, {

@@ -54,8 +54,9 @@ export const replayVerb: Verb = {
     const results: FileResult[] = [];
     for (const file of files) {
       const json = parse(file);
-      const result =
-        argv.environment === 'docker' ? await replayInDocker(json, argv) : await replayTrajectory(json);
+      const result = await readable(file, () =>
+        argv.environment === 'docker' ? replayInDocker(json, argv) : replayTrajectory(json),
+      );
       results.push({ file, ...result });
       if (!argv.json) printData(lines(results.at(-1)!).join('\n'));
     }
@@ -97,6 +98,17 @@ function trajectoryFiles(path: string): string[] {
     .filter((name) => name.endsWith('.traj.json'))
     .sort()
     .map((name) => join(path, name));
+}
+
+/** What is JSON and no trajectory is said with the place, not with a stack. */
+async function readable<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error;
+    const [issue] = error.issues;
+    throw new CliError(`${file} is no trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
 }
 
 function parse(file: string): unknown {

@@ -62,4 +62,7 @@ function difference(key: string, group: FactDifference['group'], { known, ids }:
 
 /** Labels of sides that do not say how they were run. */
 export const sidesWithoutConditions = (sides: readonly Side[]): string[] =>
-  sides.filter((s) => s.partial).map((s) => s.label);
+  sides.filter((s) => s.partial && !saysHow(s)).map((s) => s.label);
+
+/** A published trajectory holds its configuration, a report holds none. */
+const saysHow = ({ facts }: Side): boolean => [...facts.keys()].some((key) => key.startsWith('agent.'));

@@ -8,6 +8,7 @@ import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../st
 import { insertMessage } from '../store/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../store/trials.ts';
 import { choosePatch, sha256 } from './patch.ts';
+import { publishedArm } from './publishedArm.ts';
 
 export interface ImportRequest {
   readonly name: string;
@@ -22,6 +23,7 @@ export function importRun(store: Store, request: ImportRequest): RunRow {
   const { imported } = request;
   const models = [...new Set(imported.instances.map((i) => i.model))];
   const first = imported.instances[0]!;
+  const arm = publishedArm(first);
   const planned = imported.instances.map((i) => rowOf(i, request));
   const work = store.transaction(() => {
     const run = insertRun(store, {
@@ -31,9 +33,9 @@ export function importRun(store: Store, request: ImportRequest): RunRow {
         config: JSON.stringify({
           run: { epochs: 1 },
           grading: {},
-          arms: [{ name: 'imported', ...first.config }],
+          arms: [{ name: 'imported', ...arm }],
         }),
-        config_hash: sha256(JSON.stringify(first.config)),
+        config_hash: sha256(JSON.stringify(arm)),
         manifest: JSON.stringify({
           imported_from: imported.folder,
           format: first.format,
@@ -51,7 +53,7 @@ export function importRun(store: Store, request: ImportRequest): RunRow {
         {
           name: 'imported',
           model: models.length === 1 ? models[0]! : models.join('+'),
-          config: JSON.stringify(first.config),
+          config: JSON.stringify(arm),
         },
       ],
       instances: planned,
@@ -121,7 +123,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
       created_at: startedAt,
     });
   });
-  for (const call of instance.calls)
+  for (const call of withCosts(instance))
     insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));
   const submission = instance.submission === null ? null : Buffer.from(instance.submission);
   // The prediction is what was published; the submission in the trajectory is the same text where both are there.
@@ -161,7 +163,25 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
   );
 }
 
-const callRow = (attemptId: number, call: ImportedCall, model: string, startedAt: string) => ({
+/** Version 1 states the cost of an attempt and none of a call: the ledger holds the sum at the last one, and says so. */
+function withCosts({ calls, costNano }: ImportedInstance): (ImportedCall & { note?: string })[] {
+  const last = calls.findLastIndex((call) => call.costNano === null);
+  if (last < 0 || costNano === null) return [...calls];
+  const known = calls.reduce((sum, call) => sum + (call.costNano ?? 0), 0);
+  const note = 'the trajectory states the cost of the attempt only';
+  return calls.map((call, i) =>
+    call.costNano !== null
+      ? call
+      : { ...call, costNano: i === last ? Math.max(0, costNano - known) : 0, note },
+  );
+}
+
+const callRow = (
+  attemptId: number,
+  call: ImportedCall & { note?: string },
+  model: string,
+  startedAt: string,
+) => ({
   attempt_id: attemptId,
   step: call.step,
   try: 0,
@@ -177,5 +197,5 @@ const callRow = (attemptId: number, call: ImportedCall, model: string, startedAt
   output_tokens: call.outputTokens,
   reasoning_tokens: call.reasoningTokens,
   cost_nano: call.costNano,
-  notes: '["imported"]',
+  notes: JSON.stringify(['imported', ...(call.note ? [call.note] : [])]),
 });

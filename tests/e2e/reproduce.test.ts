@@ -1,8 +1,9 @@
 // A run starts again from what it exports: through a real pipe, in real containers, with the scripted model.
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { cli, REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
@@ -17,6 +18,19 @@ const how = ['-c', 'configs/demo.yaml', '--model-latency', '0'];
 
 const start = (out: string, run: string, ids: readonly string[], ...more: string[]) =>
   cli(['run', ...DEMO, ...how, '--shuffle', '-i', ids.join(','), '-o', out, '--run-id', run, ...more]);
+const cost = (out: string, run: string): unknown => {
+  const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  try {
+    return db
+      .prepare(
+        `SELECT count(*) AS calls, sum(c.cost_nano IS NULL) AS unknown, sum(c.cost_nano) AS nano FROM model_calls c
+         JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id WHERE r.name = ?`,
+      )
+      .get(run);
+  } finally {
+    db.close();
+  }
+};
 const manifest = async (out: string, run: string) =>
   JSON.parse((await cli(['show', run, '--manifest', '-o', out])).stdout);
 
@@ -53,6 +67,69 @@ describe.skipIf(!docker)('the same run again', { timeout: 300_000 }, () => {
       ['config_hash', a.config_hash, (await manifest(out, 'r3')).config_hash],
     ]);
   });
+
+  test.each([
+    ['mini-swe-agent-1', 'mini-swe-agent-1'],
+    ['mini-swe-agent-2', 'mini-swe-agent-1.1'],
+  ])(
+    'a folder of %s (format %s) is imported, graded, reported and compared as a run of ours',
+    async (compat, format) => {
+      const out = tempDir();
+      const ids = ['swebatch__mdlite-24', 'swebatch__mdlite-26', 'swebatch__tabular-28'];
+      const regex = 'agent.action_regex=```bash\\s*\\n(.*?)\\n```';
+      const shows = 'agent.observation_template=<rc>{{ output.returncode }}</rc>{{ output.output }}';
+      const as = [
+        '-c',
+        `agent.compat=${compat}`,
+        '-c',
+        'agent.protocol=bash-block',
+        '-c',
+        regex,
+        '-c',
+        shows,
+      ];
+      const first = await start(out, 'r1', ids, ...as, '--evaluate');
+      expect(first.code, first.stderr).toBe(0);
+      const folder = join(out, 'elsewhere', 'theirs');
+      for (const part of ['trajectories', 'preds.json'])
+        cpSync(join(out, 'r1', part), join(folder, part), { recursive: true });
+      const one = join(folder, 'trajectories', ids[0]!, `${ids[0]}.traj.json`);
+      expect(JSON.parse(readFileSync(one, 'utf8')).trajectory_format).toBe(format);
+
+      const data = ['--subset', 'datasets/demo/demo.jsonl'];
+      expect((await cli(['import', folder, ...data, '--run-id', 'theirs', '-o', out])).code).toBe(0);
+      expect((await cli(['evaluate', 'theirs', '-o', out])).code).toBe(0);
+      const outcomes = async (run: string) =>
+        JSON.parse((await cli(['ls', run, '-o', out, '--json'])).stdout).map(
+          (t: { instance_id: string; exit_reason: string; outcome: string; resolved: number }) =>
+            [t.instance_id, t.exit_reason, t.outcome, t.resolved].join(' '),
+        );
+      expect((await outcomes('theirs')).toSorted()).toEqual((await outcomes('r1')).toSorted());
+      const predictions = (path: string) => JSON.parse(readFileSync(join(path, 'preds.json'), 'utf8'));
+      expect(predictions(join(out, 'theirs'))).toEqual(predictions(folder));
+      const compared = await cli(['compare', 'r1', 'theirs', '-o', out]);
+      expect(compared.stdout).toMatch(/matched +3/);
+      expect(compared.stdout).toContain('0 fixed, 0 broken');
+      // Its trajectories say how it was run, so the two are held against each other, and agree.
+      expect(compared.stdout).not.toContain('does not say limits');
+      expect(compared.stdout).not.toMatch(/agent\.|_template/);
+      expect((await cli(['report', 'theirs', '-o', out])).stdout).toMatch(/resolved +1\/3/);
+      expect((await cli(['verify', 'theirs', '-o', out])).code).toBe(0);
+      // Version 1 writes down no cost of a call, so only the sum of an attempt is known.
+      const replayed = JSON.parse((await cli(['replay', folder, '--json'])).stdout) as object[];
+      expect(replayed).toHaveLength(3);
+      for (const file of replayed)
+        expect(file).toMatchObject({
+          exit_status_equal: true,
+          submission_equal: true,
+          cost_equal: format === 'mini-swe-agent-1.1',
+        });
+      expect(cost(out, 'theirs')).toEqual({ calls: 26, unknown: 0, nano: 0 });
+      const onto = await cli(['import', join(out, 'r1'), '--run-id', 'r1', '-o', out]);
+      expect(onto.code).toBe(2);
+      expect(onto.stderr).toContain('choose another --run-id');
+    },
+  );
 
   test('rows that changed since are refused before anything starts', async () => {
     const out = tempDir();

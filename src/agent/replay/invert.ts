@@ -72,7 +72,8 @@ function patternsOf(template: string, varsWith: (output: Vars) => Vars): Pattern
     short: short === null ? null : patternOf(short, [[MARK, '([\\s\\S]*)', 'output']]),
     // With the u flag a dot and a class are code points, as Python's slices count them.
     long:
-      long === null
+      // A template that shows the output in another spelling (the built-in one of version 1 prints a Python dict) has no such form.
+      long === null || !long.includes(HEAD)
         ? null
         : patternOf(long, [
             [HEAD, '([\\s\\S]{5000})', 'head'],

@@ -24,7 +24,7 @@ const trajectorySchema = z.looseObject({
   info: z.looseObject({
     exit_status: z.string().nullish(),
     submission: z.string().nullish(),
-    model_stats: z.looseObject({ instance_cost: z.number(), api_calls: z.number() }),
+    model_stats: z.looseObject({ instance_cost: z.number().nullable().default(null), api_calls: z.number() }),
     mini_version: z.string().default(''),
     config: z.looseObject({
       agent: record,
@@ -45,7 +45,8 @@ export interface Recording {
   readonly messages: readonly RecordedMessage[];
   readonly exitStatus: string;
   readonly submission: string;
-  readonly costDollars: number;
+  /** null where it is not known. */
+  readonly costDollars: number | null;
 }
 
 /** Throws ZodError for what is no trajectory, Error for one that this agent cannot play. */

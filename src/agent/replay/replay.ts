@@ -132,7 +132,9 @@ function compare(recording: Recording, script: Script, played: Played): ReplayRe
   const submission = result?.submission ?? '';
   const cost =
     result === null || result.costNano === null ? sumOfReplies(script) : nanoToDollars(result.costNano);
-  const costEqual = cost !== null && Math.abs(cost - recording.costDollars) <= SAME_COST;
+  const { costDollars } = recording;
+  const costEqual =
+    cost === null || costDollars === null ? cost === costDollars : Math.abs(cost - costDollars) <= SAME_COST;
   if (status !== recording.exitStatus)
     differences.push({ where: 'exit_status', recorded: recording.exitStatus, replayed: status });
   if (submission !== recording.submission)
@@ -140,7 +142,7 @@ function compare(recording: Recording, script: Script, played: Played): ReplayRe
   if (!costEqual)
     differences.push({
       where: 'cost',
-      recorded: String(recording.costDollars),
+      recorded: String(costDollars ?? 'unknown'),
       replayed: String(cost ?? 'unknown'),
     });
   return {

@@ -148,6 +148,17 @@ test('an end from outside the agent is played up to where it happened', async ()
   expect((await replayTrajectory(cut)).differences).toEqual([]);
 });
 
+test('an observation that cannot be read back is told, and the rest is played', async () => {
+  // The built-in template of version 1 prints a Python dict.
+  const given = await record(
+    { compat: 'mini-swe-agent-1', observation_template: 'Observation: {{output}}' },
+    blocks(),
+    [result('a\n'), big(), submitted('p\n')],
+  );
+  const replayed = await replayTrajectory(stripped(given));
+  expect(replayed.differences.length).toBeGreaterThan(0);
+});
+
 test('what is no trajectory is refused', async () => {
   await expect(replayTrajectory({ trajectory_format: 'other' })).rejects.toThrow();
   const given = await record({ step_limit: 1 }, [bash('a')], [result('')]);
