@@ -3,11 +3,18 @@ import { FIELD_CLASSES } from '../config/identity.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import { locateDataset } from '../dataset/locate.ts';
 import { gradingHashOf } from '../dataset/row.ts';
+import { imagesHere } from '../environment/engineInfo.ts';
 import { dollarsToNano } from '../money.ts';
-import { datasetHash, differences, differencesText, type RunRequest } from '../runner/plan.ts';
+import {
+  type ArmConfig,
+  datasetHash,
+  differences,
+  differencesText,
+  type RunRequest,
+} from '../runner/plan.ts';
 import { insertEvent } from '../store/events.ts';
 import type { Store } from '../store/open.ts';
-import { instancesOf, type RunRow, setRunBudget, setRunConfig } from '../store/runs.ts';
+import { imagesOfRun, instancesOf, type RunRow, setRunBudget, setRunConfig } from '../store/runs.ts';
 import { CliError, inert, say } from './context.ts';
 import { hubVariables } from './datasets.ts';
 
@@ -77,6 +84,35 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget is a runtime matter: more money lets a stopped run go on.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
+}
+
+export const usesDocker = (arms: readonly ArmConfig[]): boolean =>
+  arms.some(
+    ({ environment }) => environment.environment_class === 'docker' && environment.hosts.length === 0,
+  );
+
+/**
+ * An image that has another content under the same name is another environment: what ran in the old one and what would run in the
+ * new one are not one experiment. Images that are not here are pulled later; their digests are recorded with each attempt.
+ */
+export async function checkSameImages(store: Store, run: RunRow, allow: boolean): Promise<void> {
+  const began = (JSON.parse(run.manifest) as { images?: Record<string, string | null> }).images ?? {};
+  const ran = imagesOfRun(store, run.id);
+  const names = [...ran.keys()];
+  const here = names.length > 0 ? await imagesHere(names).catch(() => new Map<string, never>()) : new Map();
+  const changed = names.flatMap((name) => {
+    const now = here.get(name) as { id: string; digest: string | null } | undefined;
+    const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
+    if (!now || seen.length === 0 || seen.includes(now.id) || (now.digest && seen.includes(now.digest)))
+      return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: now.digest ?? now.id }];
+  });
+  if (changed.length === 0) return;
+  if (!allow)
+    throw new CliError(`run ${run.name} cannot go on: images changed:\n${differencesText(changed)}`, {
+      hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
+    });
+  insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
 }
 
 /** What is selected now must be rows that the run was planned with, unchanged. */

@@ -14,7 +14,7 @@ import { type RunRow, runByName, setRunBudget } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { reopenTrials } from '../store/trials.ts';
 import { CliError, databasePath, env, requireRun, resultsRoot, say } from './context.ts';
-import { sayOtherRevision } from './continuity.ts';
+import { checkSameImages, sayOtherRevision, usesDocker } from './continuity.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { preflight } from './preflight.ts';
 import { PROGRESS_MODES } from './progress.ts';
@@ -35,6 +35,7 @@ const argsSchema = z.object({
   workers: z.number().int().min(1).optional(),
   costLimit: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
   evaluate: z.boolean().optional(),
+  allowConfigChange: z.boolean(),
   progress: z.enum(PROGRESS_MODES),
   json: z.boolean(),
 });
@@ -55,6 +56,11 @@ export const resumeVerb: Verb = {
       .option('cost-limit', {
         ...costLimitOption,
         describe: 'budget of the whole run from now on, in dollars; none: no limit',
+      })
+      .option('allow-config-change', {
+        type: 'boolean',
+        default: false,
+        describe: 'go on though an image is another one now; recorded as a boundary',
       })
       .option('evaluate', { type: 'boolean', describe: 'grade predictions as they arrive' })
       .option('progress', {
@@ -108,6 +114,7 @@ export const resumeVerb: Verb = {
         recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);
         reopen(store, run, args);
         sayOtherRevision(run);
+        if (usesDocker(stored.arms)) await checkSameImages(store, run, args.allowConfigChange);
         return executeRun({
           store,
           root,

@@ -125,6 +125,24 @@ export const armsOf = (db: Store, runId: number): ArmRow[] =>
 export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
   statement(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position').all(runId) as InstanceRow[];
 
+/** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
+export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
+  const rows = statement(
+    db,
+    `SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i
+     LEFT JOIN (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
+       JOIN arms m ON m.id = t.arm_id WHERE json_extract(m.config, '$.environment.image') IS NULL) a ON a.instance_pk = i.id
+     WHERE i.run_id = ? AND i.image IN (SELECT p.image FROM instances p JOIN trials t ON t.instance_pk = p.id
+       WHERE p.run_id = i.run_id AND t.state <> 'sealed')`,
+  ).all(runId) as { image: string; digest: string | null }[];
+  return new Map(
+    [...Map.groupBy(rows, (r) => r.image)].map(([image, all]) => [
+      image,
+      all.flatMap(({ digest }) => (digest === null ? [] : [digest])),
+    ]),
+  );
+}
+
 export function setRunStatus(db: Store, runId: number, status: RunStatus, finishedAt: string | null): void {
   guarded(db, () =>
     statement(db, 'UPDATE runs SET status = ?, finished_at = ? WHERE id = ?').run(status, finishedAt, runId),

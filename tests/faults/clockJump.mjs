@@ -4,8 +4,8 @@ const Real = globalThis.Date;
 let shift = 0;
 // Among all processes that inherit the option only swebatch itself is meant.
 if (process.argv[1]?.endsWith('bin.ts')) {
-  const after = 500 + Math.random() * 2500;
-  console.error(`clock jumped by ${jump} ms ${Math.round(after)} ms after the start`);
+  const after = Number(process.env.CLOCK_JUMP_AFTER_MS);
+  console.error(`clock jumped by ${jump} ms ${after} ms after the start`);
   setTimeout(() => {
     shift = jump;
   }, after).unref();

@@ -1,8 +1,13 @@
 // kill -9 at named points and at random moments, then resume: nothing sealed runs again, nothing is lost, no container is left.
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CRASH_POINTS } from '../../src/runner/crash.ts';
+import { cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { type Bench, containersOf, expectSound, faultBench } from './support.ts';
+import { random } from './random.ts';
+import { type Bench, CANARY, expectOthersGood, expectSound, faultBench, GOOD } from './support.ts';
 
 const docker = await dockerAvailable();
 let bench: Bench;
@@ -10,8 +15,10 @@ afterEach(() => bench?.close());
 
 /** Calls that the server answered for each instance; a resumed trial begins again, so only sealed ones are compared. */
 const sealedIds = () =>
-  bench
-    .trials(bench.id)
+  (existsSync(join(bench.root, 'swebatch.db')) && bench.query('SELECT 1 FROM runs').length > 0
+    ? bench.trials(bench.id)
+    : []
+  )
     .filter((t) => t.state === 'sealed')
     .map((t) => t.instance_id);
 
@@ -42,17 +49,39 @@ describe.skipIf(!docker)('SIGKILL and resume', () => {
     await expectSound(bench, bench.id, 4, [killed, resumed]);
   });
 
-  test('at a random moment, with containers left behind that the next start removes', async () => {
-    bench = await faultBench();
-    const running = bench.start(bench.id);
-    await bench.server.waitForRequests(1 + Math.floor(Math.random() * 8));
-    running.process.kill('SIGKILL');
-    await running.done;
+  test('T-50 up to twenty times at a random moment: one run, killed and resumed until it is whole', async () => {
+    const ids = Array.from({ length: 12 }, (_, i) => `c__c-${String(i + 1).padStart(2, '0')}`);
+    bench = await faultBench({ ids, config: { workers: 3 } });
+    const results = [];
+    for (let kills = 0; kills < 20; kills++) {
+      const before = sealedIds();
+      const paid = new Map(before.map((id) => [id, bench.server.count(id)]));
+      // The containers of the one before are gone once the next has begun.
+      const running = bench.start(bench.id);
+      const moment = new Promise((resolve) => setTimeout(resolve, 1000 + random() * 2500));
+      await Promise.race([moment, running.done]);
+      running.process.kill('SIGKILL');
+      const result = await running.done;
+      results.push(result);
+      for (const [id, calls] of paid) expect(bench.server.count(id), `${id} ran again`).toBe(calls);
+      if (result.code === 0) break;
+    }
     const resumed = await bench.resume(bench.id);
     expect(resumed.code).toBe(0);
-    expect(containersOf(bench.id)).toEqual([]);
-    await expectSound(bench, bench.id, 4, [resumed]);
-  });
+    expect(bench.trials(bench.id).map((t) => t.exit_reason)).toEqual(Array(12).fill('submitted'));
+    expect(
+      bench.query("SELECT 1 FROM trials t WHERE t.final_attempt_id IS NULL OR t.state <> 'sealed'"),
+    ).toEqual([]);
+    // What the server answered and the ledger does not have as answered is said to be possibly billed, at most one a slot and kill.
+    const [ledger] = bench.query<{ ok: number; unseen: number }>(
+      `SELECT sum(state = 'ok') AS ok, sum(notes LIKE '%possibly billed%') AS unseen FROM model_calls`,
+    );
+    expect(ledger!.unseen).toBeLessThanOrEqual(3 * results.length);
+    expect(bench.server.requests.length).toBeLessThanOrEqual(ledger!.ok + ledger!.unseen);
+    expect(bench.server.requests.length).toBeGreaterThanOrEqual(ledger!.ok);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 12, [...results, resumed]);
+  }, 300_000);
 });
 
 describe.skipIf(!docker)('two processes', () => {
@@ -70,5 +99,28 @@ describe.skipIf(!docker)('two processes', () => {
     expect(third.stderr).toContain('took over the lock');
     expect(third.code).toBe(0);
     await expectSound(bench, bench.id, 4, [second, third]);
+  });
+
+  test('T-51 a copy of the folder is locked like the original while its owner lives; the lock of a dead one is taken over', async () => {
+    bench = await faultBench({ scripts: { 'a__a-1': [{ content: 'x', hang: true }] } });
+    const first = bench.start(bench.id);
+    await bench.server.waitForRequests(1);
+    const copy = `${bench.root}-copy`;
+    cpSync(bench.root, copy, { recursive: true });
+    const second = await cli(['resume', bench.id, '-o', copy], { env: { FAKE_KEY: CANARY } });
+    expect(second.code).toBe(2);
+    expect(second.stderr).toContain(`the run is locked by pid ${first.process.pid} on ${hostname()} since`);
+    first.process.kill('SIGKILL');
+    await first.done;
+    // A lock from before the machine started again, with a pid that somebody else has now.
+    const path = join(bench.root, bench.id, 'run.lock');
+    const lock = JSON.parse(readFileSync(path, 'utf8')) as object;
+    writeFileSync(path, JSON.stringify({ ...lock, pid: process.pid, bootId: 'another-boot' }));
+    bench.server.setScript('a__a-1', GOOD);
+    const third = await bench.resume(bench.id);
+    expect(third.stderr).toContain(`took over the lock of pid ${process.pid}`);
+    expect(third.code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [third]);
   });
 });

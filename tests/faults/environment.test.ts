@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
+import { random } from './random.ts';
 import { type Bench, bash, expectOthersGood, expectSound, faultBench, GOOD, IMAGE } from './support.ts';
 
 const docker = await dockerAvailable();
@@ -103,6 +104,7 @@ describe.skipIf(!docker)('time', () => {
   const shifted = (ms: number) => ({
     NODE_OPTIONS: `--import=${join(REPO, 'tests/faults/clockJump.mjs')}`,
     CLOCK_JUMP_MS: String(ms),
+    CLOCK_JUMP_AFTER_MS: String(Math.round(500 + random() * 2500)),
   });
 
   test.each([3_600_000, -3_600_000])(

@@ -10,6 +10,10 @@ import { type TrialLine, trialLines } from '../../src/store/trialLines.ts';
 import { classCounts } from '../../src/store/trials.ts';
 import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
 import { type FakeModelServer, type Script, startFakeModelServer } from '../support/fakeModelServer.ts';
+import { random } from './random.ts';
+
+/** Answers take anything up to this, so that no two runs of a scenario meet in the same order. */
+const LATENCY_MS = 150;
 
 export const IMAGE = 'swebatch-test/base:1';
 export const CANARY = 'sk-canary-7Q2x/9vLw+Zk41TmR8';
@@ -68,7 +72,12 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
   const root = tempDir('swebatch-fault-');
   const ids = options.ids ?? ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
   const scripts = { ...Object.fromEntries(ids.map((id) => [id, GOOD])), ...options.scripts };
-  const server = await startFakeModelServer({ scripts, by: 'history', strict: true });
+  const server = await startFakeModelServer({
+    scripts,
+    by: 'history',
+    strict: true,
+    latencyMs: () => random() * LATENCY_MS,
+  });
   const dataset = join(root, 'data.jsonl');
   const base_commit = baseCommitOf();
   writeFileSync(

@@ -66,7 +66,7 @@ export interface FakeServerOptions {
   /** Short for a single script under the key `default`. */
   readonly replies?: Script;
   readonly by?: 'request' | 'history';
-  readonly latencyMs?: number;
+  readonly latencyMs?: number | (() => number);
   readonly select?: (request: { model: string; text: string; headers: IncomingMessage['headers'] }) => string;
   readonly statements?: Readonly<Record<string, string>>;
   /** Answer 400 to a history that a provider would reject, see historyCheck.ts. */
@@ -286,7 +286,8 @@ export async function startFakeModelServer(options: FakeServerOptions = {}): Pro
       response.end(JSON.stringify({ error: { message: `fake server has no script for ${key}` } }));
       return;
     }
-    const delay = directive.delayMs ?? options.latencyMs ?? 0;
+    const { latencyMs = 0 } = options;
+    const delay = directive.delayMs ?? (typeof latencyMs === 'number' ? latencyMs : latencyMs());
     if (delay > 0) later(delay, () => answer(response, directive, text, later));
     else answer(response, directive, text, later);
   }
