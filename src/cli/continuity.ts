@@ -14,7 +14,14 @@ import {
 } from '../runner/plan.ts';
 import { insertEvent } from '../store/events.ts';
 import type { Store } from '../store/open.ts';
-import { imagesOfRun, instancesOf, type RunRow, setRunBudget, setRunConfig } from '../store/runs.ts';
+import {
+  imagesOfRun,
+  instancesOf,
+  type RunRow,
+  setArmConfig,
+  setRunBudget,
+  setRunConfig,
+} from '../store/runs.ts';
 import { CliError, inert, say } from './context.ts';
 import { hubVariables } from './datasets.ts';
 
@@ -25,11 +32,15 @@ interface StoredConfig {
   arms: { name: string }[];
 }
 
-/** Arms by name, so that the difference names the arm and not a position. */
-const comparable = (config: { arms: readonly { name: string }[]; run: unknown; grading: unknown }) => ({
-  run: config.run,
-  grading: config.grading,
-  arms: Object.fromEntries(config.arms.map(({ name, ...rest }) => [name, rest])),
+type Comparable = { arms: readonly { name: string }[]; run: unknown; grading: unknown };
+
+/** Arms by name, so that the difference names the arm and not a position; a single one needs no name, and takes that of its model. */
+const comparable = ({ run, grading, arms }: Comparable, single: boolean) => ({
+  run,
+  grading,
+  ...(single
+    ? Object.fromEntries(Object.entries(arms[0]!).filter(([key]) => key !== 'name'))
+    : { arms: Object.fromEntries(arms.map(({ name, ...rest }) => [name, rest])) }),
 });
 
 /** "arms.NAME.environment.env.PAGER" belongs to the field environment.env. */
@@ -60,7 +71,9 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
   const stored = JSON.parse(run.config) as StoredConfig;
   const { run: runConfig, grading, images, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, arms: askedArms };
-  const changed = differences(comparable(stored), comparable(config), isIdentity);
+  const single = stored.arms.length === 1 && config.arms.length === 1;
+  const [was, is] = [comparable(stored, single), comparable(config, single)];
+  const changed = differences(was, is, isIdentity);
   const rows = changedRows(store, run, request);
   const problems = [
     ...(changed.length > 0 ? [`the configuration changed:\n${differencesText(changed)}`] : []),
@@ -70,17 +83,19 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
     throw new CliError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
       hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
     });
-  if (problems.length > 0)
-    insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
-  const settings = differences(comparable(stored), comparable(config), (key) => !isIdentity(key));
-  if (settings.length > 0)
-    insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
   const arms = stored.arms.map((a) => a.name).join(', ');
   const asked = request.arms.map((a) => a.name).join(', ');
   if (arms !== asked)
     throw new CliError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new --run-id`);
+  if (problems.length > 0)
+    insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
+  const settings = differences(was, is, (key) => !isIdentity(key));
+  if (settings.length > 0)
+    insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
   // The selection stays what it was: a run that goes on may be asked for a part of itself.
   const kept = { ...config, ...(stored.dataset === undefined ? {} : { dataset: stored.dataset }) };
+  for (const { name, agent, environment, model } of request.arms)
+    setArmConfig(store, run.id, name, JSON.stringify({ agent, environment, model }));
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget is a runtime matter: more money lets a stopped run go on.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);

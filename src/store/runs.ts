@@ -159,6 +159,13 @@ export function setRunConfig(db: Store, runId: number, config: string, hash: str
   );
 }
 
+/** What attempts of the arm are made with from now on; earlier ones keep theirs in their own row. */
+export function setArmConfig(db: Store, runId: number, name: string, config: string): void {
+  guarded(db, () =>
+    statement(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?').run(config, runId, name),
+  );
+}
+
 /** Money of a run over every attempt, finished or not. */
 export function spentNano(db: Store, runId: number): { nano: number; unknownCalls: number } {
   const row = statement(

@@ -4,7 +4,16 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { type Bench, bash, containersOf, expectSound, faultBench, GOOD } from './support.ts';
+import {
+  type Bench,
+  bash,
+  CANARY,
+  containersOf,
+  expectOthersGood,
+  expectSound,
+  faultBench,
+  GOOD,
+} from './support.ts';
 
 const docker = await dockerAvailable();
 let bench: Bench;
@@ -67,6 +76,46 @@ describe.skipIf(!docker)('signals', () => {
     child.kill('SIGHUP');
     const code = await new Promise((resolve) => child.on('exit', resolve));
     expect(code).toBe(0);
+    await expectSound(bench, bench.id, 4);
+  });
+
+  test('T-52 a third press exits at once; the next start removes the containers and goes on', async () => {
+    const ids = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
+    bench = await faultBench({
+      scripts: Object.fromEntries(ids.map((id) => [id, [bash('trap "" TERM; sleep 30'), ...GOOD]])),
+    });
+    const running = bench.start(bench.id);
+    await running.said(/trials to do/);
+    await bench.server.waitForRequests(2);
+    running.process.kill('SIGINT');
+    await running.said('Again: capture');
+    running.process.kill('SIGINT');
+    await running.said('Again: exit at once');
+    running.process.kill('SIGINT');
+    const result = await running.done;
+    expect(result.code).toBe(130);
+    for (const id of ids) bench.server.setScript(id, GOOD);
+    const resumed = await bench.resume(bench.id);
+    expect(resumed.code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result, resumed]);
+  });
+
+  test('T-52 a reader that takes one line and goes, with stdin closed and no terminal, ends nothing', async () => {
+    bench = await faultBench();
+    const line = [process.execPath, join(REPO, 'src/cli/bin.ts'), ...bench.args(bench.id, '--json')]
+      .map((word) => `'${word}'`)
+      .join(' ');
+    // The exit code is that of the program, not of head.
+    const child = spawn('bash', ['-c', `set -o pipefail; ${line} 2>&1 <&- | head -1`], {
+      cwd: REPO,
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, FAKE_KEY: CANARY },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const code = await new Promise((resolve) => child.on('exit', resolve));
+    expect(code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
     await expectSound(bench, bench.id, 4);
   });
 });
