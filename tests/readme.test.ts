@@ -2,12 +2,19 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verbs } from '../src/cli/verbs.ts';
+import { loadVerbs, VERBS as names } from '../src/cli/verbs.ts';
 import { VERSION } from '../src/cli/version.ts';
 import { cli, REPO } from './support/cli.ts';
 
 const readme = readFileSync(join(REPO, 'README.md'), 'utf8');
-const names = verbs.map(({ command }) => [command].flat()[0]!.split(' ')[0] as string);
+
+test('a verb is loaded by its own name, and all of them for no name', async () => {
+  const named = (verbs: Awaited<ReturnType<typeof loadVerbs>>) =>
+    verbs.map(({ command }) => [command].flat()[0]!.split(' ')[0] as string);
+  expect(named(await loadVerbs())).toEqual(names);
+  for (const name of names) expect(named(await loadVerbs(name))).toEqual([name]);
+  expect((await loadVerbs('constructor')).length).toBe(names.length);
+});
 
 test('the table of verbs has every verb once, in the order of the help', () => {
   const rows = [...readme.matchAll(/^\| `([a-z]+)` \|/gm)].map((m) => m[1]);

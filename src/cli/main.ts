@@ -4,7 +4,7 @@ import { chooseEngine } from '../environment/client.ts';
 import { closest } from '../template/closest.ts';
 import { EXIT, explain, printJson, say } from './context.ts';
 import { engineOptions } from './imageEngine.ts';
-import { verbs } from './verbs.ts';
+import { loadVerbs, VERBS } from './verbs.ts';
 import { VERSION } from './version.ts';
 
 export async function main(args: readonly string[]): Promise<number> {
@@ -32,7 +32,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .fail((message, error) => {
       throw error ?? new UsageError(message);
     });
-  for (const verb of verbs)
+  for (const verb of await loadVerbs(args[0]))
     parser.command({
       command: verb.command,
       describe: verb.describe,
@@ -64,8 +64,6 @@ const joinStdin = (args: readonly string[]): string[] =>
   });
 
 class UsageError extends Error {}
-
-const VERBS = verbs.map(({ command }) => [command].flat()[0]!.split(' ')[0] as string);
 
 const usageOf = (word: string | undefined): string =>
   word !== undefined && VERBS.includes(word) ? `swebatch ${word}` : 'swebatch';

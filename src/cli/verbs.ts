@@ -1,39 +1,30 @@
-/** The verbs, in the order in which help lists them. */
-import { baselineVerb } from './baseline.ts';
-import { cleanVerb } from './clean.ts';
-import { compareVerb } from './compare.ts';
-import { datasetsVerb } from './datasets.ts';
-import { doctorVerb } from './doctor.ts';
-import { evaluateVerb } from './evaluate.ts';
-import { exportVerb } from './export.ts';
-import { imagesVerb } from './images.ts';
-import { importVerb } from './import.ts';
-import { lsVerb } from './ls.ts';
-import { replayVerb } from './replay.ts';
-import { reportVerb } from './report.ts';
-import { resumeVerb } from './resume.ts';
-import { runVerb } from './run.ts';
-import { showVerb } from './show.ts';
+/** The verbs, in the order in which help lists them. Only the one that is asked for is loaded: the others' modules take time and memory. */
 import type { Verb } from './verb.ts';
-import { verifyVerb } from './verify.ts';
-import { viewVerb } from './view.ts';
 
-export const verbs: readonly Verb[] = [
-  runVerb,
-  resumeVerb,
-  evaluateVerb,
-  reportVerb,
-  compareVerb,
-  lsVerb,
-  showVerb,
-  viewVerb,
-  exportVerb,
-  baselineVerb,
-  verifyVerb,
-  importVerb,
-  replayVerb,
-  datasetsVerb,
-  imagesVerb,
-  doctorVerb,
-  cleanVerb,
-];
+const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
+  run: async () => (await import('./run.ts')).runVerb,
+  resume: async () => (await import('./resume.ts')).resumeVerb,
+  evaluate: async () => (await import('./evaluate.ts')).evaluateVerb,
+  report: async () => (await import('./report.ts')).reportVerb,
+  compare: async () => (await import('./compare.ts')).compareVerb,
+  ls: async () => (await import('./ls.ts')).lsVerb,
+  show: async () => (await import('./show.ts')).showVerb,
+  view: async () => (await import('./view.ts')).viewVerb,
+  export: async () => (await import('./export.ts')).exportVerb,
+  baseline: async () => (await import('./baseline.ts')).baselineVerb,
+  verify: async () => (await import('./verify.ts')).verifyVerb,
+  import: async () => (await import('./import.ts')).importVerb,
+  replay: async () => (await import('./replay.ts')).replayVerb,
+  datasets: async () => (await import('./datasets.ts')).datasetsVerb,
+  images: async () => (await import('./images.ts')).imagesVerb,
+  doctor: async () => (await import('./doctor.ts')).doctorVerb,
+  clean: async () => (await import('./clean.ts')).cleanVerb,
+};
+
+export const VERBS: readonly string[] = Object.keys(loaders);
+
+/** The verb of that name alone, or all of them for a word that is none. */
+export async function loadVerbs(word?: string): Promise<Verb[]> {
+  const load = word !== undefined && Object.hasOwn(loaders, word) ? [loaders[word]!] : Object.values(loaders);
+  return Promise.all(load.map((one) => one()));
+}
