@@ -235,35 +235,38 @@ describe.skipIf(!docker)('a record in trouble', () => {
   });
 
   test('T-53 a write-ahead log deleted after a kill is noticed: nothing is run and paid again without a word', async () => {
-    bench = await faultBench({ config: { workers: 1 } });
+    bench = await faultBench({ config: { workers: 2 } });
     const first = bench.start(bench.id);
     await bench.server.waitForRequests(1);
     first.process.kill('SIGINT');
     expect((await first.done).code).toBe(130);
     const kept = bench.trials(bench.id).filter((t) => t.state === 'sealed').length;
     expect(kept).toBeLessThan(3);
-    const [next, last] = bench.trials(bench.id).filter((t) => t.state === 'pending');
-    bench.server.setScript(last!.instance_id, [bash('sleep 60'), ...GOOD]);
+    const pending = bench.trials(bench.id).flatMap((t) => (t.state === 'pending' ? [t.instance_id] : []));
+    const last = pending.at(-1)!;
+    const folder = (id: string) => join(bench.root, bench.id, 'trajectories', id);
+    const exported = () => pending.filter((id) => existsSync(join(folder(id), `${id}.traj.json`)));
+    // The run is not over when it is killed: one works on, and those before it are recorded in the log alone.
+    bench.server.setScript(last, [bash('sleep 60'), ...GOOD]);
     const second = bench.start(bench.id);
-    await until(() =>
-      existsSync(
-        join(bench.root, bench.id, 'trajectories', next!.instance_id, `${next!.instance_id}.traj.json`),
-      ),
-    );
+    await until(() => exported().length > 0);
     second.process.kill('SIGKILL');
     await second.done;
+    const done = exported();
     const before = bench.server.requests.length;
     renameSync(`${database()}-wal`, `${database()}-elsewhere`);
     const lost = await bench.resume(bench.id);
     expect(lost.code).toBe(5);
     expect(lost.stderr).toMatch(
-      new RegExp(`1 trial\\(s\\) of ${bench.id} have a trajectory but no record \\(${next!.instance_id}\\)`),
+      new RegExp(
+        `${done.length} trial\\(s\\) of ${bench.id} have a trajectory but no record \\(${done.join(', ')}\\)`,
+      ),
     );
     expect(lost.stderr).toMatch(/The last backup is .*swebatch\.db\.backup-/);
     expect(bench.server.requests.length).toBe(before);
     // Paid again only when somebody says so, by moving the trajectory away.
-    bench.server.setScript(last!.instance_id, GOOD);
-    renameSync(join(bench.root, bench.id, 'trajectories', next!.instance_id), join(bench.root, 'moved-away'));
+    bench.server.setScript(last, GOOD);
+    for (const id of done) renameSync(folder(id), join(bench.root, `moved-away-${id}`));
     const resumed = await bench.resume(bench.id);
     expect(resumed.code).toBe(0);
     expectOthersGood(bench, bench.id, []);
