@@ -2,11 +2,12 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, request as httpRequest } from 'node:http';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { LABELS } from '../../src/environment/owner.ts';
+import { cuttableDaemon } from '../support/cuttableDaemon.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage, repositoryImage, testDocker } from '../support/dockerEnvironment.ts';
 
@@ -71,40 +72,14 @@ describe.skipIf(!available)('docker faults', () => {
   });
 
   describe('connections', () => {
-    /** A daemon socket whose connections can be cut, and refused, by the test. */
-    function cuttableDaemon() {
-      const folder = mkdtempSync(join(tmpdir(), 'swebatch-daemon-'));
-      const path = join(folder, 'docker.sock');
-      const pairs = new Set<Socket>();
-      let refuse = false;
-      const server: Server = createServer((client) => {
-        if (refuse) return void client.destroy();
-        const upstream = connect(SOCKET);
-        for (const socket of [client, upstream]) {
-          pairs.add(socket);
-          socket.on('error', () => undefined).on('close', () => pairs.delete(socket));
-        }
-        client.pipe(upstream).pipe(client);
-      }).listen(path);
-      const cut = () => {
-        for (const socket of pairs) socket.destroy();
-      };
-      stops.push(() => {
-        cut();
-        server.close();
-        rmSync(folder, { recursive: true, force: true });
-      });
-      return {
-        path,
-        cut,
-        refuse: (on: boolean) => {
-          refuse = on;
-        },
-      };
-    }
+    const cutByTest = () => {
+      const daemon = cuttableDaemon();
+      stops.push(daemon.close);
+      return daemon;
+    };
 
     test('a cut connection is survived: the command is stopped, its result said to be unknown, work goes on [T-35]', async () => {
-      const daemon = cuttableDaemon();
+      const daemon = cutByTest();
       const env = await bench.start({ factory: { docker: { socketPath: daemon.path } } });
       await env.execute('echo kept > kept');
       const running = env.execute('echo begun; sleep 27182');
@@ -121,7 +96,7 @@ describe.skipIf(!available)('docker faults', () => {
     });
 
     test('a daemon that stays away is daemon_lost [T-35]', async () => {
-      const daemon = cuttableDaemon();
+      const daemon = cutByTest();
       const factory = bench.factory({}, { docker: { socketPath: daemon.path } });
       const env = await factory.start(await bench.request());
       const id = env.info.containerId!;

@@ -1,0 +1,90 @@
+// A Docker daemon that goes away under a run, through the whole program.
+import { afterEach, describe, expect, test } from 'vitest';
+import { type CuttableDaemon, cuttableDaemon } from '../support/cuttableDaemon.ts';
+import { docker, dockerAvailable } from '../support/docker.ts';
+import {
+  type Bench,
+  bash,
+  containersOf,
+  expectOthersGood,
+  expectSound,
+  faultBench,
+  GOOD,
+} from './support.ts';
+
+const available = await dockerAvailable();
+let bench: Bench;
+let daemon: CuttableDaemon | undefined;
+afterEach(async () => {
+  daemon?.close();
+  await bench?.close();
+});
+
+const IDS = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
+const attempts = () =>
+  bench.query<{ exit_reason: string; exit_detail: string | null; container_id: string }>(
+    'SELECT exit_reason, exit_detail, container_id FROM attempts ORDER BY id',
+  );
+
+/** Resolves when as many containers of the run as `count` are in the command with `marker`. */
+async function allRunning(runId: string, marker: string, count: number): Promise<void> {
+  for (;;) {
+    const tops = await Promise.all(
+      containersOf(runId).map((id) =>
+        docker
+          .getContainer(id)
+          .top()
+          .catch(() => ({ Processes: [] as string[][] })),
+      ),
+    );
+    const busy = tops.filter(({ Processes }) =>
+      (Processes as string[][]).some((process) => process.join(' ').includes(marker)),
+    );
+    if (busy.length === count) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe.skipIf(!available)('a daemon that goes away', () => {
+  const begin = async () => {
+    const working = [bash('sleep 271828'), ...GOOD];
+    bench = await faultBench({
+      scripts: Object.fromEntries(IDS.map((id) => [id, working])),
+      config: { workers: 4 },
+      environment: { timeout: 120 },
+    });
+    daemon = cuttableDaemon();
+    const running = bench.start(bench.id, [], { DOCKER_HOST: `unix://${daemon.path}` });
+    await allRunning(bench.id, '271828', 4);
+    return { running, daemon };
+  };
+
+  test('T-35 for a moment: four attempts go on in their containers, nothing is made twice', async () => {
+    const { running, daemon } = await begin();
+    daemon.refuse(true);
+    daemon.cut();
+    setTimeout(() => daemon.refuse(false), 2000);
+    const result = await running.done;
+    expect(result.stderr).toContain('complete');
+    expect(result.code).toBe(0);
+    expect(attempts().map((a) => a.exit_reason)).toEqual(Array(4).fill('submitted'));
+    expect(new Set(attempts().map((a) => a.container_id)).size).toBe(4);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
+  test('T-35 for good: the attempts are lost, the run says so, and goes on when it is back', async () => {
+    const { running, daemon } = await begin();
+    daemon.refuse(true);
+    daemon.cut();
+    const result = await running.done;
+    expect(result.code).toBe(3);
+    expect(attempts().filter((a) => a.exit_reason === 'submitted')).toEqual([]);
+    expect(attempts()[0]).toMatchObject({ exit_reason: 'env_died', exit_detail: 'daemon_lost' });
+    for (const id of IDS) bench.server.setScript(id, GOOD);
+    const resumed = await bench.resume(bench.id, ['--retry', 'infra']);
+    expect(resumed.code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result, resumed]);
+  });
+});

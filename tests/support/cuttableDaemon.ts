@@ -1,0 +1,45 @@
+/** A Docker socket in front of the real one, whose connections a test can cut and refuse. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const SOCKET = process.env.DOCKER_HOST?.replace(/^unix:\/\//, '') ?? '/var/run/docker.sock';
+
+export interface CuttableDaemon {
+  readonly path: string;
+  cut(): void;
+  refuse(on: boolean): void;
+  close(): void;
+}
+
+export function cuttableDaemon(): CuttableDaemon {
+  const folder = mkdtempSync(join(tmpdir(), 'swebatch-daemon-'));
+  const path = join(folder, 'docker.sock');
+  const pairs = new Set<Socket>();
+  let refused = false;
+  const server: Server = createServer((client) => {
+    if (refused) return void client.destroy();
+    const upstream = connect(SOCKET);
+    for (const socket of [client, upstream]) {
+      pairs.add(socket);
+      socket.on('error', () => undefined).on('close', () => pairs.delete(socket));
+    }
+    client.pipe(upstream).pipe(client);
+  }).listen(path);
+  const cut = () => {
+    for (const socket of pairs) socket.destroy();
+  };
+  return {
+    path,
+    cut,
+    refuse: (on) => {
+      refused = on;
+    },
+    close: () => {
+      cut();
+      server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
