@@ -113,6 +113,20 @@ function connectFault(error: unknown, host: string, deadlines: Deadlines): Trans
   );
 }
 
+/** A timer that fires this much too late tells of this process, not of the server: it was kept from reading. */
+const LATE_MS = 250;
+/** What has come meanwhile is read in this time. */
+const GRACE_MS = 100;
+
+/** Calls `fire` after `ms`, but not for an answer that has come while the process could not look (a database that another holds). */
+function alarm(ms: number, fire: () => void): NodeJS.Timeout {
+  const due = performance.now() + ms;
+  return setTimeout(() => {
+    if (performance.now() - due < LATE_MS) fire();
+    else setTimeout(fire, GRACE_MS);
+  }, ms);
+}
+
 /** Timers of one exchange. What fires first is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
@@ -122,12 +136,17 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
     aborter.abort(exchange.failure);
   };
   const arm = (name: string, ms: number, fault: TransportFault, message: () => string) => {
-    clearTimeout(timers.get(name));
     if (ms > 0)
       timers.set(
         name,
-        setTimeout(() => fail(fault, message()), ms),
+        alarm(ms, () => {
+          if (timers.has(name)) fail(fault, message());
+        }),
       );
+  };
+  const disarm = (name: string) => {
+    clearTimeout(timers.get(name));
+    timers.delete(name);
   };
   const onAbort = () => fail('aborted', 'aborted');
   if (exchange.signal?.aborted) onAbort();
@@ -150,20 +169,31 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
       ? `stream idle ${span} after ${exchange.chunks} chunks`
       : `body idle ${span} after ${exchange.received} bytes`;
   };
-  // One idle timer, refreshed by each chunk: making a new one for each is felt in long streams.
-  let idle: NodeJS.Timeout | undefined;
+  // One idle timer, which looks when the last chunk came: a new one for each is felt in long streams.
+  let lastByte = 0;
+  const armIdle = (ms: number) => {
+    timers.set(
+      'idle',
+      alarm(ms, () => {
+        const left = lastByte + deadlines.idleMs - performance.now();
+        if (!timers.has('idle')) return;
+        if (left > 0) armIdle(left);
+        else fail('idle', idleText());
+      }),
+    );
+  };
   return {
     signal: aborter.signal,
     gotHeaders() {
-      clearTimeout(timers.get('first'));
-      if (deadlines.idleMs > 0) {
-        idle = setTimeout(() => fail('idle', idleText()), deadlines.idleMs);
-        timers.set('idle', idle);
-      }
+      disarm('first');
+      lastByte = performance.now();
+      if (deadlines.idleMs > 0) armIdle(deadlines.idleMs);
     },
-    gotBytes: () => idle?.refresh(),
+    gotBytes() {
+      lastByte = performance.now();
+    },
     done() {
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const name of timers.keys()) disarm(name);
       exchange.signal?.removeEventListener('abort', onAbort);
     },
   };

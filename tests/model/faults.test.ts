@@ -1,6 +1,9 @@
 // The model layer against a server that misbehaves (field-problems.md T-01 to T-13, T-16, T-17): what a person reads, what the
 // ledger holds, and how many requests the server saw. Back-off takes no time; deadlines are real and short.
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { createModelFactory } from '../../src/model/factory.ts';
 import type { ModelErrorResponse, ModelReply, ModelResponse } from '../../src/model/model.ts';
@@ -525,4 +528,46 @@ test('T-19: a reply without usage, or with nonsense for it, is a reply whose cos
     // Limits go by this instead.
     expect(began[0]?.estimateNano).toBeGreaterThan(0);
   }
+});
+
+describe('a process that could not look', () => {
+  /** As SQLite does while another process holds the database: nothing of this process runs. */
+  const stand = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+  /** A server that goes on while this process stands still. */
+  async function outside() {
+    const main = join(import.meta.dirname, '..', 'support', 'fakeModelServerMain.ts');
+    const child = spawn(process.execPath, [main, '--latency-ms', '150'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = async () => JSON.parse(String((await lines.next()).value)) as Record<string, unknown>;
+    const { url } = await next();
+    return {
+      url: String(url),
+      async requests() {
+        child.stdin.write('\n');
+        return (await next()).requests;
+      },
+      [Symbol.dispose]: () => child.stdin.end(),
+    };
+  }
+
+  test.each([false, true])(
+    'an answer that came while it stood still is no timeout (stream: %s)',
+    async (stream) => {
+      using server = await outside();
+      const deadlines = { first_byte_timeout_s: 0.4, idle_timeout_s: 0.4, total_timeout_s: 30 };
+      const factory = await createModelFactory(configOf({ base_url: server.url, stream, ...deadlines }), {
+        apiKey: KEY,
+        clock: autoClock().clock,
+      });
+      const asked = factory.create({ instanceId: 'a', epoch: 1 }).query(ASK);
+      while ((await server.requests()) === 0);
+      stand(1000);
+      expect(await asked).toMatchObject({ success: true });
+      expect(await server.requests()).toBe(1);
+      await factory.close();
+    },
+  );
 });
