@@ -58,7 +58,7 @@ describe.skipIf(!available)('docker faults', () => {
     });
 
     test('the end of the lifetime is expired [T-25]', async () => {
-      const env = await start({ container_timeout: 3 });
+      const env = await start({ container_timeout: 8 });
       await expect(env.execute('sleep 30')).rejects.toMatchObject({ code: 'died', sub: 'expired' });
     });
 
