@@ -2,7 +2,8 @@
 // orchestrator, at several numbers of slots, each with the bar of reference/performance.md and whether it is met. Run by hand:
 //   npm run bench:runner -- [--slots 1,8,32,64] [--steps 200] [--http] [--json]
 //   npm run bench:runner -- --turnover     many short trials: how much containers that are started ahead gain
-// Container start is left out of rate and CPU: the clock runs from the first model call to the last. Storage is included.
+// Container start is left out of rate and CPU: the clock runs from the moment at which every slot has made its first call to the one at
+// which the first slot has made its last. Storage is included.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,12 +59,17 @@ function watchCpu() {
 }
 
 async function startServer(): Promise<{ url: string; child: ChildProcess }> {
-  const script = join(ROOT, 'tests', 'support', 'fakeModelServerMain.ts');
-  const replies = JSON.stringify({ replies: ['```bash\necho step\n```'], by: 'history', keepBodies: false });
-  const child = spawn(process.execPath, [script, replies], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const main = join(ROOT, 'tests', 'support', 'fakeModelServerMain.ts');
+  const dir = mkdtempSync(join(tmpdir(), 'swebatch-bench-server-'));
+  const script = join(dir, 'script.json');
+  writeFileSync(script, JSON.stringify(['```bash\necho step\n```']));
+  const child = spawn(process.execPath, [main, '--scripts', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const url = await new Promise<string>((resolve) => {
-    child.stdout?.once('data', (chunk: Buffer) => resolve(chunk.toString().trim().split(/\s/).at(-1)!));
+    child.stdout?.once('data', (chunk: Buffer) =>
+      resolve((JSON.parse(chunk.toString()) as { url: string }).url),
+    );
   });
+  rmSync(dir, { recursive: true, force: true });
   return { url, child };
 }
 
@@ -130,11 +136,19 @@ async function measure(work: Work): Promise<Row> {
   });
   const exit = await new Promise<number | null>((resolve) => child.on('close', resolve));
   const db = new Database(join(dir, 'out', 'swebatch.db'), { readonly: true });
+  const all = db.prepare(`SELECT count(*) AS n FROM model_calls WHERE state = 'ok'`).get() as { n: number };
+  const whole = db
+    .prepare(
+      `SELECT max(first) AS first, min(last) AS last FROM
+         (SELECT min(started_at) AS first, max(started_at) AS last FROM model_calls GROUP BY attempt_id)`,
+    )
+    .get() as { first: string; last: string };
   const calls = db
     .prepare(
-      `SELECT count(*) AS n, min(started_at) AS first, max(started_at) AS last FROM model_calls WHERE state = 'ok'`,
+      `SELECT count(*) AS n, min(started_at) AS first, max(started_at) AS last FROM model_calls
+       WHERE state = 'ok' AND started_at BETWEEN ? AND ?`,
     )
-    .get() as { n: number; first: string; last: string };
+    .get(whole.first, whole.last) as { n: number; first: string; last: string };
   const attempts = db
     .prepare('SELECT count(*) AS n, min(started_at) AS first, max(ended_at) AS last FROM attempts')
     .get() as { n: number; first: string; last: string };
@@ -145,7 +159,7 @@ async function measure(work: Work): Promise<Row> {
   const wall = (to - from) / 1000;
   return {
     slots: work.slots,
-    steps: calls.n,
+    steps: all.n,
     wall_s: wall,
     steps_per_s: calls.n / wall,
     cpu_ms_per_step: (cpu.between(from, to) * 1000) / calls.n,
