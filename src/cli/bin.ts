@@ -13,7 +13,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   // steps per second with and without these lines (`npm run bench:runner -- --http`).
   const { setFlagsFromString } = await import('node:v8');
   setFlagsFromString('--semi-space-growth-factor=1');
-  setFlagsFromString('--heap-growing-percent=30');
+  setFlagsFromString('--heap-growing-percent=15');
   const { main } = await import('./main.ts');
   process.exitCode = await main(process.argv.slice(2));
   // Node keeps idle connections (the Docker socket among them) for seconds, and would wait for them.
