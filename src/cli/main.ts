@@ -1,14 +1,11 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
 import yargs from 'yargs';
-import { chooseEngine } from '../environment/client.ts';
 import { closest } from '../template/closest.ts';
 import { EXIT, explain, printJson, say } from './context.ts';
-import { engineOptions } from './imageEngine.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 import { VERSION } from './version.ts';
 
 export async function main(args: readonly string[]): Promise<number> {
-  chooseEngine(engineOptions);
   let exitCode: number = EXIT.done;
   const json = args.includes('--json');
   const fail = (error: unknown) => {
@@ -17,6 +14,7 @@ export async function main(args: readonly string[]): Promise<number> {
     say(`error: ${text}`);
     exitCode = code;
   };
+  const verbs = await loadVerbs(args[0]);
   const parser = yargs()
     .scriptName('swebatch')
     .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
@@ -32,7 +30,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .fail((message, error) => {
       throw error ?? new UsageError(message);
     });
-  for (const verb of await loadVerbs(args[0]))
+  for (const verb of verbs)
     parser.command({
       command: verb.command,
       describe: verb.describe,

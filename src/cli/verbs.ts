@@ -23,8 +23,19 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
 
 export const VERBS: readonly string[] = Object.keys(loaders);
 
+/** These only read the record: the client of the engine, which is most of what there is to load, is not theirs. */
+const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'baseline', 'verify']);
+
+/** For every client of this process: how an engine is found where nobody names one. */
+async function findEngines(): Promise<void> {
+  const { chooseEngine } = await import('../environment/client.ts');
+  const { engineOptions } = await import('./imageEngine.ts');
+  chooseEngine(engineOptions);
+}
+
 /** The verb of that name alone, or all of them for a word that is none. */
 export async function loadVerbs(word?: string): Promise<Verb[]> {
+  if (word === undefined || !READERS.has(word)) await findEngines();
   const load = word !== undefined && Object.hasOwn(loaders, word) ? [loaders[word]!] : Object.values(loaders);
   return Promise.all(load.map((one) => one()));
 }
