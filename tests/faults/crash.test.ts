@@ -67,7 +67,7 @@ describe.skipIf(!docker)('SIGKILL and resume', () => {
       if (result.code === 0) break;
     }
     const resumed = await bench.resume(bench.id);
-    expect(resumed.code).toBe(0);
+    expect(resumed.code, resumed.stderr).toBe(0);
     expect(bench.trials(bench.id).map((t) => t.exit_reason)).toEqual(Array(12).fill('submitted'));
     expect(
       bench.query("SELECT 1 FROM trials t WHERE t.final_attempt_id IS NULL OR t.state <> 'sealed'"),
