@@ -118,8 +118,7 @@ export async function checkSameImages(store: Store, run: RunRow, allow: boolean)
   const changed = names.flatMap((name) => {
     const now = here.get(name) as { id: string; digest: string | null } | undefined;
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
-    if (!now || seen.length === 0 || seen.includes(now.id) || (now.digest && seen.includes(now.digest)))
-      return [];
+    if (!now || seen.length === 0 || seen.some((digest) => isContent(digest, now))) return [];
     return [{ key: `image ${name}`, was: seen[0]!, is: now.digest ?? now.id }];
   });
   if (changed.length === 0) return;
@@ -129,6 +128,10 @@ export async function checkSameImages(store: Store, run: RunRow, allow: boolean)
     });
   insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
 }
+
+/** One content has a digest for each repository that it was pulled from: what counts stands behind the "@". */
+const isContent = (digest: string, now: { id: string; digest: string | null }): boolean =>
+  digest === now.id || (now.digest !== null && digest.split('@').at(-1) === now.digest.split('@').at(-1));
 
 /** What is selected now must be rows that the run was planned with, unchanged. */
 function changedRows(store: Store, run: RunRow, request: RunRequest): string[] {
