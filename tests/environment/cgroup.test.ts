@@ -57,9 +57,11 @@ function endOf(
     );
     child.stdout.on('data', scan);
     child.on('error', reject);
+    child.stdin.on('error', reject);
     child.on('close', (code) => reject(new Error(`ended with ${code} and no mark`)));
   });
-  child.stdin.write(stdin);
+  // Plain exec reads nothing and may be gone already: even an empty write would be a broken pipe.
+  if (stdin !== '') child.stdin.write(stdin);
   return ended.finally(() => child.kill('SIGKILL'));
 }
 
