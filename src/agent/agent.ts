@@ -46,7 +46,7 @@ import { type Templates, templatesOf } from './templates.ts';
 import { bashTool } from './tool.ts';
 
 export class DefaultAgent implements Agent {
-  readonly messages: Message[] = [];
+  messages: Message[] = [];
   protected readonly parts: AgentParts;
   protected readonly dialect: Dialect;
   protected readonly protocol: Protocol;
@@ -72,6 +72,8 @@ export class DefaultAgent implements Agent {
 
   async run(task: string, extraVars: Vars = {}): Promise<AgentResult> {
     this.extraTemplateVars = { task, ...extraVars };
+    this.messages = [];
+    this.streaks = createStreaks(this.parts.config, this.dialect);
     this.deadline = this.startClock();
     try {
       this.addMessage({ role: 'system', content: this.renderTemplate(this.templates.system) });

@@ -1,6 +1,5 @@
 /** `agent.agent_class`: the built-in agent, or a module of the user's that exports createAgent. */
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { importUserModule, type UserModule } from '../userModule.ts';
 import { createAgent } from './agent.ts';
 import type { CreateAgent } from './contract.ts';
 import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
@@ -15,16 +14,17 @@ export async function loadAgent(agentClass: string, cwd: string): Promise<Create
 /** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
 export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<CreateAgent>> {
   if (agentClass === 'default') return successResponse(createAgent, 'the built-in agent');
-  const path = resolve(cwd, agentClass);
-  let module: Readonly<Record<string, unknown>>;
+  let module: UserModule;
   try {
-    module = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+    module = await importUserModule('agent.agent_class', agentClass, cwd);
   } catch (error) {
-    return failed(`agent.agent_class: ${path} cannot be loaded: ${(error as Error).message}`, error);
+    return failed((error as Error).message, (error as Error).cause);
   }
   if (typeof module.createAgent !== 'function')
-    return failed(`agent.agent_class: ${path} exports no createAgent; docs/extension.md has an example`);
-  return successResponse(module.createAgent as CreateAgent, path);
+    return failed(
+      `agent.agent_class: ${agentClass} exports no createAgent; docs/extension.md has an example`,
+    );
+  return successResponse(module.createAgent as CreateAgent, agentClass);
 }
 
 const failed = (message: string, originalError?: unknown): AgentErrorResponse =>

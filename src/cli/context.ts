@@ -1,10 +1,10 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { ModelConfigError } from '../model/failure.ts';
 import { openStore, StorageError, type Store } from '../store/open.ts';
-import { findRun, type RunRow } from '../store/runs.ts';
+import { findRun, hasRuns, type RunRow } from '../store/runs.ts';
 
 /** design.md, CLI. */
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
@@ -58,6 +58,10 @@ export function requireRun(store: Store, selector: string): RunRow {
   if ('id' in found) return found;
   if (found.candidates.length > 0)
     throw new CliError(`"${selector}" names several runs: ${found.candidates.join(', ')}`);
+  if (!hasRuns(store))
+    throw new CliError(`${dirname(store.name)} holds no runs yet`, {
+      hint: 'start one with "swebatch run", or name another results root with -o',
+    });
   throw new CliError(`there is no run "${selector}"`, { hint: 'list them with "swebatch ls"' });
 }
 

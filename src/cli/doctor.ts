@@ -2,23 +2,16 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
-import { engineInfo } from '../environment/engineInfo.ts';
-import { isFreeName, noPriceMessage, priceKnown } from '../model/prices.ts';
+import { type EngineInfo, engineInfo } from '../environment/engineInfo.ts';
+import { loadParsers } from '../grading/userParsers.ts';
 import { openStore } from '../store/open.ts';
-import { resolveConfig } from './configOptions.ts';
-import { databasePath, EXIT, env, inert, printData, printJson, resultsRoot } from './context.ts';
+import { bad, checkArm, type Finding, good } from './armChecks.ts';
+import { type ResolvedConfig, resolveConfig } from './configOptions.ts';
+import { databasePath, EXIT, inert, printData, printJson, resultsRoot } from './context.ts';
+import { requireEngine } from './imageEngine.ts';
+import { enginesNeeded } from './preflight.ts';
 import { checkArgs, runArgsSchema } from './runArgs.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
-
-interface Finding {
-  readonly what: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  readonly fix: string | null;
-}
-
-const good = (what: string, detail: string): Finding => ({ what, ok: true, detail, fix: null });
-const bad = (what: string, detail: string, fix: string): Finding => ({ what, ok: false, detail, fix });
 
 export const doctorVerb: Verb = {
   command: 'doctor',
@@ -32,12 +25,13 @@ export const doctorVerb: Verb = {
       .example('$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run'),
   async run(argv) {
     const root = resultsRoot(argv.output as string);
+    const resolved = await resolvedConfig(argv);
     const findings = [
       nodeVersion(),
-      await docker(),
-      disk(root),
+      ...(await docker('problem' in resolved ? undefined : resolved)),
+      disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
-      ...(await configuration(argv)),
+      ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, argv)),
     ];
     if (argv.json) printJson(findings);
     else
@@ -55,32 +49,52 @@ export const doctorVerb: Verb = {
 
 const nodeVersion = (): Finding => good('Node', process.versions.node);
 
-async function docker(): Promise<Finding> {
-  const engine = await engineInfo();
-  if (!engine.ok)
-    return bad(
-      'Docker',
-      engine.message,
-      'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it',
-    );
+/** Every engine that the configuration asks for; without a readable one the default engine. */
+async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
+  const hosts = resolved ? enginesNeeded(resolved) : [undefined];
+  if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
+  return (await Promise.all(hosts.map(oneEngine))).flat();
+}
+
+async function oneEngine(host: string | undefined): Promise<Finding[]> {
+  const what = host === undefined ? 'Docker' : `Docker ${host}`;
+  const engine = await ask(host);
+  if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
-  return good(
-    'Docker',
-    `${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`,
-  );
+  const facts = `${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
+  // A remote engine's disk cannot be seen from here, and has the same paths.
+  const { socketPath } = requireEngine(host).docker.modem as { socketPath?: string };
+  if (!socketPath || !existsSync(engine.rootDir)) return [good(what, facts)];
+  const fix =
+    'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
+  return [good(what, facts), disk(`disk of ${what}`, engine.rootDir, fix)];
+}
+
+function engineFix(message: string): string {
+  if (/EACCES|permission denied/i.test(message))
+    return 'let your user use the socket (sudo usermod -aG docker $USER, then log in again)';
+  if (message.startsWith('DOCKER_HOST')) return 'correct DOCKER_HOST, or unset it';
+  if (message.includes('context')) return 'choose another context, or set DOCKER_HOST';
+  return 'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it';
+}
+
+async function ask(host: string | undefined): Promise<EngineInfo> {
+  try {
+    return await engineInfo(host === undefined ? undefined : requireEngine(host).docker);
+  } catch (error) {
+    return { ok: false, message: (error as Error).message };
+  }
 }
 
 const LOW_DISK = 5 * 2 ** 30;
 
-function disk(root: string): Finding {
+function disk(what: string, root: string, fix: string): Finding {
   let folder = root;
   while (!existsSync(folder)) folder = dirname(folder);
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const detail = `${(free / 2 ** 30).toFixed(1)} GiB free for ${root}`;
-  return free < LOW_DISK
-    ? bad('disk', detail, 'free some space, or choose another results root with -o')
-    : good('disk', detail);
+  return free < LOW_DISK ? bad(what, detail, fix) : good(what, detail);
 }
 
 function database(root: string): Finding {
@@ -98,7 +112,9 @@ function database(root: string): Finding {
   }
 }
 
-async function configuration(argv: Readonly<Record<string, unknown>>): Promise<Finding[]> {
+async function resolvedConfig(
+  argv: Readonly<Record<string, unknown>>,
+): Promise<ResolvedConfig | { problem: Finding }> {
   const defaults = {
     redoExisting: false,
     allowConfigChange: false,
@@ -106,47 +122,30 @@ async function configuration(argv: Readonly<Record<string, unknown>>): Promise<F
     progress: 'none',
     json: false,
   };
+  const { output, config, model } = argv;
   try {
-    const resolved = await resolveConfig(
-      checkArgs(runArgsSchema, { ...defaults, output: argv.output, config: argv.config, model: argv.model }),
-    );
-    const findings = [
-      good('configuration', `${resolved.arms.length} arm(s), ${resolved.run.workers} slot(s)`),
-    ];
-    for (const { name, model } of resolved.arms) {
-      if (!model.model_name) {
-        findings.push(
-          bad(`model of arm ${name}`, 'none is named', 'name one with -m MODEL or model.model_name'),
-        );
-        continue;
-      }
-      if (isFreeName(model.model_name)) {
-        findings.push(good(`model of arm ${name}`, `${model.model_name} needs no key and costs nothing`));
-        continue;
-      }
-      const key = env(model.api_key_env);
-      findings.push(
-        key === undefined && !model.base_url
-          ? bad(
-              `key of arm ${name}`,
-              `$${model.api_key_env} is not set`,
-              `export ${model.api_key_env}=... , or name another variable with -c model.api_key_env=NAME`,
-            )
-          : good(
-              `key of arm ${name}`,
-              key === undefined
-                ? `none, and ${model.base_url} may need none`
-                : `$${model.api_key_env} is set`,
-            ),
-      );
-      findings.push(
-        priceKnown(model)
-          ? good(`price of arm ${name}`, 'known')
-          : bad(`price of arm ${name}`, 'unknown', noPriceMessage(model.model_name)),
-      );
-    }
-    return findings;
+    return await resolveConfig(checkArgs(runArgsSchema, { ...defaults, output, config, model }));
   } catch (error) {
-    return [bad('configuration', (error as Error).message, 'correct what is named above')];
+    return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }
+}
+
+async function configuration(
+  { arms, run, grading, warnings }: ResolvedConfig,
+  given: Readonly<Record<string, unknown>>,
+): Promise<Finding[]> {
+  if (given.config === undefined && given.model === undefined)
+    return [
+      good(
+        'model',
+        'none was named here; with -c FILE and -m MODEL the key, the price and the configuration are checked',
+      ),
+    ];
+  const findings = [good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`)];
+  for (const warning of warnings) findings.push(good('configuration', warning));
+  for (const arm of arms) findings.push(...(await checkArm(arm, run.cost_limit)));
+  await loadParsers(grading.parsers, process.cwd()).catch((error: Error) =>
+    findings.push(bad('grading', error.message, 'correct grading.parsers')),
+  );
+  return findings;
 }

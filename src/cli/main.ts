@@ -2,6 +2,7 @@
 import yargs from 'yargs';
 import { closest } from '../template/closest.ts';
 import { EXIT, explain, printJson, say } from './context.ts';
+import { usageMessage } from './usage.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 import { VERSION } from './version.ts';
 
@@ -28,7 +29,8 @@ export async function main(args: readonly string[]): Promise<number> {
       'Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage, 130/143 interrupted.',
     )
     .fail((message, error) => {
-      throw error ?? new UsageError(message);
+      // yargs' own errors are the person's; any other one comes from a verb.
+      throw error && error.name !== 'YError' ? error : new UsageError(message ?? error.message);
     });
   for (const verb of verbs)
     parser.command({
@@ -44,8 +46,9 @@ export async function main(args: readonly string[]): Promise<number> {
     await parser.parseAsync(joinStdin(args));
   } catch (error) {
     if (error instanceof UsageError) {
-      say(`error: ${error.message}\n  "${usageOf(args[0])} --help" shows what there is`);
-      if (json) printJson({ error: { kind: 'usage', message: error.message } });
+      const message = await usageMessage(error.message, args, verbs.length === 1 ? verbs[0] : undefined);
+      say(`error: ${message}\n  "${usageOf(args[0])} --help" shows what there is`);
+      if (json) printJson({ error: { kind: 'usage', message } });
       return EXIT.usage;
     }
     fail(error);

@@ -1,31 +1,41 @@
-/** What is checked before anything is started or paid. All problems are said at once. */
+/** What is checked before anything is made, started or paid. All problems are said at once. */
 import { engineInfo } from '../environment/engineInfo.ts';
-import { isFreeName, noPriceMessage, priceKnown } from '../model/prices.ts';
+import { loadParsers } from '../grading/userParsers.ts';
+import { checkArm } from './armChecks.ts';
 import type { ResolvedConfig } from './configOptions.ts';
-import { CliError, env } from './context.ts';
+import { CliError } from './context.ts';
 import { requireEngine } from './imageEngine.ts';
 
-export async function preflight(resolved: ResolvedConfig): Promise<void> {
-  const problems: string[] = [];
-  for (const { name, agent, model } of resolved.arms) {
-    const free = isFreeName(model.model_name);
-    const limited = agent.cost_limit > 0 || resolved.run.cost_limit > 0;
-    if (!free && limited && model.cost_tracking === 'default' && !priceKnown(model))
-      problems.push(noPriceMessage(model.model_name ?? ''));
-    // A local server often needs no key; with the provider's own address one is always needed.
-    if (!free && model.model_class === 'openai' && !model.base_url && env(model.api_key_env) === undefined)
-      problems.push(
-        `arm ${name}: $${model.api_key_env} is not set; export it, or name another variable with -c model.api_key_env=NAME`,
-      );
-  }
-  if (resolved.arms.some((a) => a.environment.environment_class === 'docker') || resolved.grading.enabled) {
-    const hosts = [...new Set(resolved.arms.flatMap((a) => a.environment.hosts.map((h) => h.host)))];
-    const clients = hosts.length > 0 ? hosts.map((host) => requireEngine(host).docker) : [undefined];
-    const engines = await Promise.all(clients.map((docker) => engineInfo(docker)));
-    const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
-    // One of several is enough to begin: the others are asked again while the run works.
-    if (silent.length === engines.length)
-      problems.push(`Docker does not answer (${silent.join('; ')}); start it, or see "swebatch doctor"`);
-  }
+type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'>;
+
+export async function preflight({ arms, run, grading }: Checked): Promise<void> {
+  const problems = await armProblems({ arms, run, grading });
+  const hosts = enginesNeeded({ arms, grading });
+  const engines = await Promise.all(
+    hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(host).docker)),
+  );
+  const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
+  // One of several is enough to begin: the others are asked again while the run works.
+  if (hosts.length > 0 && silent.length === engines.length)
+    problems.push(`Docker does not answer (${silent.join('; ')}); start it, or see "swebatch doctor"`);
   if (problems.length > 0) throw new CliError(problems.join('\n'));
+}
+
+/** What is wrong with what the configuration names; needs no engine. */
+export async function armProblems({ arms, run, grading }: Checked): Promise<string[]> {
+  const findings = await Promise.all(arms.map((arm) => checkArm(arm, run.cost_limit)));
+  const problems = findings
+    .flat()
+    .filter((finding) => !finding.ok)
+    .map(({ what, detail, fix }) => `${what}: ${detail}; ${fix}`);
+  if (grading.enabled)
+    await loadParsers(grading.parsers, process.cwd()).catch((error: Error) => problems.push(error.message));
+  return problems;
+}
+
+/** Engines that are asked for containers; undefined is the default one. None for arms that need no container. */
+export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
+  if (!grading.enabled && arms.every((arm) => arm.environment.environment_class !== 'docker')) return [];
+  const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
+  return hosts.length > 0 ? hosts : [undefined];
 }

@@ -40,7 +40,8 @@ function plainProgress(workers: number): Progress {
     say,
     stop() {
       clearInterval(timer);
-      summary();
+      // A run that could not begin has nothing to sum up.
+      if (state.planned > 0) summary();
     },
   };
 }

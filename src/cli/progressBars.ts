@@ -78,6 +78,7 @@ export function barProgress(workers: number): Progress {
     bars.update();
     bars.stop();
     const why = reasonsText(state);
+    if (state.planned === 0) return;
     say(
       `${state.done}/${state.toDo} done in ${clock(Date.now() - state.startedAt)}${why ? ` · ${why}` : ''}`,
     );

@@ -98,16 +98,7 @@ export const resumeVerb: Verb = {
         ...gradingConfigSchema.parse(stored.grading),
         ...(args.evaluate === undefined ? {} : { enabled: args.evaluate }),
       };
-      await preflight({
-        arms: stored.arms,
-        run: config,
-        grading,
-        images,
-        dataset: {},
-        hash: run.config_hash,
-        warnings: [],
-        files: [],
-      });
+      await preflight({ arms: stored.arms, run: config, grading });
       return await withRunLock(root, run.name, async () => {
         if (args.costLimit !== undefined)
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);

@@ -24,7 +24,7 @@ import { hubVariables } from './datasets.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { gatherManifest } from './manifest.ts';
 import { judgeNight, requireBaseline } from './night.ts';
-import { preflight } from './preflight.ts';
+import { armProblems, preflight } from './preflight.ts';
 import { printPlan } from './printPlan.ts';
 import { openReplay } from './replayModel.ts';
 import { checkArgs, type RunArgs, runArgsSchema, runOptions } from './runArgs.ts';
@@ -40,14 +40,17 @@ export const runVerb: Verb = {
     const resolved = await resolveConfig(args);
     for (const warning of resolved.warnings) say(`warning: ${warning}`);
     const request = await requestFor(args, resolved);
-    if (args.dryRun) return printPlan(request, args);
+    if (args.dryRun) {
+      for (const problem of await armProblems(resolved)) say(`warning: a run would be refused: ${problem}`);
+      return printPlan(request, args);
+    }
+    await preflight(resolved);
     const root = resultsRoot(args.output);
     mkdirSync(root, { recursive: true });
     const store = openStore(databasePath(root));
     try {
       const existing = runByName(store, request.name);
       if (args.baseline) requireBaseline(store, args.baseline, request);
-      await preflight(resolved);
       const code = await withRunLock(root, request.name, async () => {
         const run = existing ?? (await newRun(store, request, resolved, args));
         if (existing) {

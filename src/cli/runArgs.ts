@@ -7,8 +7,12 @@ import { PROGRESS_MODES } from './progress.ts';
 import { costLimitOption, jsonOption, outputOption } from './verb.ts';
 
 const text = z.string().min(1).optional();
-const list = z.array(z.string().min(1)).optional();
-const count = z.number({ error: 'must be a number' }).int().min(0).optional();
+const list = z.array(z.string().min(1)).min(1, 'needs a value').optional();
+const whole = (least: number) => {
+  const error = `must be a whole number of ${least} or more`;
+  return z.number({ error }).int(error).min(least, error).optional();
+};
+const count = whole(0);
 
 /** yargs lets NaN, repeats and missing values through (reference stack.md 2.6); this does not. */
 export const runArgsSchema = z.object({
@@ -27,11 +31,11 @@ export const runArgsSchema = z.object({
   failedIn: text,
   model: list,
   modelClass: text,
-  modelLatency: z.number().min(0).optional(),
+  modelLatency: z.number({ error: 'must be a number of milliseconds' }).min(0).optional(),
   environmentClass: text,
   config: list,
-  workers: z.number().int().min(1).optional(),
-  epochs: z.number().int().min(1).optional(),
+  workers: whole(1),
+  epochs: whole(1),
   costLimit: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
   output: z.string().min(1),
   runId: z
@@ -54,6 +58,10 @@ export const runArgsSchema = z.object({
 });
 export type RunArgs = z.infer<typeof runArgsSchema>;
 
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+}
+
 export function checkArgs<T extends z.ZodType>(
   schema: T,
   argv: Readonly<Record<string, unknown>>,
@@ -62,13 +70,31 @@ export function checkArgs<T extends z.ZodType>(
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((i) => {
     const name = String(i.path[0]);
-    const repeated = i.path.length === 1 && Array.isArray(argv[name]);
-    return `--${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}: ${repeated ? 'given more than once' : i.message}`;
+    const repeated = i.code === 'invalid_type' && i.path.length === 1 && Array.isArray(argv[name]);
+    return `--${kebab(name)}: ${repeated ? 'given more than once' : i.message}`;
   });
   throw new CliError(problems.join('\n'));
 }
 
+/** Forty flags in one column are not found again. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Which instances:': [
+    ...['subset', 'split', 'revision', 'data-dir', 'slice', 'filter', 'shuffle', 'instance', 'limit'],
+    ...['sample', 'stratify', 'seed', 'failed-in'],
+  ],
+  'With what:': ['model', 'config', 'model-class', 'model-latency', 'environment-class', 'pull'],
+  'How:': [
+    ...['workers', 'epochs', 'cost-limit', 'order', 'evaluate', 'emit-empty', 'redo-existing'],
+    ...['allow-config-change', 'dry-run'],
+  ],
+  'What comes out:': ['output', 'run-id', 'progress', 'json'],
+  'As a gate, with a baseline:': Object.keys(nightArgs).map(kebab),
+};
+
 export const runOptions = (parser: Argv): Argv =>
+  Object.entries(GROUPS).reduce((all, [title, names]) => all.group([...names], title), options(parser));
+
+const options = (parser: Argv): Argv =>
   nightOptions(
     parser
       .option('subset', {
@@ -102,7 +128,12 @@ export const runOptions = (parser: Argv): Argv =>
         describe: 'regular expression that the id must start with',
       })
       .option('shuffle', { type: 'boolean', describe: 'sort by id, then shuffle as Python does with --seed' })
-      .option('instance', { alias: 'i', type: 'string', array: true, describe: 'only these ids' })
+      .option('instance', {
+        alias: 'i',
+        type: 'string',
+        array: true,
+        describe: 'only these ids (repeat, or separate with commas)',
+      })
       .option('limit', { type: 'number', requiresArg: true, describe: 'the first N of what is left' })
       .option('sample', {
         type: 'number',

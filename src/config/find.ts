@@ -13,6 +13,8 @@ export interface Found {
 /** From src/config as from dist/config. */
 export const PACKAGE_CONFIGS = join(import.meta.dirname, '..', '..', 'configs');
 
+export const BUILT_IN_CONFIGS = ['default', 'demo', 'nightly', 'swebench', 'swebench-text'] as const;
+
 export function findConfig(
   name: string,
   cwd: string,
@@ -21,14 +23,13 @@ export function findConfig(
 ): Found {
   const asGiven = isAbsolute(name) ? name : join(cwd, name);
   const inPackage = join(configsDir, name);
-  const candidates = [
-    asGiven,
-    `${asGiven}.yaml`,
-    ...(isAbsolute(name) ? [] : [inPackage, `${inPackage}.yaml`]),
-  ];
+  const spellings = (path: string) => (/\.ya?ml$/.test(path) ? [path] : [path, `${path}.yaml`]);
+  const candidates = [...spellings(asGiven), ...(isAbsolute(name) ? [] : spellings(inPackage))];
   for (const path of candidates) {
     const text = readFile(path);
     if (text !== null) return { path, text };
   }
-  throw new ConfigError([`there is no configuration "${name}"; looked for ${candidates.join(', ')}`]);
+  throw new ConfigError([
+    `there is no configuration "${name}"; looked for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
+  ]);
 }

@@ -1,6 +1,5 @@
 /** Chooses the environment a configuration names: docker, local, or a module of the user's. */
-import { isAbsolute, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { importUserModule } from '../userModule.ts';
 import { engineClient, engineOptionsOf } from './client.ts';
 import type { EnvironmentConfig } from './config.ts';
 import { createDockerFactory } from './docker.ts';
@@ -35,20 +34,37 @@ const isFactory = (value: unknown): value is EnvironmentFactory =>
   'close' in value &&
   typeof value.close === 'function';
 
-async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<EnvironmentFactory> {
-  const name = config.environment_class;
-  const where = isAbsolute(name) || name.startsWith('.') || name.includes('/') || /\.[cm]?[jt]s$/.test(name);
-  if (!where)
+type CreateFactory = (config: EnvironmentConfig) => unknown;
+
+const BUILT_IN = ['docker', 'local'];
+const isPath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
+
+/** The factory function of the user's module. Throws a sentence for the person when there is none. */
+async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
+  if (!isPath(name))
     throw new Error(
       `environment.environment_class "${name}" is not known: use docker, local, or the path of a module that exports createEnvironmentFactory`,
     );
-  const module: unknown = await import(pathToFileURL(resolve(baseDir, name)).href);
-  const create =
-    typeof module === 'object' && module !== null && 'createEnvironmentFactory' in module
-      ? module.createEnvironmentFactory
-      : undefined;
+  const { createEnvironmentFactory: create } = await importUserModule(
+    'environment.environment_class',
+    name,
+    baseDir,
+  );
   if (typeof create !== 'function')
-    throw new Error(`${name} does not export a function createEnvironmentFactory`);
+    throw new Error(
+      `environment.environment_class: ${name} does not export a function createEnvironmentFactory; docs/extension.md has an example`,
+    );
+  return create as CreateFactory;
+}
+
+/** Rejects when nothing can be made of `environment_class`; makes nothing. */
+export async function checkEnvironmentClass(name: string, baseDir = '.'): Promise<void> {
+  if (!BUILT_IN.includes(name)) await findModule(name, baseDir);
+}
+
+async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<EnvironmentFactory> {
+  const name = config.environment_class;
+  const create = await findModule(name, baseDir);
   const factory: unknown = await create(config);
   if (!isFactory(factory))
     throw new Error(`createEnvironmentFactory of ${name} must return an object with kind, start and close`);

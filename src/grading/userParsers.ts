@@ -1,6 +1,5 @@
 /** Log parsers of the user's: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
-import { isAbsolute, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { importUserModule } from '../userModule.ts';
 import type { LogParser } from './parsers/contract.ts';
 import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers/registry.ts';
 
@@ -28,13 +27,7 @@ export async function loadParsers(
   if (Object.keys(parsers).length === 0) return officialRegistry();
   const own: Record<string, LogParser> = {};
   for (const [id, path] of Object.entries(parsers)) {
-    let module: unknown;
-    try {
-      module = await import(pathToFileURL(isAbsolute(path) ? path : resolve(baseDir, path)).href);
-    } catch (error) {
-      throw new Error(`grading.parsers.${id}: ${path} cannot be loaded: ${(error as Error).message}`);
-    }
-    const parse = (module as { parseLog?: unknown }).parseLog;
+    const { parseLog: parse } = await importUserModule(`grading.parsers.${id}`, path, baseDir);
     if (typeof parse !== 'function')
       throw new Error(`grading.parsers.${id}: ${path} does not export a function parseLog`);
     own[id] = checked(id, parse as (log: string, context: unknown) => unknown);

@@ -1,6 +1,6 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { importUserModule } from '../userModule.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { ModelConfig } from './config.ts';
 import { ModelConfigError } from './failure.ts';
@@ -33,21 +33,17 @@ export interface ModelModule {
 }
 
 async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<ModelFactory> {
-  const file = resolve(deps.cwd ?? '', config.model_class);
   let loaded: Partial<ModelModule>;
   try {
-    loaded = (await import(pathToFileURL(file).href)) as Partial<ModelModule>;
+    loaded = await importUserModule('model.model_class', config.model_class, deps.cwd ?? '');
   } catch (error) {
-    throw new ModelConfigError(
-      'PROVIDER_NOT_CONFIGURED',
-      `model_class ${config.model_class} cannot be loaded: ${(error as Error).message}`,
-    );
+    throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', (error as Error).message);
   }
   const { createModel, close } = loaded;
   if (typeof createModel !== 'function')
     throw new ModelConfigError(
       'PROVIDER_NOT_CONFIGURED',
-      `model_class ${config.model_class} exports no createModel`,
+      `model.model_class: ${config.model_class} exports no createModel; docs/extension.md has an example`,
     );
   return {
     name: config.model_name ?? config.model_class,

@@ -179,9 +179,11 @@ export function priceSource(config: PricedConfig, at: Date): string | null {
 export const isFreeName = (name: string | undefined): boolean =>
   name !== undefined && /^(scripted|replay):/.test(name);
 
+export const NO_PRICE_FIX =
+  'add prices: {input: …, output: …} in dollars per million tokens under model (or prices: free), or --cost-limit none with -c agent.cost_limit=none';
+
 /** The sentence of T-20. */
-export const noPriceMessage = (modelName: string): string =>
-  `no price for "${modelName}"; add prices: {input: …, output: …} in dollars per million tokens under model (or prices: free), or --cost-limit none with -c agent.cost_limit=none`;
+export const noPriceMessage = (modelName: string): string => `no price for "${modelName}"; ${NO_PRICE_FIX}`;
 
 /** English and code take 3 to 4 bytes a token; the lower figure, since an estimate that reserves money should rather be high. */
 const BYTES_PER_TOKEN = 3;

@@ -116,6 +116,9 @@ export function findRun(db: Store, selector: string): RunRow | { candidates: str
   return matches.length === 1 ? matches[0]! : { candidates: matches.map((r) => r.name) };
 }
 
+export const hasRuns = (db: Store): boolean =>
+  statement(db, 'SELECT 1 FROM runs LIMIT 1').get() !== undefined;
+
 export const listRuns = (db: Store): RunRow[] =>
   statement(db, 'SELECT * FROM runs ORDER BY id').all() as RunRow[];
 

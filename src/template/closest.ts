@@ -1,10 +1,10 @@
 /** The known name that a misspelt one most likely means, or null. */
 export function closest(name: string, known: Iterable<string>): string | null {
   let best: string | null = null;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  // Two changes make anything of a name of three letters.
+  let least = Math.max(name.length < 5 ? 1 : 2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
     const changes = distance(name, candidate);
-    // A name of three letters is not two changes away from everything.
     if (changes < least && changes < name.length) [best, least] = [candidate, changes];
   }
   return best;

@@ -54,6 +54,17 @@ describe('ends', () => {
       extra: { exit_status: 'Submitted' },
     });
   });
+  test('the same agent on a second task begins a new history; what it has used goes on counting', async () => {
+    const { agent, model } = setUp([bash('a'), bash('b')], [submitted('one\n'), submitted('two\n')], {
+      step_limit: 2,
+    });
+    const first = await agent.run('first');
+    const second = await agent.run('second');
+    expect(roles(first.messages)).toBe('system user assistant exit');
+    expect(roles(second.messages)).toBe('system user assistant exit');
+    expect(model.queries[1]!.messages.map((m) => m.content)).toEqual(['system', 'task: second']);
+    expect(await agent.run('third')).toMatchObject({ exitStatus: 'LimitsExceeded', limit: 'steps' });
+  });
   test('2: step_limit 1 with two replies: LimitsExceeded after exactly one call', async () => {
     const { agent, model } = setUp([bash('ls'), bash('ls')], [result(''), result('')], { step_limit: 1 });
     const ended = await agent.run('t');

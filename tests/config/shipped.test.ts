@@ -1,7 +1,7 @@
 // Every configuration that ships loads, renders and is found by its name.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { PACKAGE_CONFIGS } from '../../src/config/find.ts';
+import { BUILT_IN_CONFIGS, PACKAGE_CONFIGS } from '../../src/config/find.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { readTextFile } from './readTextFile.ts';
 
@@ -16,6 +16,12 @@ test('the five are here', () => {
     'swebench-text.yaml',
     'swebench.yaml',
   ]);
+});
+test('the message for an unknown name lists them', () => {
+  expect(BUILT_IN_CONFIGS.map((name) => `${name}.yaml`).toSorted()).toEqual(names.toSorted());
+  expect(() => load('nope.yaml')).toThrow(
+    /looked for \/nowhere\/nope\.yaml, .*\/configs\/nope\.yaml\. Built in are default, demo, /,
+  );
 });
 test.each(names)('%s loads without a warning, by its name with and without ending', (name) => {
   const loaded = load(name.replace('.yaml', ''));

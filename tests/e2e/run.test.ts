@@ -121,7 +121,7 @@ describe.skipIf(!docker)('swebatch run', () => {
 describe('swebatch run, before anything starts', () => {
   test('--dry-run needs neither replies, registry nor engine', async () => {
     const result = await cli(
-      ['run', '--subset', DATASET, '--model', 'scripted:/nowhere', '--dry-run', '--json'],
+      ['run', '--subset', DATASET, '--model', 'scripted:./absent/replies', '--dry-run', '--json'],
       { env: { DOCKER_HOST: 'tcp://127.0.0.1:1' } },
     );
     expect(result.code).toBe(0);
@@ -156,7 +156,14 @@ describe('swebatch run, before anything starts', () => {
     [['-i', 'swebatch__none-1'], /no instance named swebatch__none-1/],
     [['--workers', 'abc'], /--workers/],
     [['-c', 'agent.step_limits=3'], /agent\.step_limits.*did you mean agent\.step_limit/s],
-    [['--nosuch'], /Unknown argument/],
+    [['--workers', '0'], /--workers: must be a whole number of 1 or more/],
+    [['--nosuch'], /there is no option --nosuch\n/],
+    [['--cost-limt=3'], /there is no option --cost-limt; did you mean --cost-limit\?/],
+    [['--no-evalute'], /there is no option --evalute; did you mean --evaluate\?/],
+    [['stray.jsonl'], /"stray\.jsonl" belongs to no option/],
+    [['--slice'], /--slice needs a value\n {2}"swebatch run --help"/],
+    [['--config'], /--config: needs a value/],
+    [['--progress', 'much'], /--progress "much" is none of auto, plain, json, none/],
     [['--run-id', '../x'], /--run-id/],
   ])('%j exits 2 and says why', async (more, text) => {
     const result = await cli([
@@ -180,6 +187,47 @@ describe('swebatch run, before anything starts', () => {
     expect(result.code).toBe(2);
     expect(result.stdout).toMatch(/FAIL Docker.*fix: start the engine/s);
     expect(result.stdout).toMatch(/FAIL key.*OPENAI_API_KEY.*fix: export/s);
+  });
+
+  test('doctor asks what a run asks: what a run would take is no failure', async () => {
+    const doctor = async (...more: string[]) =>
+      cli(['doctor', '--json', '-o', tempDir(), ...more], { env: { OPENAI_API_KEY: 'k' } });
+    const failures = async (...more: string[]) =>
+      (JSON.parse((await doctor(...more)).stdout) as { ok: boolean; what: string; detail: string }[])
+        .filter((f) => !f.ok)
+        .map((f) => `${f.what}: ${f.detail}`);
+    expect(await failures()).toEqual([]);
+    expect(await failures('-m', 'nobody/knows-this')).toEqual([
+      'price of arm nobody_knows-this: no price for "nobody/knows-this"',
+    ]);
+    expect(await failures('-m', 'nobody/knows-this', '-c', 'model.cost_tracking=ignore_errors')).toEqual([]);
+    expect(await failures('-m', 'nobody/knows-this', '-c', 'agent.cost_limit=none')).toEqual([]);
+    expect(await failures('-m', 'scripted:./absent/replies', '-c', 'agent.agent_class=./nowhere.ts')).toEqual(
+      [
+        expect.stringContaining('./nowhere.ts cannot be loaded') as string,
+        expect.stringContaining('there are no scripted replies at') as string,
+      ],
+    );
+  });
+
+  test('doctor wants no engine where commands run on this machine', async () => {
+    const local = ['-m', 'scripted:datasets/demo/replies', '-c', 'environment.environment_class=local'];
+    const result = await cli(['doctor', '-o', tempDir(), ...local], {
+      env: { DOCKER_HOST: 'tcp://127.0.0.1:1' },
+    });
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('needs none') as string });
+  });
+
+  test('a plan says what a run would refuse, and is made all the same', async () => {
+    const plan = await cli(['run', '--subset', DATASET, '-m', 'scripted:./absent/replies', '--dry-run']);
+    expect(plan.code).toBe(0);
+    expect(plan.stderr).toContain('warning: a run would be refused: model of arm');
+  });
+
+  test('what is missing on a line is named', async () => {
+    expect((await cli(['resume'])).stderr).toContain('<run> is missing: swebatch resume <run>');
+    expect((await cli(['datasets', 'nope'])).stderr).toContain('action "nope" is none of ls, show, pull');
+    expect((await cli(['ls', '-o', tempDir()])).stderr).toContain('start a run first');
   });
 
   test('a limit of the run can be none', async () => {

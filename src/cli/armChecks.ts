@@ -1,0 +1,86 @@
+/**
+ * Can an arm work at all: a model is named, its key is there, its price is known, the modules and replies that it names can be loaded.
+ * `run` and `resume` refuse before anything is made or paid; `doctor` shows each answer.
+ */
+import { findAgent } from '../agent/load.ts';
+import { checkEnvironmentClass } from '../environment/factory.ts';
+import { createModelFactory } from '../model/factory.ts';
+import { isFreeName, NO_PRICE_FIX, priceKnown } from '../model/prices.ts';
+import type { ArmConfig } from '../runner/plan.ts';
+import { env } from './context.ts';
+
+export interface Finding {
+  readonly what: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly fix: string | null;
+}
+
+export const good = (what: string, detail: string): Finding => ({ what, ok: true, detail, fix: null });
+export const bad = (what: string, detail: string, fix: string): Finding => ({ what, ok: false, detail, fix });
+
+/** `runLimit` in dollars, 0 is none: only a limit needs a price. */
+export async function checkArm(arm: ArmConfig, runLimit: number): Promise<Finding[]> {
+  const { name, model } = arm;
+  if (model.model_class === 'openai' && !model.model_name)
+    return [
+      bad(
+        `model of arm ${name}`,
+        'no model is named',
+        'name one with -m MODEL, or model.model_name in the configuration',
+      ),
+    ];
+  const { free, problems } = await loadParts(arm);
+  return [...(free === null ? [] : modelFindings(arm, runLimit, free)), ...problems];
+}
+
+function modelFindings({ name, agent, model }: ArmConfig, runLimit: number, free: boolean): Finding[] {
+  if (isFreeName(model.model_name))
+    return [good(`model of arm ${name}`, `${model.model_name} needs no key and costs nothing`)];
+  const what = `price of arm ${name}`;
+  const limited = agent.cost_limit > 0 || runLimit > 0;
+  const price =
+    free || priceKnown(model)
+      ? good(what, 'known')
+      : limited && model.cost_tracking === 'default'
+        ? bad(what, `no price for "${model.model_name ?? model.model_class}"`, NO_PRICE_FIX)
+        : good(what, 'unknown, and no limit asks for it: what is paid will be unknown');
+  // A module of the user's knows itself what it needs.
+  return model.model_class === 'openai' ? [keyFinding({ name, model }), price] : [price];
+}
+
+/** A local server often needs no key; with the provider's own address one is always needed. */
+function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>): Finding {
+  const what = `key of arm ${name}`;
+  if (env(model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
+  if (model.base_url) return good(what, `none, and ${model.base_url} may need none`);
+  return bad(
+    what,
+    `$${model.api_key_env} is not set`,
+    `export ${model.api_key_env}=... , or name another variable with -c model.api_key_env=NAME`,
+  );
+}
+
+/** Loads what the arm names, and leaves nothing open. `free`: the user's model says so itself; null when there is none. */
+async function loadParts({ name, agent, environment, model }: ArmConfig) {
+  const problems: Finding[] = [];
+  const tell = (what: string, message: string, fix: string) =>
+    void problems.push(bad(`${what} of arm ${name}`, message, fix));
+  const found = await findAgent(agent.agent_class, process.cwd());
+  if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
+  await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
+    tell('environment', error.message, 'correct it, or leave it out for docker'),
+  );
+  // A recording is opened with the record, and the client of an endpoint when it is used.
+  const scripted = model.model_name?.startsWith('scripted:') ?? false;
+  if (!scripted && (model.model_class === 'openai' || isFreeName(model.model_name)))
+    return { free: false, problems };
+  try {
+    const factory = await createModelFactory(model);
+    await factory.close();
+    return { free: factory.free, problems };
+  } catch (error) {
+    tell('model', (error as Error).message, scripted ? 'correct the path' : 'correct model.model_class');
+    return { free: null, problems };
+  }
+}

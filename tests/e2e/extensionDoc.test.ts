@@ -1,0 +1,94 @@
+// The examples of docs/extension.md are modules that work: each is taken from the page and run by the program.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { loadParsers } from '../../src/grading/userParsers.ts';
+import { cli, REPO, tempDir } from '../support/cli.ts';
+
+const page = readFileSync(join(REPO, 'docs', 'extension.md'), 'utf8');
+const DATASET = 'datasets/demo/demo.jsonl';
+
+/** The first TypeScript block below a heading; the package's name stands for this source tree. */
+function example(heading: string): string {
+  const [, section] = page.split(`\n## ${heading}\n`);
+  const block = /```ts\n(.*?\n)```\n/s.exec(section?.split('\n## ')[0] ?? '');
+  if (!block) throw new Error(`docs/extension.md has no example under "${heading}"`);
+  return block[1]!.replaceAll("'swebatch'", `'${join(REPO, 'src', 'index.ts')}'`);
+}
+
+let dir: string;
+const module = (name: string) => join(dir, name);
+beforeAll(() => {
+  dir = tempDir();
+  mkdirSync(dir, { recursive: true });
+  for (const [heading, name] of [
+    ['An agent', 'agent.ts'],
+    ['A model', 'model.ts'],
+    ['An environment', 'environment.ts'],
+    ['A log parser', 'parser.ts'],
+  ] as const)
+    writeFileSync(module(name), example(heading));
+});
+
+test('agent, model and environment of the page work together in a run', async () => {
+  const out = tempDir();
+  const result = await cli([
+    ...['run', '--subset', DATASET, '--slice', '0:1', '-o', out, '--run-id', 'r1'],
+    ...['-c', `agent.agent_class=${module('agent.ts')}`, '-c', `model.model_class=${module('model.ts')}`],
+    ...['-c', `environment.environment_class=${module('environment.ts')}`, '-m', 'echo-1'],
+  ]);
+  expect(result.stderr).toMatch(/submitted · 1 steps/);
+  expect(result.code).toBe(0);
+  // What the agent of the page says, and the row that the model of the page tells the ledger.
+  expect(readFileSync(join(out, 'r1', 'run.log'), 'utf8')).toContain('"msg":"step"');
+  const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+  expect(db.prepare('SELECT model_answered, cost_nano, state FROM model_calls').all()).toEqual([
+    { model_answered: 'echo-1', cost_nano: 0, state: 'ok' },
+  ]);
+  db.close();
+});
+
+test('the log parser of the page reads a log', async () => {
+  const parsers = await loadParsers({ 'my-parser': './parser.ts' }, dir);
+  expect(parsers).toBeDefined();
+  const { parseLog } = (await import(module('parser.ts'))) as { parseLog(log: string): Map<string, string> };
+  expect([...parseLog('PASS a\nnoise\nFAIL b c\n')]).toEqual([
+    ['a', 'PASSED'],
+    ['b c', 'FAILED'],
+  ]);
+});
+
+describe('a module that cannot be used is named before anything is made', () => {
+  test.each([
+    [
+      'agent.agent_class=./nowhere.ts',
+      'agent.agent_class: ./nowhere.ts cannot be loaded: there is no such file',
+    ],
+    [
+      'environment.environment_class=podman',
+      'environment.environment_class "podman" is not known: use docker',
+    ],
+    ['grading.parsers.mine=./nowhere.ts', 'grading.parsers.mine: ./nowhere.ts cannot be loaded'],
+  ])('%s', async (spec, text) => {
+    const out = join(tempDir(), 'results');
+    const more = ['-m', 'scripted:datasets/demo/replies', '--evaluate', '-c', spec];
+    const result = await cli(['run', '--subset', DATASET, '-o', out, '--run-id', 'r1', ...more]);
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(text) as string });
+    // The name is still free: nothing was written.
+    expect((await cli(['ls', '-o', out])).stderr).toContain('no results database');
+  });
+
+  test('replies that are not there too, and a run without a model says how to name one', async () => {
+    const out = join(tempDir(), 'results');
+    const run = (...more: string[]) => cli(['run', '--subset', DATASET, '-o', out, ...more]);
+    expect(await run('-m', 'scripted:./absent/replies')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('there are no scripted replies at') as string,
+    });
+    const unnamed = await run();
+    expect(unnamed.code).toBe(2);
+    expect(unnamed.stderr).toContain('no model is named; name one with -m MODEL');
+    expect(unnamed.stderr).not.toContain('no price');
+  });
+});
