@@ -68,6 +68,10 @@ export const baselineVerb: Verb = {
         say(`baseline ${args.name} removed`);
         return EXIT.done;
       }
+      if (args.name === 'last')
+        throw new CliError(
+          '"last" is no name for a baseline: --baseline last means the newest comparable run',
+        );
       if (!args.run) throw new CliError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
       const run = requireRun(store, args.run);
       if (run.status !== 'complete')

@@ -11,7 +11,7 @@ import type { McNemarTest } from '../report/statistics/paired.ts';
 import { DEFAULT_SEED } from '../report/summary.ts';
 import { openStore } from '../store/open.ts';
 import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './context.ts';
-import { gateArgs, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
+import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
 import { remeasure } from './remeasure.ts';
 import { FORMATS, render, runFolder } from './report.ts';
 import { checkArgs } from './runArgs.ts';
@@ -123,11 +123,8 @@ async function put(
 
 /** Fixed before the run, because the choice can flip a verdict; naming another one afterwards is said. */
 function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {
-  const fixed = sides.flatMap((s) => {
-    const statistics = s.from?.data.run.manifest.statistics as { paired_test?: unknown } | undefined;
-    return typeof statistics?.paired_test === 'string' ? [statistics.paired_test] : [];
-  });
-  const named = fixed.at(-1) === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
+  const fixed = sides.flatMap((s) => fixedTest(s) ?? []);
+  const named = fixed.at(-1) ?? 'exact';
   if (args.test && fixed.length > 0 && args.test !== named)
     say(
       `warning: the manifest fixed the ${named} McNemar test before the run; ${args.test} was chosen after it`,
@@ -155,7 +152,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
   // A comparison of files alone needs no database.
   const store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;
   try {
-    const { comparison, result } = await runGate({
+    const gated = await runGate({
       a,
       b,
       policy: policyOf(args),
@@ -170,20 +167,20 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
           }
         : {}),
     });
+    const { comparison, result, past } = gated;
     const all = {
       sides: [a.side.label, b.side.label],
       comparisons: [{ ...comparison, pHolm: null }],
       omnibus: null,
     };
-    await put(args, jsonText({ schema_version: 1, gate: result, ...comparison }), () => [
-      ...gateDocument(result, { a: a.side.label, b: b.side.label }),
+    await put(args, jsonText({ schema_version: 1, gate: { ...result, past }, ...comparison }), () => [
+      ...gateDocument(result, { a: a.side.label, b: b.side.label }, past),
       ...compareDocument(all),
     ]);
     const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
-    if (folder)
-      for (const path of await writeArtifacts(folder, b, comparison, result)) say(`written: ${path}`);
+    if (folder) for (const path of await writeArtifacts(folder, b, gated)) say(`written: ${path}`);
     say(`gate: ${result.verdict}; ${result.line}`);
-    return result.exitCode === 0 ? EXIT.done : EXIT.gate;
+    return gateExit(result, repeats > 0);
   } finally {
     store?.close();
   }

@@ -10,6 +10,7 @@ import { type Comparison, compareSides } from '../report/compare.ts';
 import { summaryFiles } from '../report/exportSummary.ts';
 import { type GatePolicy, type GateResult, gate } from '../report/gate.ts';
 import { gateDocument } from '../report/gateDocument.ts';
+import { historyOf, type InstanceHistory, nightOf } from '../report/history.ts';
 import { jsonText } from '../report/json.ts';
 import { junitXml } from '../report/junit.ts';
 import { renderMarkdown } from '../report/renderMarkdown.ts';
@@ -17,9 +18,9 @@ import type { Side } from '../report/side.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import { summarize } from '../report/summary.ts';
 import { pricesOfRun } from '../runner/tokenPrices.ts';
-import { remeasurementsOfRun } from '../store/baselines.ts';
+import { nightsOf, remeasurementsOfRun } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
-import { CliError, env, say } from './context.ts';
+import { CliError, EXIT, env, inert, say } from './context.ts';
 import type { NamedSide } from './sides.ts';
 import { sidesOfRun } from './sides.ts';
 
@@ -114,7 +115,14 @@ export interface GateRequest {
   readonly store?: Store;
 }
 
-export async function runGate(request: GateRequest): Promise<{ comparison: Comparison; result: GateResult }> {
+export interface Gated {
+  readonly comparison: Comparison;
+  readonly result: GateResult;
+  /** Instances of the verdict in the runs before this one. */
+  readonly past: readonly InstanceHistory[];
+}
+
+export async function runGate(request: GateRequest): Promise<Gated> {
   const { a, b, policy, store, test, seed } = request;
   const comparison = compareSides(a.side, b.side, { test, seed });
   const known = again(b, store);
@@ -124,7 +132,37 @@ export async function runGate(request: GateRequest): Promise<{ comparison: Compa
     await request.remeasure(open);
   }
   const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
-  return { comparison, result: gate(comparison, candidate, policy, again(b, store)) };
+  const result = gate(comparison, candidate, policy, again(b, store));
+  return { comparison, result, past: pastOf(b, result, store) };
+}
+
+/** How often what changed tonight was resolved before: a coin that falls the other way is less news than a rock. */
+function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): InstanceHistory[] {
+  if (!store || !b.from) return [];
+  const { run } = b.from;
+  const changed = new Set([...result.broken, ...result.flaky.map((f) => f.instanceId), ...result.fixed]);
+  const before = nightsOf(store, run.id).filter((n) => n.run_id < run.id && changed.has(n.instance_id));
+  return historyOf(before.map(nightOf)).filter((h) => h.resolved.n > 0);
+}
+
+/**
+ * The exit code of a verdict. What should have been measured again and could not be (an outage, the end of the budget) is neither broken nor
+ * flaky: the night is incomplete, not within policy.
+ */
+export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolean): number {
+  if (!passed) return EXIT.gate;
+  if (!remeasured || unconfirmed.length === 0) return EXIT.done;
+  say(
+    `incomplete: ${unconfirmed.length} newly broken instance(s) could not be measured again: ${unconfirmed.slice(0, 5).map(inert).join(', ')}`,
+  );
+  return EXIT.incomplete;
+}
+
+/** Fixed before the run, because the choice can flip a verdict. */
+export function fixedTest({ from }: NamedSide): McNemarTest | null {
+  const statistics = from?.data.run.manifest.statistics as { paired_test?: unknown } | undefined;
+  if (typeof statistics?.paired_test !== 'string') return null;
+  return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
 }
 
 /** Of the same arm. */
@@ -142,12 +180,11 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
 export async function writeArtifacts(
   folder: string,
   b: NamedSide,
-  comparison: Comparison,
-  result: GateResult,
+  { comparison, result, past }: Gated,
 ): Promise<string[]> {
-  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label });
+  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past);
   const files: [string, string][] = [
-    ['gate.json', jsonText({ gate: result, comparison })],
+    ['gate.json', jsonText({ gate: { ...result, past }, comparison })],
     ['gate.md', renderMarkdown(document)],
   ];
   if (b.from) {

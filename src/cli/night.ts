@@ -2,15 +2,19 @@
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import type { RunConfig } from '../config/run.ts';
 import { gateDocument } from '../report/gateDocument.ts';
 import { pathName } from '../report/layout.ts';
 import { renderTerminal } from '../report/renderTerminal.ts';
 import { DEFAULT_SEED } from '../report/summary.ts';
+import type { RunEvent } from '../runner/events.ts';
 import { baselineRun, lastComparable } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
 import { findRun, type RunRow, runByName } from '../store/runs.ts';
 import { CliError, EXIT, printData, say } from './context.ts';
-import { gateArgs, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
+import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
+import { createNotifier } from './notify.ts';
+import { type ProgressMode, printEvent } from './progress.ts';
 import { remeasure } from './remeasure.ts';
 import { type NamedSide, sidesOfRun } from './sides.ts';
 
@@ -51,10 +55,14 @@ export interface NightRequest {
   readonly args: NightArgs;
   /** Keeps stdout free for the run's own JSON. */
   readonly json: boolean;
+  readonly progress: ProgressMode;
+  /** Its run.on_finish hears of the verdict. */
+  readonly config: RunConfig;
 }
 
-/** Exit code 0 or 1; call it once the run is graded and its lock released. */
-export async function judgeNight({ store, root, runName, args, json }: NightRequest): Promise<number> {
+/** Exit code 0, 1 or 3; call it once the run is graded and its lock released. */
+export async function judgeNight(request: NightRequest): Promise<number> {
+  const { store, runName, args } = request;
   const run = runByName(store, runName)!;
   const baseline = resolveBaseline(store, args.baseline!, run);
   if (!baseline) {
@@ -62,16 +70,17 @@ export async function judgeNight({ store, root, runName, args, json }: NightRequ
     return args.withoutBaseline === 'fail' ? EXIT.gate : EXIT.done;
   }
   const references = sidesOfRun(store, baseline);
-  let failed = false;
+  let worst: number = EXIT.done;
   for (const b of sidesOfRun(store, run)) {
     const a = referenceFor(b, references);
     if (!a) {
       say(`warning: ${baseline.name} has no arm ${b.from!.arm}; it is not judged`);
       continue;
     }
-    failed = !(await judgeArm({ store, root, run, args, json }, a, b)) || failed;
+    const code = await judgeArm(request, run, a, b);
+    if (code === EXIT.gate || worst === EXIT.done) worst = code;
   }
-  return failed ? EXIT.gate : EXIT.done;
+  return worst;
 }
 
 /** A name that is wrong must be said before the night is paid for. */
@@ -97,18 +106,18 @@ const referenceFor = (b: NamedSide, references: readonly NamedSide[]): NamedSide
   (references.length === 1 ? references[0] : undefined);
 
 async function judgeArm(
-  { store, root, run, args, json }: Omit<NightRequest, 'runName'> & { run: RunRow },
+  { store, root, args, json, progress, config }: NightRequest,
+  run: RunRow,
   a: NamedSide,
   b: NamedSide,
-): Promise<boolean> {
+): Promise<number> {
   const epochs = args.remeasure ?? REMEASURE_DEFAULT;
   const { arm, data } = b.from!;
-  const fixed = (run.manifest.includes('"mcnemar-mid-p"') ? 'mid-p' : 'exact') as 'mid-p' | 'exact';
-  const { comparison, result } = await runGate({
+  const gated = await runGate({
     a,
     b,
     policy: policyOf(args),
-    test: fixed,
+    test: fixedTest(b) ?? 'exact',
     seed: DEFAULT_SEED,
     store,
     ...(epochs > 0
@@ -120,11 +129,30 @@ async function judgeArm(
       : {}),
   });
   const folder = join(root, run.name, data.arms.length > 1 ? pathName(arm) : '');
-  const paths = await writeArtifacts(folder, b, comparison, result);
-  const text = renderTerminal(gateDocument(result, { a: a.side.label, b: b.side.label }));
-  if (json) say(text);
+  const { comparison, result, past } = gated;
+  const paths = await writeArtifacts(folder, b, gated);
+  const text = renderTerminal(gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past));
+  if (json || progress === 'json') say(text);
   else printData(text);
   for (const path of paths) say(`written: ${path}`);
   say(`gate: ${result.verdict}; ${result.line}`);
-  return result.passed;
+  const exitCode = gateExit(result, epochs > 0);
+  const event: RunEvent = {
+    type: 'gate',
+    run: run.name,
+    arm,
+    baseline: a.side.label,
+    verdict: result.verdict,
+    passed: result.passed,
+    exitCode,
+    line: result.line,
+    broken: result.broken,
+    drop: result.drop,
+    p: result.p,
+  };
+  if (progress === 'json') printEvent(event);
+  const notifier = createNotifier(config, say);
+  notifier.listener(event);
+  await notifier.settle();
+  return exitCode;
 }

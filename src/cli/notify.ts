@@ -14,6 +14,7 @@ export interface Notifier {
 
 const COMMAND_OF: Partial<Record<RunEvent['type'], 'on_finish' | 'on_budget' | 'on_breaker'>> = {
   run_ended: 'on_finish',
+  gate: 'on_finish',
   budget: 'on_budget',
   breaker: 'on_breaker',
 };

@@ -1,12 +1,14 @@
 /** What a dry run says beyond its limits: cost and time to expect from this results root's history, and what the selection cannot show. */
 import { existsSync } from 'node:fs';
+import { imageOf } from '../dataset/instance.ts';
 import { formatCost } from '../money.ts';
 import { type Forecast, forecast, type Range, USUAL_DISCORDANCE, undetectable } from '../report/forecast.ts';
 import { duration } from '../report/format.ts';
 import { DEFAULT_SEED } from '../report/summary.ts';
 import { modelNameOf, type RunRequest } from '../runner/plan.ts';
-import { pastAttempts } from '../store/baselines.ts';
+import { pastAttempts, pastPulls } from '../store/baselines.ts';
 import { databasePath, openForReading, resultsRoot } from './context.ts';
+import type { DiskAnswer } from './planDisk.ts';
 
 export interface PlanForecast {
   readonly forecast: Forecast;
@@ -14,20 +16,29 @@ export interface PlanForecast {
   readonly detectableDifference: number | null;
 }
 
-export function planForecast(request: RunRequest, output: string | undefined): PlanForecast {
+export function planForecast(
+  request: RunRequest,
+  output: string | undefined,
+  images: DiskAnswer | null,
+): PlanForecast {
   const models = [...new Set(request.arms.map((a) => modelNameOf(a.model)))];
   const trials = request.arms.flatMap((arm) =>
     request.selected.map(({ instance }) => ({
       model: modelNameOf(arm.model),
       instanceId: instance.instance_id,
       repo: instance.repo,
+      image: imageOf(instance),
     })),
   );
   const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
+  const { attempts, pulls } = historyIn(resultsRoot(output), models);
+  const coming = images === null || 'problem' in images ? [] : images.toPull;
   return {
-    forecast: forecast(historyIn(resultsRoot(output), models), planned, {
+    forecast: forecast(attempts, planned, {
       slots: request.run.workers,
       seed: DEFAULT_SEED,
+      ...(request.grading.enabled ? { graders: request.grading.workers } : {}),
+      pulls: { images: coming, parallel: request.images?.max_concurrent_pulls ?? 1, past: pulls },
     }),
     detectableDifference: undetectable(request.selected.length),
   };
@@ -35,17 +46,32 @@ export function planForecast(request: RunRequest, output: string | undefined): P
 
 /** A first run has no database yet, and a dry run makes none. */
 function historyIn(root: string, models: readonly string[]) {
-  if (!existsSync(databasePath(root))) return [];
+  if (!existsSync(databasePath(root))) return { attempts: [], pulls: [] };
   const store = openForReading(root);
   try {
-    return models.flatMap((model) => pastAttempts(store, model));
+    return { attempts: models.flatMap((model) => pastAttempts(store, model)), pulls: pastPulls(store) };
   } finally {
     store.close();
   }
 }
 
+/** What the forecast of time is of: a reader plans a night by it. */
+function holds({ grading, pulls }: Forecast['timeHolds']): string {
+  const parts = [
+    ['grading', grading],
+    ['pulls', pulls],
+  ] as const;
+  const names = (wanted: boolean) => parts.flatMap(([name, is]) => (is === wanted ? [name] : []));
+  const [known, unknown] = [names(true), names(false)];
+  return [
+    ...(known.length ? [`with ${known.join(' and ')}`] : []),
+    ...(unknown.length ? [`without ${unknown.join(' and ')}, of which there is no history`] : []),
+  ].join(', ');
+}
+
 export function forecastRows({ forecast: found, detectableDifference }: PlanForecast): [string, string][] {
-  const { costNano: cost, timeMs: time, basis } = found;
+  const { costNano: cost, timeMs: time, basis, timeHolds } = found;
+  const beside = time ? holds(timeHolds) : '';
   const from = `from ${basis.attempts} past attempts (${basis.instance} trials by instance, ${basis.repo} by repository, ${basis.any} by model)`;
   const range = (x: Range, show: (value: number) => string) =>
     `${show(x.middle)} [${show(x.low)}, ${show(x.high)}]`;
@@ -53,7 +79,7 @@ export function forecastRows({ forecast: found, detectableDifference }: PlanFore
     [
       'forecast',
       cost || time
-        ? `${[...(cost ? [range(cost, formatCost)] : []), ...(time ? [range(time, duration)] : [])].join(', ')} (90 %), ${from}`
+        ? `${[...(cost ? [range(cost, formatCost)] : []), ...(time ? [range(time, duration)] : [])].join(', ')} (90 %)${beside && ` ${beside}`}, ${from}`
         : `none: no history of ${basis.none === 0 ? 'these trials' : `the model for ${basis.none} trials`} in this results root`,
     ],
     ...(detectableDifference === null

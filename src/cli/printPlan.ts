@@ -19,6 +19,7 @@ export async function printPlan(request: RunRequest, args: RunArgs): Promise<num
     image: imageOf(s.instance),
   }));
   const images = [...new Set(instances.map((i) => i.image))];
+  const imagePlan = await planDisk(request);
   const trials = instances.length * request.arms.length * request.run.epochs;
   const plan = {
     run_id: request.name,
@@ -35,11 +36,11 @@ export async function printPlan(request: RunRequest, args: RunArgs): Promise<num
     trials,
     slots: request.run.workers,
     images: images.length,
-    image_plan: await planDisk(request),
+    image_plan: imagePlan,
     worst_case_dollars: worstDollars(request),
     worst_case_seconds: worstSeconds(request),
     evaluate: request.grading.enabled,
-    ...planForecast(request, args.output),
+    ...planForecast(request, args.output, imagePlan),
   };
   if (args.json) {
     printJson(toJson(plan));

@@ -83,14 +83,12 @@ function lineOf(state: State, event: RunEvent): string | null {
 export const PROGRESS_MODES = ['auto', 'plain', 'json', 'none'] as const;
 export type ProgressMode = (typeof PROGRESS_MODES)[number];
 
-function jsonProgress(): Progress {
-  let seq = 0;
-  return {
-    listener: (event) => printData(JSON.stringify({ seq: ++seq, at: new Date().toISOString(), ...event })),
-    say,
-    stop: () => {},
-  };
-}
+/** One stream a process: what comes after the run goes on counting. */
+let seq = 0;
+export const printEvent = (event: RunEvent): void =>
+  printData(JSON.stringify({ seq: ++seq, at: new Date().toISOString(), ...event }));
+
+const jsonProgress = (): Progress => ({ listener: printEvent, say, stop: () => {} });
 
 export function createProgress(workers: number, mode: ProgressMode): Progress {
   if (mode === 'none') return { listener: () => {}, say, stop: () => {} };

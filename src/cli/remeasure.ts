@@ -2,8 +2,9 @@
 import { runConfigSchema } from '../config/run.ts';
 import { gradingConfigSchema } from '../grading/config.ts';
 import type { ArmConfig } from '../runner/plan.ts';
+import { remeasurementsOfRun } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
-import { armsOf, insertRun, instancesOf, type RunRow, runByName } from '../store/runs.ts';
+import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/runs.ts';
 import { CliError, say } from './context.ts';
 import { executeRun, withRunLock } from './execute.ts';
 
@@ -16,7 +17,15 @@ export interface RemeasureRequest {
   readonly epochs: number;
 }
 
-export async function remeasure(request: RemeasureRequest): Promise<RunRow> {
+/** What is left of the run's budget, which is a promise for the whole night. Null: there is none. */
+function budgetLeft(store: Store, run: RunRow): number | null {
+  if (run.budget_nano === null) return null;
+  const runs = [run, ...remeasurementsOfRun(store, run.name)];
+  return run.budget_nano - runs.reduce((sum, r) => sum + spentNano(store, r.id).nano, 0);
+}
+
+/** Undefined, with a warning, when the budget of the run leaves nothing for it. */
+export async function remeasure(request: RemeasureRequest): Promise<RunRow | undefined> {
   const { store, root, run, ids, epochs } = request;
   const stored = JSON.parse(run.config) as { run: unknown; grading: unknown; arms?: ArmConfig[] };
   const arm = stored.arms?.find((a) => a.name === request.arm);
@@ -24,7 +33,14 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow> {
     throw new CliError(`${run.name} cannot be measured again: its configuration is not ours`, {
       hint: 'leave --remeasure out',
     });
-  const config = { ...runConfigSchema.parse(stored.run), epochs };
+  const left = budgetLeft(store, run);
+  if (left !== null && left <= 0) {
+    say(`warning: the budget of ${run.name} is spent; nothing is measured again`);
+    return undefined;
+  }
+  // The night is not over: its own end and its verdict are what on_finish hears of.
+  const { on_finish: _quiet, ...parsed } = runConfigSchema.parse(stored.run);
+  const config = { ...parsed, epochs };
   const grading = { ...gradingConfigSchema.parse(stored.grading), enabled: true };
   const wanted = new Set(ids);
   const name = freeName(store, run.name);
@@ -44,7 +60,7 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow> {
       dataset_source: run.dataset_source,
       dataset_revision: run.dataset_revision,
       dataset_hash: run.dataset_hash,
-      budget_nano: run.budget_nano,
+      budget_nano: left,
       emit_empty: 0,
       imported: 0,
     },

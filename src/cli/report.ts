@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { writeAtomically } from '../report/atomicWrite.ts';
 import type { Document } from '../report/document.ts';
 import { rate } from '../report/format.ts';
-import { historyOf, type InstanceHistory } from '../report/history.ts';
+import { historyOf, type InstanceHistory, nightOf } from '../report/history.ts';
 import { jsonText } from '../report/json.ts';
 import { renderHtml } from '../report/renderHtml.ts';
 import { renderMarkdown } from '../report/renderMarkdown.ts';
@@ -93,16 +93,7 @@ function summaryText(store: Store, run: RunRow, format: (typeof FORMATS)[number]
 }
 
 function historyText(store: Store, run: RunRow, format: (typeof FORMATS)[number]): string {
-  const histories = historyOf(
-    nightsOf(store, run.id).map((n) => ({
-      run: n.run,
-      at: n.at,
-      instanceId: n.instance_id,
-      // Only what was sealed and judged; an outage is a gap.
-      resolved:
-        n.state === 'sealed' && n.resolved !== null && n.outcome !== 'infra' ? n.resolved === 1 : null,
-    })),
-  );
+  const histories = historyOf(nightsOf(store, run.id).map(nightOf));
   return format === 'json'
     ? jsonText({ run: run.name, instances: histories })
     : render(historyDocument(run.name, histories), format, `History of ${run.name}`);

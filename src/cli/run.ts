@@ -71,9 +71,20 @@ export const runVerb: Verb = {
           choose: chooserFor(store, run, request),
         });
       });
-      if (!args.baseline || (code !== EXIT.done && code !== EXIT.incomplete)) return code;
-      const verdict = await judgeNight({ store, root, runName: request.name, args, json: args.json });
-      return verdict === EXIT.gate ? verdict : code;
+      // A night whose budget ended is judged on what it has, without spending more; that it ended stays its exit code.
+      const ended = code === EXIT.budget;
+      if (!args.baseline || !(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
+      const night = ended ? { ...args, remeasure: 0 } : args;
+      const verdict = await judgeNight({
+        store,
+        root,
+        runName: request.name,
+        args: night,
+        json: args.json,
+        progress: args.progress,
+        config: request.run,
+      });
+      return ended || verdict === EXIT.done ? code : verdict;
     } finally {
       store.close();
     }

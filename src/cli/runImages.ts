@@ -148,6 +148,10 @@ function serviceOptions(
     onEvent: (event: StageEvent) => {
       const text = sentence(event);
       if (text !== undefined) note(text);
+      if (event.type === 'ready' && event.ready.pulled) {
+        const { image, bytes, pullMs } = event.ready;
+        events.emit({ type: 'pulled', image, host, bytes, ms: pullMs });
+      }
     },
     onDisk: ({ open, message }: { open: boolean; message: string }) =>
       events.emit(

@@ -1,5 +1,5 @@
 /** From what a person names on the command line to sides of a comparison: runs, arms of runs, baselines, files and folders. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readSide, SideError } from '../report/readSide.ts';
 import { type Side, sideOfArm } from '../report/side.ts';
 import { baselineRun } from '../store/baselines.ts';
@@ -34,12 +34,23 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
       });
     return sidesOfRun(store(), run);
   }
-  const isRun = existsSync(databasePath(root)) ? runOf(selector, store()) : null;
+  const isRun = runNamed(selector, root, store);
   if (isRun) return isRun;
   if (existsSync(selector)) return [{ side: readFileSide(selector), from: null }];
   throw new CliError(`"${selector}" is neither a run in ${root} nor a file`, {
     hint: 'list runs with "swebatch ls"; RUN/ARM names one arm of a run',
   });
+}
+
+/** Files are compared whatever the state of the database here is. */
+function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
+  if (!existsSync(databasePath(root))) return null;
+  try {
+    return runOf(selector, store());
+  } catch (error) {
+    if (statSync(selector, { throwIfNoEntry: false })?.isFile()) return null;
+    throw error;
+  }
 }
 
 function runOf(selector: string, store: Store): NamedSide[] | null {

@@ -1,5 +1,5 @@
 /** Plain columns for a terminal. */
-import { shorten } from '../report/safeText.ts';
+import { columns, pad, shorten } from '../report/columns.ts';
 
 const LEAST = 6;
 const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
@@ -10,7 +10,7 @@ export function table(
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
 ): string {
-  const widths = head.map((h, i) => Math.max(h.length, ...rows.map((r) => (r[i] ?? '').length)));
+  const widths = head.map((h, i) => Math.max(h.length, ...rows.map((r) => columns(r[i] ?? ''))));
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
   while (over() > 0) {
     const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
@@ -19,7 +19,7 @@ export function table(
   }
   const line = (cells: readonly string[]) =>
     cells
-      .map((c, i) => shorten(c, widths[i]!).padEnd(widths[i]!))
+      .map((c, i) => pad(shorten(c, widths[i]!), widths[i]!))
       .join('  ')
       .trimEnd();
   return [line(head), line(widths.map((w) => '-'.repeat(w))), ...rows.map(line)].join('\n');

@@ -13,7 +13,10 @@ export function candidateOf(data: RunData, arm: string, side: Side): Candidate {
     planned: summary.planned,
     valid: summary.valid,
     resolved: summary.resolved.x,
-    infra: summary.byExitReason.filter((r) => r.class === 'infra').reduce((s, r) => s + r.n, 0),
+    // Also what only its grading lost.
+    infra: summary.missing
+      .filter((m) => m.why === 'infra' || m.why === 'grading_infra')
+      .reduce((s, m) => s + m.n, 0),
     cost: summary.accounting.cost,
     results: resultsOf(side),
   };

@@ -4,9 +4,18 @@
  */
 import { conditionDifferences, sidesWithoutConditions } from './conditions.ts';
 import type { FactDifference } from './facts.ts';
-import { type FellOut, resultOn, type Side, type SideResult } from './side.ts';
+import { missingAsFailed, type Sensitivity } from './missingAsFailed.ts';
+import { type FellOut, repoOfId, resultOn, type Side, type SideResult } from './side.ts';
 import { shareInterval } from './statistics/epochs.ts';
-import { type ClusterSensitivity, clustered, mean, type TTest, tTest, variance } from './statistics/means.ts';
+import {
+  type ClusterSensitivity,
+  clustered,
+  isNoSpread,
+  mean,
+  type TTest,
+  tTest,
+  variance,
+} from './statistics/means.ts';
 import {
   differenceOf,
   type McNemarTest,
@@ -72,6 +81,8 @@ export interface Comparison {
   readonly unnamedNeither: number;
   /** With epochs: differing, but not in every epoch. In neither of the four lists above. */
   readonly mixed: readonly string[];
+  /** Matched instances of which some planned epoch is missing on a side: they enter with the epochs that are there. */
+  readonly partly: readonly string[];
   readonly notComparable: readonly NotComparable[];
   readonly fellOut: readonly { readonly why: FellOut; readonly n: number }[];
   readonly difference: Difference | null;
@@ -86,12 +97,7 @@ export interface Comparison {
     readonly permutation: Permutation | null;
   };
   /** The same with every missing result counted as a failure. */
-  readonly sensitivity: {
-    readonly n: number;
-    readonly points: number;
-    readonly interval: Interval;
-    readonly p: number;
-  } | null;
+  readonly sensitivity: Sensitivity | null;
   readonly clusters: ClusterSensitivity | null;
   /** Smallest difference this comparison would find in four of five cases; null without a discordant pair. */
   readonly detectable: number | null;
@@ -132,6 +138,11 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
     }
   }
   const epochs = a.epochs > 1 || b.epochs > 1;
+  // Removed and added instances were not asked of both: they say nothing about failing.
+  const asked = [
+    ...pairs.map((p) => p.instanceId),
+    ...notComparable.filter((x) => x.why !== 'removed' && x.why !== 'added').map((x) => x.instanceId),
+  ].sort();
   const unnamedNeither = unnamed(a, b, ids.length);
   const outcome = (p: Pair) => [rateOf(p.a), rateOf(p.b)] as const;
   const where = (test: (x: number, y: number) => boolean) =>
@@ -143,6 +154,7 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
     neither: where((x, y) => x === 0 && y === 0).length + unnamedNeither,
   };
   const n = pairs.length + unnamedNeither;
+  const repositories = repositoriesOf(a, b, pairs, ids, unnamedNeither);
   const d = [...pairs.map((p) => rateOf(p.b) - rateOf(p.a)), ...Array<number>(unnamedNeither).fill(0)];
   const t = tTest(d);
   const permutation = epochs ? signFlip(d, options.seed) : null;
@@ -164,9 +176,12 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
     neither: where((x, y) => x === 0 && y === 0),
     unnamedNeither,
     mixed: where((x, y) => (x > 0 && x < 1) || (y > 0 && y < 1)),
+    partly: pairs
+      .filter((p) => p.a.scores.length < a.epochs || p.b.scores.length < b.epochs)
+      .map((p) => p.instanceId),
     notComparable,
     fellOut: countBy(notComparable.map((x) => x.why)),
-    difference: n === 0 ? null : epochs ? byMeans(t, d) : byPairs(table),
+    difference: n === 0 ? null : epochs ? byMeans(t, d, pairs) : byPairs(table),
     test: n === 0 ? null : decide(options, epochs, table, permutation),
     reference: {
       exact: epochs || n === 0 ? null : mcnemarExact(table.aOnly, table.bOnly),
@@ -176,11 +191,8 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
       t,
       permutation,
     },
-    sensitivity: sensitivityOf(a, b, ids, options, unnamedNeither),
-    clusters: clustered(
-      d.slice(0, pairs.length),
-      pairs.map((p) => (p.a.repo === '' ? p.b.repo : p.a.repo)),
-    ),
+    sensitivity: missingAsFailed(a, b, asked, unnamedNeither, options),
+    clusters: repositories && clustered(d, repositories),
     ...powerOf(epochs, table, d),
     ratios: {
       cost: ratio(pairs, (r) => r.costNano, options),
@@ -232,6 +244,24 @@ function unnamed(a: Side, b: Side, named: number): number {
   return total === null ? 0 : Math.max(0, total - named);
 }
 
+/** One for every difference. Null where a leaderboard does not say how many of its unnamed instances each repository has. */
+function repositoriesOf(
+  a: Side,
+  b: Side,
+  pairs: readonly Pair[],
+  ids: readonly string[],
+  unnamedNeither: number,
+): string[] | null {
+  const named = pairs.map((p) => p.a.repo || p.b.repo);
+  if (unnamedNeither === 0) return named;
+  const [sizes, others] = [a.open?.byRepo, b.open?.byRepo];
+  if (!sizes || !others || [...sizes].some(([repo, size]) => others.get(repo) !== size)) return null;
+  const left = new Map(sizes);
+  for (const id of ids) left.set(repoOfId(id), (left.get(repoOfId(id)) ?? 0) - 1);
+  const rest = [...left].flatMap(([repo, n]) => Array<string>(Math.max(0, n)).fill(repo));
+  return rest.length === unnamedNeither ? [...named, ...rest] : null;
+}
+
 function head(side: Side, results: readonly SideResult[], unnamedNeither: number): SideHead {
   const n = results.length + unnamedNeither;
   // With epochs an instance counts as resolved here when most of its epochs are; the mean stands beside it.
@@ -254,12 +284,25 @@ const byPairs = (table: PairedTable): Difference => ({
   method: 'Newcombe 10',
 });
 
-const byMeans = (t: TTest | null, d: readonly number[]): Difference => ({
-  points: mean(d),
-  // A difference of shares ends at one, however few instances there are.
-  interval: t && { low: Math.max(-1, t.interval.low), high: Math.min(1, t.interval.high) },
-  method: 't',
-});
+/** Where every instance differs by the same, t would claim certainty: then the table that independent epochs would give. */
+function byMeans(t: TTest | null, d: readonly number[], pairs: readonly Pair[]): Difference {
+  if (t === null || isNoSpread(t.se)) {
+    const part = (of: (x: number, y: number) => number) =>
+      pairs.reduce((s, p) => s + of(rateOf(p.a), rateOf(p.b)), 0);
+    return byPairs({
+      both: part((x, y) => x * y),
+      aOnly: part((x, y) => (1 - x) * y),
+      bOnly: part((x, y) => x * (1 - y)),
+      neither: part((x, y) => (1 - x) * (1 - y)) + d.length - pairs.length,
+    });
+  }
+  return {
+    points: mean(d),
+    // A difference of shares ends at one, however few instances there are.
+    interval: { low: Math.max(-1, t.interval.low), high: Math.min(1, t.interval.high) },
+    method: 't',
+  };
+}
 
 function decide(
   options: CompareOptions,
@@ -271,33 +314,6 @@ function decide(
     return { name: `sign-flip permutation (${permutation.method})`, p: permutation.p };
   const name = options.test === 'exact' ? 'exact McNemar' : 'mid-p McNemar';
   return { name, p: mcnemar(options.test, table.aOnly, table.bOnly) };
-}
-
-function sensitivityOf(
-  a: Side,
-  b: Side,
-  ids: readonly string[],
-  options: CompareOptions,
-  unnamedNeither: number,
-): Comparison['sensitivity'] {
-  const table = { both: 0, aOnly: 0, bOnly: 0, neither: unnamedNeither };
-  let n = unnamedNeither;
-  for (const id of ids) {
-    const [left, right] = [resultOn(a, id), resultOn(b, id)];
-    // Removed and added instances were not asked of both: they say nothing about failing.
-    if (!left || !right || whyNot(id, left, right) === null) continue;
-    const x = left.scores.length > 0 && rateOf(left) > 0.5;
-    const y = right.scores.length > 0 && rateOf(right) > 0.5;
-    n++;
-    table[x ? (y ? 'both' : 'bOnly') : y ? 'aOnly' : 'neither']++;
-  }
-  if (n === 0) return null;
-  return {
-    n,
-    points: differenceOf(table),
-    interval: newcombe10(table),
-    p: mcnemar(options.test, table.aOnly, table.bOnly),
-  };
 }
 
 function powerOf(

@@ -36,5 +36,11 @@ function omnibusOf(sides: readonly Side[]): Comparisons['omnibus'] {
     .filter((row) => row.every((r) => r !== undefined && r.scores.length > 0))
     .map((row) => row.map((r) => r!.scores[0]!));
   const q = rows.length === 0 ? null : cochranQ(rows);
-  return q && { n: rows.length, ...q };
+  return q && { n: rows.length + unnamedBy(sides, ids.length), ...q };
+}
+
+/** Leaderboard entries over one dataset: what none of them names, none resolves; it counts, and changes nothing about Q. */
+function unnamedBy(sides: readonly Side[], named: number): number {
+  const total = sides[0]?.open?.total ?? null;
+  return total !== null && sides.every((s) => s.open?.total === total) ? Math.max(0, total - named) : 0;
 }

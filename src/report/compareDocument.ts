@@ -5,6 +5,7 @@ import type { Comparisons } from './compareAll.ts';
 import type { Block, Document } from './document.ts';
 import type { FactDifference } from './facts.ts';
 import { percent, plural, pointDifference, pValue, range, rate } from './format.ts';
+import { isNoSpread } from './statistics/means.ts';
 import type { Bootstrapped } from './statistics/resampling.ts';
 
 export function compareDocument(all: Comparisons): Document {
@@ -92,7 +93,7 @@ function facts(c: Comparison, pHolm: number | null): [string, string][] {
     ['B', named(c.b)],
     [
       'matched',
-      `${c.matched}${c.notComparable.length ? `; not comparable ${c.notComparable.length} (${fell})` : ''}`,
+      `${c.matched}${c.partly.length ? ` (${c.partly.length} with fewer valid epochs than planned)` : ''}${c.notComparable.length ? `; not comparable ${c.notComparable.length} (${fell})` : ''}`,
     ],
   ];
   if (!c.difference || !c.test) return rows;
@@ -104,7 +105,7 @@ function facts(c: Comparison, pHolm: number | null): [string, string][] {
     'test',
     `${c.test.name} ${pValue(c.test.p)}${pHolm === null ? '' : `, Holm ${pValue(pHolm)}`}: ${c.fixed.length} fixed, ${c.broken.length} broken`,
   ]);
-  if (c.reference.permutation && c.reference.t)
+  if (c.reference.permutation && c.reference.t && !isNoSpread(c.reference.t.se))
     rows.push(['', `t(${c.reference.t.df}) = ${c.reference.t.t.toFixed(2)}, ${pValue(c.reference.t.p)}`]);
   rows.push([
     'detectable',
@@ -112,7 +113,7 @@ function facts(c: Comparison, pHolm: number | null): [string, string][] {
       ? 'no instance differs: nothing to estimate it from'
       : `${(100 * c.detectable).toFixed(1)} pp with 80 % power (n = ${c.matched}${c.discordance === null ? '' : `, ${percent(c.discordance)} discordant`}); smaller differences stay unseen`,
   ]);
-  if (c.sensitivity && c.sensitivity.n !== c.matched)
+  if (c.sensitivity && (c.sensitivity.n !== c.matched || c.partly.length > 0))
     rows.push([
       'sensitivity',
       `missing as failures: ${pointDifference(c.sensitivity.points, c.sensitivity.interval)}, ${pValue(c.sensitivity.p)} (n = ${c.sensitivity.n})`,

@@ -2,10 +2,26 @@
 import type { Document } from './document.ts';
 import { percent, pValue } from './format.ts';
 import type { GateResult } from './gate.ts';
+import type { InstanceHistory } from './history.ts';
 
-export function gateDocument(result: GateResult, labels: { a: string; b: string }): Document {
+/** `past`: how what changed did in the runs before. */
+export function gateDocument(
+  result: GateResult,
+  labels: { a: string; b: string },
+  past: readonly InstanceHistory[] = [],
+): Document {
+  const known = new Map(past.map((h) => [h.instanceId, h]));
+  const before = (id: string): string => {
+    const h = known.get(id);
+    return h
+      ? `resolved ${h.resolved.x} of ${h.resolved.n} times before${h.label === 'flaky' ? ', flaky' : ''}`
+      : '';
+  };
+  const told = (id: string) => (known.has(id) ? `${id} (${before(id)})` : id);
   return [
-    ...(result.broken.length ? [{ kind: 'ids', label: 'Broken', ids: result.broken } as const] : []),
+    ...(result.broken.length
+      ? [{ kind: 'ids', label: 'Broken', ids: result.broken.map(told) } as const]
+      : []),
     {
       kind: 'heading',
       level: 1,
@@ -25,11 +41,14 @@ export function gateDocument(result: GateResult, labels: { a: string; b: string 
           {
             kind: 'ids',
             label: 'Flaky',
-            ids: result.flaky.map((f) => `${f.instanceId} (${f.resolved} of ${f.of} when measured again)`),
+            ids: result.flaky.map(
+              (f) =>
+                `${f.instanceId} (${[`${f.resolved} of ${f.of} when measured again`, before(f.instanceId)].filter(Boolean).join('; ')})`,
+            ),
           } as const,
         ]
       : []),
-    { kind: 'ids', label: 'Fixed', ids: result.fixed },
+    { kind: 'ids', label: 'Fixed', ids: result.fixed.map(told) },
     ...(result.drop === null || result.p === null
       ? []
       : [

@@ -1,7 +1,8 @@
 /** A score with and without the instances whose gold patch does not pass on this machine: there no model can be right. Pure. */
 import type { GoldStanding } from '../store/calibration.ts';
-import { type EpochEstimate, epochEstimate } from './statistics/epochs.ts';
-import { type Proportion, proportion } from './statistics/proportions.ts';
+import { type Scored, scoreOf } from './score.ts';
+import type { EpochEstimate } from './statistics/epochs.ts';
+import type { Proportion } from './statistics/proportions.ts';
 
 export interface GoldScore {
   readonly passes: number;
@@ -15,15 +16,9 @@ export interface GoldScore {
   readonly estimateWithout: EpochEstimate | null;
 }
 
-export interface ScoredTrial {
-  readonly instanceId: string;
-  readonly valid: boolean;
-  readonly resolved: boolean;
-}
-
 /** Null where gold was never graded for any of these instances. */
 export function goldScore(
-  trials: readonly ScoredTrial[],
+  trials: readonly Scored[],
   standings: ReadonlyMap<string, GoldStanding>,
   epochs: number,
 ): GoldScore | null {
@@ -32,20 +27,16 @@ export function goldScore(
   const [fails, flaky, unknown] = [those('fails'), those('flaky'), those(undefined).length];
   if (unknown === ids.length) return null;
   const out = new Set([...fails, ...flaky]);
-  const kept = trials.filter((t) => t.valid && !out.has(t.instanceId));
+  const without = scoreOf(
+    trials.filter((t) => !out.has(t.instanceId)),
+    epochs,
+  );
   return {
     passes: those('passes').length,
     fails,
     flaky,
     unknown,
-    resolvedWithout: proportion(kept.filter((t) => t.resolved).length, kept.length),
-    estimateWithout:
-      epochs > 1
-        ? epochEstimate(
-            [...Map.groupBy(kept, (t) => t.instanceId).values()].map((group) =>
-              group.map((t) => (t.resolved ? 1 : 0)),
-            ),
-          )
-        : null,
+    resolvedWithout: without.resolved,
+    estimateWithout: without.overInstances,
   };
 }

@@ -1,5 +1,7 @@
 /** An instance across nights: how often it was resolved, how often that changed, and whether it deserves the label "flaky". Never excluded by it. */
+import type { NightRow } from '../store/baselines.ts';
 import { type Proportion, proportion } from './statistics/proportions.ts';
+import { standingOf } from './verdict.ts';
 
 export interface NightResult {
   readonly run: string;
@@ -20,6 +22,28 @@ export interface InstanceHistory {
   readonly label: HistoryLabel;
   /** How probable the newest result was before it, by the history (Beta posterior); a flip of a coin is no news. */
   readonly expected: number | null;
+}
+
+/** A valid result is what a report counts as one: an empty patch of a graded run is a failure, an outage is a gap. */
+export function nightOf(row: NightRow): NightResult {
+  const standing = standingOf(
+    {
+      state: row.state,
+      exitReason: row.exit_reason,
+      exitClass: row.exit_class,
+      notRunReason: row.not_run_reason,
+      outcome: row.outcome,
+      resolved: row.resolved === null ? null : row.resolved === 1,
+      patchEmpty: row.patch_empty === 1,
+    },
+    row.graded === 1,
+  );
+  return {
+    run: row.run,
+    at: row.at,
+    instanceId: row.instance_id,
+    resolved: standing.valid ? standing.resolved : null,
+  };
 }
 
 /** Oldest first. Epochs of one run are several results of one night. */

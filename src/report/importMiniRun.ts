@@ -66,7 +66,8 @@ export interface ImportedInstance {
   readonly exitClass: ExitClass;
   readonly errorMessage: string | null;
   readonly submission: string | null;
-  readonly modelPatch: string;
+  /** Null where it is not known: a report alone holds verdicts and no patch. */
+  readonly modelPatch: string | null;
   readonly steps: number;
   readonly costNano: number | null;
   readonly config: Readonly<Record<string, unknown>>;

@@ -33,10 +33,14 @@ function testcase({ classname, name, seconds, result }: Case): string {
     : `${open}><${result.kind} message="${xml(result.message)}"/></testcase>\n`;
 }
 
-/** With a gate only what the gate holds against the run is a failure: instances that were unresolved before do not keep CI red. */
+/**
+ * With a gate only what a rule of it holds against the run is a failure: instances that were unresolved before do not keep CI red, and neither
+ * do broken ones that the gate let pass.
+ */
 export function junitXml(data: RunData, gated?: GateResult): string {
   const arms = new Map(data.arms.map((a) => [a.name, isGraded(data.trials.filter((t) => t.arm === a.name))]));
   const broken = new Set(gated?.broken);
+  const held = new Set(gated?.rules.flatMap((r) => (r.passed ? [] : r.ids)));
   const flaky = new Set(gated?.flaky.map((f) => f.instanceId));
   const cases = data.trials.map((trial): Case => {
     const standing = standingOf(trial, arms.get(trial.arm) ?? false);
@@ -46,7 +50,7 @@ export function junitXml(data: RunData, gated?: GateResult): string {
       name: trial.epoch > 1 ? `${trial.instanceId} #${trial.epoch}` : trial.instanceId,
       seconds: (trial.elapsedMs ?? 0) / 1000,
       result: gated
-        ? gatedResult(standing, trial, broken, flaky)
+        ? gatedResult(standing, trial, { broken, held, flaky })
         : resultOf(
             standing,
             `${trial.exitReason ?? trial.notRunReason ?? trial.state}, ${trial.outcome ?? 'not graded'}`,
@@ -65,14 +69,16 @@ function resultOf(standing: Standing, message: string): Case['result'] {
 function gatedResult(
   standing: Standing,
   trial: RunData['trials'][number],
-  broken: ReadonlySet<string>,
-  flaky: ReadonlySet<string>,
+  { broken, held, flaky }: Record<'broken' | 'held' | 'flaky', ReadonlySet<string>>,
 ): Case['result'] {
-  if (broken.has(trial.instanceId))
-    return {
-      kind: 'failure',
-      message: `broken: resolved by the baseline, now ${trial.outcome ?? trial.exitReason}`,
-    };
+  if (broken.has(trial.instanceId)) {
+    const message = `broken: resolved by the baseline, now ${trial.outcome ?? trial.exitReason}`;
+    return held.has(trial.instanceId)
+      ? { kind: 'failure', message }
+      : { kind: 'skipped', message: `${message}; the gate let it pass` };
+  }
+  if (held.has(trial.instanceId) && !(standing.valid && standing.resolved))
+    return { kind: 'failure', message: `not resolved, and a rule of the gate names it` };
   if (flaky.has(trial.instanceId)) return { kind: 'skipped', message: 'flaky: resolved when measured again' };
   const plain = resultOf(standing, `${trial.exitReason ?? trial.notRunReason ?? trial.state}`);
   return plain.kind === 'failure'

@@ -23,6 +23,8 @@ export interface PredictionSource {
 export function predictionsOf(rows: readonly PredictionSource[], emitEmpty = false): Prediction[] {
   return rows.flatMap((row) => {
     const counts = row.state === 'sealed' && row.exitClass !== null && SEALED_CLASSES.has(row.exitClass);
+    // Imported from a report alone: a verdict without a patch. An empty one would be a false statement.
+    if (counts && row.modelPatch === null) return [];
     // A trial that is running now has nothing to say yet, not even "empty".
     const still = row.state === 'leased' || row.state === 'running';
     if (!counts && (!emitEmpty || still)) return [];
@@ -30,7 +32,7 @@ export function predictionsOf(rows: readonly PredictionSource[], emitEmpty = fal
       {
         model_name_or_path: row.model,
         instance_id: row.instanceId,
-        model_patch: counts ? (row.modelPatch ?? '') : '',
+        model_patch: counts ? row.modelPatch! : '',
       },
     ];
   });

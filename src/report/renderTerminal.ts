@@ -1,6 +1,7 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
+import { head as beginning, pad, padLeft, shorten, columns as size } from './columns.ts';
 import type { Block, Document } from './document.ts';
-import { line, plain, shorten } from './safeText.ts';
+import { line, plain } from './safeText.ts';
 
 export const TERMINAL_WIDTH = 80;
 
@@ -39,10 +40,7 @@ function heading(text: string, level: number, width: number): string {
   return level === 2 ? `\n${short}\n${'-'.repeat(Math.min(width, longest(short)))}` : `\n${short}`;
 }
 
-const size = (text: string): number => [...text].length;
 const longest = (text: string): number => Math.max(...text.split('\n').map(size));
-const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - size(text)));
-const padLeft = (text: string, width: number): string => ' '.repeat(Math.max(0, width - size(text))) + text;
 
 const LABEL = 24;
 
@@ -102,9 +100,10 @@ function wrap(text: string, width: number, indent: string): string[] {
       empty = true;
     }
     while (size(current) + size(word) > width) {
-      const room = Math.max(1, width - size(current));
-      lines.push(current + [...word].slice(0, room).join(''));
-      word = [...word].slice(room).join('');
+      // At least one character goes on, or a wide one in a narrow place would never.
+      const part = beginning(word, width - size(current)) || [...word][0]!;
+      lines.push(current + part);
+      word = word.slice(part.length);
       current = indent;
     }
     current += empty ? word : ` ${word}`;

@@ -25,19 +25,15 @@ const ENTITIES: Record<string, string> = {
 /** For HTML text, attributes, and XML. */
 export const html = (text: string): string => plain(text).replace(/[&<>"']/g, (c) => ENTITIES[c]!);
 
+// GitHub looks for mentions, issues and addresses in what it rendered, where an escape or an entity is the character again.
+const APART = '&#8203;';
+
 /** For Markdown on one line: no table, link, image, emphasis, mention or tag comes from data. */
 export const markdown = (text: string): string =>
   line(text)
     .replace(/[&<>]/g, (c) => ENTITIES[c]!)
     .replace(/[\\`*_{}[\]()#|~!]/g, (c) => `\\${c}`)
-    .replace(/@(?=\w)/g, '&#64;');
-
-/** Cut from the left, where ids differ least. */
-export function shorten(text: string, width: number, side: 'left' | 'right' = 'right'): string {
-  const points = [...text];
-  if (points.length <= width) return text;
-  if (width <= 1) return '…'.slice(0, width);
-  return side === 'left'
-    ? `…${points.slice(points.length - width + 1).join('')}`
-    : `${points.slice(0, width - 1).join('')}…`;
-}
+    .replace(/@(?=\w)/g, `@${APART}`)
+    .replace(/\\#(?=\d)/g, `\\#${APART}`)
+    .replace(/:(?=\/\/)/g, `:${APART}`)
+    .replace(/\bwww\./gi, (www) => `${www.slice(0, 3)}${APART}.`);

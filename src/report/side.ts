@@ -34,9 +34,12 @@ export interface Side {
   readonly results: ReadonlyMap<string, SideResult>;
   /**
    * Leaderboard results name only some ids: any other instance of the dataset is unresolved there. `total` is the size of the dataset,
-   * null when unknown. Null for sources that name every instance.
+   * `byRepo` that of its repositories; null when unknown. Null for sources that name every instance.
    */
-  readonly open: { readonly total: number | null } | null;
+  readonly open: {
+    readonly total: number | null;
+    readonly byRepo: ReadonlyMap<string, number> | null;
+  } | null;
   readonly facts: Facts;
   /** The source says only part of how it came about: files of other tools, imported runs. */
   readonly partial: boolean;

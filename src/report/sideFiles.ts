@@ -106,7 +106,10 @@ export function sideOfLeaderboard(
   byRepo?: unknown,
 ): Side {
   const totals = z.record(z.string(), z.looseObject({ total: z.number() })).safeParse(byRepo);
-  const total = totals.success ? Object.values(totals.data).reduce((s, r) => s + r.total, 0) : null;
+  const sizes = totals.success
+    ? new Map(Object.entries(totals.data).map(([repo, r]) => [repo, r.total]))
+    : null;
+  const total = sizes && [...sizes.values()].reduce((s, n) => s + n, 0);
   const resolved = new Set(results.resolved);
   const known = [
     ...results.no_generation.map((id) => bare(id, [false], null)),
@@ -119,7 +122,7 @@ export function sideOfLeaderboard(
     model: null,
     epochs: 1,
     results: asMap(known),
-    open: { total },
+    open: { total, byRepo: sizes },
     facts: new Map(),
     partial: true,
     warnings: [

@@ -5,8 +5,9 @@
 import type { RunData } from '../store/reportQueries.ts';
 import { type Accounting, accountingOf, type PricesOf } from './accounting.ts';
 import { type GoldScore, goldScore } from './gold.ts';
-import { type EpochEstimate, epochEstimate, type PassRow, passTable } from './statistics/epochs.ts';
-import { quantile } from './statistics/means.ts';
+import { type Score, scoreOf } from './score.ts';
+import { type EpochEstimate, type PassRow, passTable } from './statistics/epochs.ts';
+import { mean, quantile, sum } from './statistics/means.ts';
 import { type Proportion, proportion } from './statistics/proportions.ts';
 import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from './statistics/stratified.ts';
 import { flagsOf, isGraded, type Missing, standingOf } from './verdict.ts';
@@ -19,10 +20,9 @@ export interface Spread {
   readonly p95: number | null;
 }
 
-export interface Slice {
+export interface Slice extends Score {
   readonly key: string;
   readonly planned: number;
-  readonly resolved: Proportion;
 }
 
 export interface TrialLine {
@@ -45,6 +45,8 @@ export interface ArmSummary {
   /** Of valid trials. With several epochs `estimate` is the headline: n x K is not a sample size. */
   readonly resolved: Proportion;
   readonly resolvedStrict: Proportion | null;
+  /** The same over instances, where there are several epochs. */
+  readonly estimateStrict: EpochEstimate | null;
   /** Without what gold fails on this machine; null where that was never measured. */
   readonly gold: GoldScore | null;
   readonly estimate: EpochEstimate | null;
@@ -52,12 +54,11 @@ export interface ArmSummary {
   /** Over everything planned: all missing failed, all missing resolved. */
   readonly bounds: { readonly worst: number; readonly best: number } | null;
   readonly missing: readonly { readonly why: Missing; readonly n: number; readonly ids: readonly string[] }[];
-  readonly byExitReason: readonly {
+  readonly byExitReason: readonly (Score & {
     readonly reason: string;
     readonly class: string;
     readonly n: number;
-    readonly resolved: Proportion;
-  }[];
+  })[];
   readonly byOutcome: readonly { readonly outcome: string; readonly n: number }[];
   readonly byRepo: readonly Slice[];
   readonly byDifficulty: readonly Slice[];
@@ -69,8 +70,11 @@ export interface ArmSummary {
   readonly flagged: {
     readonly trials: readonly { instanceId: string; epoch: number; rules: readonly string[] }[];
     readonly resolvedWithout: Proportion;
+    readonly estimateWithout: EpochEstimate | null;
   };
   readonly retried: { readonly trials: number; readonly ids: readonly string[] };
+  /** What the score was before results were tried again: a second chance moves it. Null where none was. */
+  readonly firstAttempt: (Score & { readonly redone: number }) | null;
   readonly slowest: readonly TrialLine[];
   readonly stalled: readonly string[];
   /** Instances that the model or its provider refused. */
@@ -131,25 +135,33 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
   const graded = isGraded(trials);
   const rows = trials.map((trial) => {
     const standing = standingOf(trial, graded);
-    return { trial, standing, resolved: standing.valid && standing.resolved, valid: standing.valid };
+    return {
+      trial,
+      instanceId: trial.instanceId,
+      standing,
+      resolved: standing.valid && standing.resolved,
+      valid: standing.valid,
+    };
   });
   type Row = (typeof rows)[number];
-  const rate = (part: readonly Row[]) => {
-    const valid = part.filter((r) => r.valid);
-    return proportion(valid.filter((r) => r.resolved).length, valid.length);
-  };
+  const epochs = new Set(trials.map((t) => t.epoch)).size;
+  const score = (part: readonly Row[]): Score => scoreOf(part, epochs);
   const valid = rows.filter((r) => r.valid);
   const resolved = valid.filter((r) => r.resolved).length;
   const slices = (keyOf: (r: Row) => string): Slice[] =>
     [...Map.groupBy(rows, keyOf)]
-      .map(([key, part]) => ({ key, planned: part.length, resolved: rate(part) }))
+      .map(([key, part]) => ({ key, planned: part.length, ...score(part) }))
       .sort((a, b) => b.planned - a.planned || (a.key < b.key ? -1 : 1));
-  const epochs = new Set(trials.map((t) => t.epoch)).size;
   const byInstance = [...Map.groupBy(rows, (r) => r.trial.instanceId).values()].map((group) =>
     group.filter((r) => r.valid).map((r) => (r.resolved ? 1 : 0)),
   );
-  const strict = valid.filter((r) => r.trial.resolvedStrict !== null);
+  // Only a resolved one can lose to the stricter rules; an empty patch was never examined, and stays a failure.
+  const examined = valid.some((r) => r.trial.resolvedStrict !== null);
+  const strict = valid.filter((r) => r.trial.resolvedStrict !== null || !r.resolved);
+  const whole = score(rows);
+  const strictScore = score(strict.map((r) => ({ ...r, resolved: r.trial.resolvedStrict === true })));
   const flagged = rows.filter((r) => flagsOf(r.trial).length > 0);
+  const unflagged = score(rows.filter((r) => !flagged.includes(r)));
   const ended = rows.filter((r) => r.trial.exitReason !== null);
   return {
     arm,
@@ -161,16 +173,11 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
     sealed: rows.filter((r) => r.trial.state === 'sealed').length,
     valid: valid.length,
     coverage: proportion(valid.length, rows.length),
-    resolved: rate(rows),
-    resolvedStrict: strict.length
-      ? proportion(strict.filter((r) => r.trial.resolvedStrict === true).length, strict.length)
-      : null,
-    gold: goldScore(
-      rows.map((r) => ({ instanceId: r.trial.instanceId, valid: r.valid, resolved: r.resolved })),
-      data.gold,
-      epochs,
-    ),
-    estimate: epochs > 1 ? epochEstimate(byInstance) : null,
+    resolved: whole.resolved,
+    resolvedStrict: examined ? strictScore.resolved : null,
+    estimateStrict: examined ? strictScore.overInstances : null,
+    gold: goldScore(rows, data.gold, epochs),
+    estimate: whole.overInstances,
     passes:
       epochs > 1
         ? passTable(
@@ -182,7 +189,7 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
       ? { worst: resolved / rows.length, best: (resolved + rows.length - valid.length) / rows.length }
       : null,
     missing: missingOf(rows.map((r) => ({ id: r.trial.instanceId, standing: r.standing }))),
-    byExitReason: reasonsOf(rows, rate),
+    byExitReason: reasonsOf(rows, score),
     byOutcome: countsOf(rows.flatMap((r) => (r.trial.outcome ? [r.trial.outcome] : []))).map(
       ([outcome, n]) => ({ outcome, n }),
     ),
@@ -201,9 +208,11 @@ function armSummary(data: RunData, arm: string, model: string, options: SummaryO
         epoch: r.trial.epoch,
         rules: flagsOf(r.trial),
       })),
-      resolvedWithout: rate(rows.filter((r) => !flagged.includes(r))),
+      resolvedWithout: unflagged.resolved,
+      estimateWithout: unflagged.overInstances,
     },
     retried: retriedOf(rows.map((r) => r.trial)),
+    firstAttempt: firstAttemptOf(trials, data, epochs),
     slowest: ended
       .filter((r) => r.trial.elapsedMs !== null)
       .sort((a, b) => b.trial.elapsedMs! - a.trial.elapsedMs!)
@@ -245,7 +254,7 @@ function missingOf(rows: readonly { id: string; standing: ReturnType<typeof stan
 /** Sums to what was planned: a trial without an attempt is listed under why it was not run. */
 function reasonsOf<R extends { trial: RunData['trials'][number] }>(
   rows: readonly R[],
-  rate: (part: readonly R[]) => Proportion,
+  score: (part: readonly R[]) => Score,
 ) {
   const keyOf = ({ trial }: R) =>
     trial.state === 'leased' || trial.state === 'running'
@@ -256,9 +265,32 @@ function reasonsOf<R extends { trial: RunData['trials'][number] }>(
       reason,
       class: reason === 'running' ? 'running' : (part[0]!.trial.exitClass ?? 'not_run'),
       n: part.length,
-      resolved: rate(part),
+      ...score(part),
     }))
     .sort((a, b) => b.n - a.n || (a.reason < b.reason ? -1 : 1));
+}
+
+function firstAttemptOf(
+  trials: RunData['trials'],
+  { firstResults }: RunData,
+  epochs: number,
+): ArmSummary['firstAttempt'] {
+  const redone = trials.filter((t) => firstResults.has(t.trialId)).length;
+  if (redone === 0) return null;
+  const firsts = trials.map((t) => {
+    const first = firstResults.get(t.trialId);
+    return first ? { ...t, ...first, state: 'sealed' as const } : t;
+  });
+  const graded = isGraded(firsts);
+  const rows = firsts.map((t) => {
+    const standing = standingOf(t, graded);
+    return {
+      instanceId: t.instanceId,
+      valid: standing.valid,
+      resolved: standing.valid && standing.resolved,
+    };
+  });
+  return { ...scoreOf(rows, epochs), redone };
 }
 
 function retriedOf(trials: readonly RunData['trials'][number][]) {
@@ -273,19 +305,23 @@ function stratifiedOf(
 ): StratifiedEstimate | null {
   const fields = sampleFields(manifest);
   if (!fields) return null;
-  // Epochs repeat an instance; the estimate takes the first.
+  // Epochs repeat an instance, which counts once, with its mean.
+  const instances = [...Map.groupBy(rows, (r) => r.trial.instanceId).values()];
   const groups = Map.groupBy(
-    rows.filter((r) => r.trial.epoch === 1),
-    (r) => fields.map((f) => fieldOf(r.trial, f)).join(' / ') || '(all)',
+    instances,
+    ([first]) => fields.map((f) => fieldOf(first!.trial, f)).join(' / ') || '(all)',
   );
   return stratifiedEstimate([
     ...[...groups].map(([key, members]) => {
-      const valid = members.filter((r) => r.valid);
+      const means = members
+        .map((m) => m.filter((r) => r.valid).map((r) => (r.resolved ? 1 : 0)))
+        .filter((scores) => scores.length > 0)
+        .map(mean);
       return {
         key,
-        size: Math.round(members.reduce((s, r) => s + r.trial.weight, 0)),
-        n: valid.length,
-        resolved: valid.filter((r) => r.resolved).length,
+        size: Math.round(members.reduce((s, [first]) => s + first!.trial.weight, 0)),
+        n: means.length,
+        resolved: sum(means),
       };
     }),
     ...unsampled(manifest),

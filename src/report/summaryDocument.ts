@@ -3,6 +3,7 @@ import { formatCost } from '../money.ts';
 import type { Block, Document } from './document.ts';
 import { count, duration, money, percent, plural, range, rate } from './format.ts';
 import type { GoldScore } from './gold.ts';
+import { scoreText } from './score.ts';
 import type { PassEstimate } from './statistics/epochs.ts';
 import type { ArmSummary, Slice, Summary } from './summary.ts';
 
@@ -53,7 +54,7 @@ function armBlocks(arm: ArmSummary): Block[] {
       kind: 'table',
       head: ['exit reason', 'class', 'trials', 'resolved of valid'],
       align: ['left', 'left', 'right', 'left'],
-      rows: arm.byExitReason.map((r) => [r.reason, r.class, String(r.n), rate(r.resolved)]),
+      rows: arm.byExitReason.map((r) => [r.reason, r.class, String(r.n), scoreText(r)]),
     },
     ...outcomes(arm),
     ...slices('By repository', 'repository', arm.byRepo),
@@ -77,11 +78,10 @@ function headline(arm: ArmSummary): [string, string][] {
   ];
   if (!arm.graded) return [...rows, ['resolved', 'not graded']];
   if (arm.estimate) {
-    const { mean, n, newInstances, sameInstances } = arm.estimate;
-    const interval = newInstances?.interval;
+    const { mean, n, interval, newInstances, sameInstances } = arm.estimate;
     rows.push([
       'resolved',
-      `${percent(mean)}${interval ? ` ${range(interval)}` : ''} mean of ${plural(n, 'instance')} (t 95 %)`,
+      `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (${newInstances ? 't' : 'Wilson'} 95 %)`,
     ]);
     rows.push([
       'trials',
@@ -89,7 +89,9 @@ function headline(arm: ArmSummary): [string, string][] {
     ]);
     rows.push([
       'noise',
-      newInstances ? `new instances: SE ${(100 * newInstances.se).toFixed(1)} pp` : 'one instance only',
+      newInstances
+        ? `new instances: SE ${(100 * newInstances.se).toFixed(1)} pp`
+        : `new instances: unknown, ${n === 1 ? 'there is one' : 'all had the same result'}`,
     ]);
     rows.push([
       '',
@@ -105,12 +107,20 @@ function headline(arm: ArmSummary): [string, string][] {
       `${percent(arm.bounds.worst)} if all ${arm.planned - arm.valid} missing failed, ${percent(arm.bounds.best)} if all resolved (n = ${arm.planned})`,
     ]);
   if (arm.resolvedStrict && arm.resolvedStrict.x !== arm.resolved.x)
-    rows.push(['strict', `${rate(arm.resolvedStrict)} without what spoofing or changed tests may have won`]);
+    rows.push([
+      'strict',
+      `${scoreText({ resolved: arm.resolvedStrict, overInstances: arm.estimateStrict })} without what spoofing or changed tests may have won`,
+    ]);
+  if (arm.firstAttempt)
+    rows.push([
+      'first attempt',
+      `${scoreText(arm.firstAttempt)} before ${plural(arm.firstAttempt.redone, 'result')} ${arm.firstAttempt.redone === 1 ? 'was' : 'were'} tried again: no pass@1`,
+    ]);
   const flagged = arm.flagged.trials.length;
   if (flagged > 0)
     rows.push([
       'flagged',
-      `${plural(flagged, 'attempt')}; without them ${rate(arm.flagged.resolvedWithout)}`,
+      `${plural(flagged, 'attempt')}; without them ${scoreText({ resolved: arm.flagged.resolvedWithout, overInstances: arm.flagged.estimateWithout })}`,
     ]);
   return rows;
 }
@@ -122,12 +132,7 @@ function goldLine(gold: GoldScore): string {
     ...(gold.flaky.length ? [`is flaky on ${gold.flaky.length}`] : []),
   ];
   if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
-  const { estimateWithout: mean } = gold;
-  const interval = mean?.newInstances?.interval;
-  const without = mean
-    ? `${percent(mean.mean)}${interval ? ` ${range(interval)}` : ''} mean of ${plural(mean.n, 'instance')}`
-    : rate(gold.resolvedWithout);
-  return `${bad.join(' and ')} of these instances on this machine; without them ${without}${unknown}`;
+  return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;
 }
 
 function warnings(arm: ArmSummary): Block[] {
@@ -155,15 +160,17 @@ const someOf = (ids: readonly string[]): string =>
 function stratified(arm: ArmSummary): Block[] {
   const s = arm.stratified;
   if (!s) return [];
-  const interval = s.interval ? ` ${range(s.interval)}` : ', interval unknown (a stratum with one instance)';
   return [
     { kind: 'heading', level: 3, text: 'Estimate for the whole dataset (stratified)' },
-    { kind: 'text', text: `${percent(s.p)}${interval}, n = ${s.n}, weights = stratum sizes` },
+    {
+      kind: 'text',
+      text: `${percent(s.p)} ${range(s.interval)}, n = ${s.n}, weights = stratum sizes${s.pooled ? `; ${plural(s.pooled, 'stratum', 'strata')} of one instance pooled for the error` : ''}`,
+    },
     {
       kind: 'table',
       head: ['stratum', 'weight', 'size', 'valid', 'resolved'],
       align: ['left', 'right', 'right', 'right', 'right'],
-      rows: s.strata.map((x) => [x.key, percent(x.weight), String(x.size), String(x.n), String(x.resolved)]),
+      rows: s.strata.map((x) => [x.key, percent(x.weight), String(x.size), String(x.n), count(x.resolved)]),
     },
     ...(s.unseen.length
       ? [
@@ -178,13 +185,12 @@ function stratified(arm: ArmSummary): Block[] {
 
 function passes(arm: ArmSummary): Block[] {
   if (arm.passes.length === 0) return [];
-  const cell = (x: PassEstimate) =>
-    `${percent(x.mean)}${x.interval === null ? '' : ` ${range(x.interval)}`} (n = ${x.n})`;
+  const cell = (x: PassEstimate) => `${percent(x.mean)} ${range(x.interval)} (n = ${x.n})`;
   return [
     { kind: 'heading', level: 3, text: 'Epochs' },
     {
       kind: 'table',
-      head: ['k', 'pass@k [t 95 %]', 'pass^k [t 95 %]'],
+      head: ['k', 'pass@k [95 %]', 'pass^k [95 %]'],
       align: ['right', 'left', 'left'],
       rows: arm.passes.map((p) => [String(p.k), cell(p.passAtK), cell(p.passHatK)]),
     },
@@ -204,17 +210,19 @@ function slices(title: string, column: string, rows: readonly Slice[]): Block[] 
       kind: 'table',
       head: [column, 'planned', 'resolved of valid'],
       align: ['left', 'right', 'left'],
-      rows: rows.map((r) => [r.key, String(r.planned), rate(r.resolved)]),
+      rows: rows.map((r) => [r.key, String(r.planned), scoreText(r)]),
     },
     {
       kind: 'bars',
       title: `${title}: resolved of valid, 95 % interval`,
       max: 1,
-      bars: rows.flatMap((r) =>
-        r.resolved.p === null || r.resolved.interval === null
+      bars: rows.flatMap((r) => {
+        const p = r.overInstances?.mean ?? r.resolved.p;
+        const interval = r.overInstances?.interval ?? r.resolved.interval;
+        return p === null || interval === null
           ? []
-          : [{ label: r.key, value: r.resolved.p, ...r.resolved.interval, text: rate(r.resolved) }],
-      ),
+          : [{ label: r.key, value: p, ...interval, text: scoreText(r) }];
+      }),
     },
   ];
 }
@@ -222,7 +230,8 @@ function slices(title: string, column: string, rows: readonly Slice[]): Block[] 
 function resources(arm: ArmSummary): [string, string][] {
   const a = arm.accounting;
   const per = a.costPerResolved;
-  const interval = per?.bootstrap?.interval;
+  // Of a lower bound no interval is known.
+  const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
   const dollars = (nano: number) => (Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded');
   return [
     [

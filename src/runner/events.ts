@@ -57,8 +57,24 @@ export type RunEvent =
       waiting: number;
       paused: readonly { host: string | undefined; reason: string; until: number }[];
     }
+  /** An image is here: how long that took is what a forecast of a later run starts from. */
+  | { type: 'pulled'; image: string; host: string | undefined; bytes: number; ms: number }
   | { type: 'stopping'; stage: number; reason: string; next: string }
   | { type: 'note'; text: string }
+  | {
+      /** The verdict of a night (`run --baseline`), after its re-measurements; one for each arm. */
+      type: 'gate';
+      run: string;
+      arm: string;
+      baseline: string;
+      verdict: string;
+      passed: boolean;
+      exitCode: number;
+      line: string;
+      broken: readonly string[];
+      drop: number | null;
+      p: number | null;
+    }
   | { type: 'run_ended'; run: string; status: string; counts: Record<string, number>; spentNano: number };
 
 /** Events of this kind are kept in the database; the others have tables of their own or are only for the eye. */
@@ -71,6 +87,7 @@ export const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
   'resumed',
   'breaker',
   'budget',
+  'pulled',
   'stopping',
   'note',
   'run_ended',

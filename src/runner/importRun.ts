@@ -127,11 +127,8 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
     insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));
   const submission = instance.submission === null ? null : Buffer.from(instance.submission);
   // The prediction is what was published; the submission in the trajectory is the same text where both are there.
-  const patch = choosePatch(
-    'submitted',
-    instance.modelPatch === '' ? null : Buffer.from(instance.modelPatch),
-    null,
-  );
+  const patch = choosePatch('submitted', instance.modelPatch ? Buffer.from(instance.modelPatch) : null, null);
+  const known = instance.modelPatch !== null;
   endAttempt(
     store,
     attempt.id,
@@ -145,10 +142,11 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
       errorEvidence: null,
       submission,
       capturedPatch: null,
-      patchSource: patch.source,
-      patchState: patch.state,
-      modelPatch: patch.modelPatch,
-      patchSha256: patch.sha256,
+      patchSource: known ? patch.source : null,
+      patchState: known ? patch.state : null,
+      modelPatch: known ? patch.modelPatch : null,
+      // Its verdict still has to find it.
+      patchSha256: known ? patch.sha256 : '',
       steps: instance.steps,
       oomKills: 0,
       elapsedMs:

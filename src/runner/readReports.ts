@@ -80,16 +80,22 @@ export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere
     imported: {
       folder: path,
       instances: ids
-        .map(([id]) => instance(id, model, predictions.get(id)?.model_patch ?? ''))
+        .map(([id, { verdict }]) => instance(id, model, patchOf(predictions.get(id), verdict)))
         .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1)),
       warnings:
         predictions.size === 0
-          ? [`there are no predictions beside ${path}: verdicts are imported, patches are not known`]
+          ? [
+              `there are no predictions beside ${path}: verdicts are imported, patches are not known and none are exported`,
+            ]
           : [],
     },
     verdicts,
   };
 }
+
+/** An empty one is known from its verdict; any other is not where no prediction says it. */
+const patchOf = (prediction: Prediction | undefined, verdict: ImportedVerdict): string | null =>
+  prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
 /** Empty when there is none. */
 export async function runFromInstanceReports(folder: string): Promise<GradedElsewhere> {
@@ -102,7 +108,7 @@ export async function runFromInstanceReports(folder: string): Promise<GradedElse
     const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
     verdicts.set(name, { verdict, reason, report: read?.ok ? report : null, grader: 'harness' });
-    return instance(name, model, text(join(path, FILES.patch)) ?? '');
+    return instance(name, model, text(join(path, FILES.patch)));
   });
   const several = found.length - verdicts.size;
   return {
@@ -133,7 +139,7 @@ function predictionsBeside(path: string, verdicts: Verdicts): ReadonlyMap<string
 /** The harness names its report `<model with __ for />.<run>.json`. */
 const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
-const instance = (instanceId: string, model: string, modelPatch: string): ImportedInstance => ({
+const instance = (instanceId: string, model: string, modelPatch: string | null): ImportedInstance => ({
   instanceId,
   model,
   format: 'report',
@@ -142,7 +148,7 @@ const instance = (instanceId: string, model: string, modelPatch: string): Import
   exitReason: 'submitted',
   exitClass: exitClassOf('submitted'),
   errorMessage: null,
-  submission: modelPatch === '' ? null : modelPatch,
+  submission: modelPatch || null,
   modelPatch,
   steps: 0,
   costNano: null,

@@ -19,7 +19,7 @@ export interface RecorderParts {
   readonly isoNow: () => string;
   readonly onPhase: (phase: string) => void;
   /** Another model than the one asked for has answered. */
-  readonly onOtherModel: (asked: string, answered: string) => void;
+  readonly onAnswer: (asked: string, answered: string) => void;
   readonly onCommand: (record: CommandRecord) => void;
   readonly onStep: (step: number, costNano: NanoDollars | null) => void;
 }
@@ -81,8 +81,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       open.delete(call.try);
       steps.endCall(store, began.id, callRow(call, redactor));
       began.settle(call.state === 'ok' ? call.costNano : (call.costNano ?? 0));
-      if (call.modelAnswered !== null && call.modelAnswered !== call.modelAsked)
-        parts.onOtherModel(call.modelAsked, call.modelAnswered);
+      if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
       if (call.costNano !== null && cost !== null) cost += call.costNano;
       else if (call.state === 'ok') cost = null;
       crashPoint('call_ended');

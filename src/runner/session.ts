@@ -100,7 +100,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     stop,
     retry: { attempts: config.retry.attempts, reasons: config.retry.reasons, made: new Map() },
     suspicionRules: suspicionRules(config.suspicion_rules),
-    onOtherModel: oncePerModel((text) => events.emit({ type: 'note', text })),
+    onAnswer: otherModels((text) => events.emit({ type: 'note', text })),
     leaseOwner: parts.leaseOwner,
     now: () => performance.now(),
     isoNow: () => new Date().toISOString(),
@@ -154,14 +154,16 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
 
 const SEALED = [...SEALED_CLASSES];
 
-/** Told once for each pair; every call has it in its row. */
-function oncePerModel(note: (text: string) => void): Batch['onOtherModel'] {
-  const told = new Set<string>();
+/** Told once for each model that was not asked for, or that another one came before; every call has it in its row. */
+function otherModels(note: (text: string) => void): Batch['onAnswer'] {
+  const seen = new Map<string, Set<string>>();
   return (asked, answered) => {
-    const pair = `${asked}\0${answered}`;
-    if (told.has(pair)) return;
-    told.add(pair);
-    note(`warning: ${asked} was asked for and ${answered} answered`);
+    const before = seen.get(asked) ?? new Set<string>();
+    if (before.has(answered)) return;
+    const earlier = before.size > 0 ? `; before, ${[...before].join(' and ')} did` : '';
+    if (answered !== asked || earlier)
+      note(`warning: ${asked} was asked for and ${answered} answered${earlier}`);
+    seen.set(asked, before.add(answered));
   };
 }
 

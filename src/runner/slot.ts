@@ -65,7 +65,7 @@ export interface Batch {
   readonly images?: TrialImages;
   readonly retry: RetryPolicy;
   readonly suspicionRules: readonly SuspicionRule[];
-  readonly onOtherModel: (asked: string, answered: string) => void;
+  readonly onAnswer: (asked: string, answered: string) => void;
   /** host:boot:pid:start, as it stands in trials.lease_owner. */
   readonly leaseOwner: string;
   /** Monotonic milliseconds. */
@@ -137,7 +137,7 @@ export async function runAttempt(
     budget: batch.budget,
     isoNow: batch.isoNow,
     onPhase: (phase) => phases.begin(phase),
-    onOtherModel: batch.onOtherModel,
+    onAnswer: batch.onAnswer,
     onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: label, slot, step, costNano }),
   });

@@ -1,4 +1,5 @@
 /** Baselines: names for runs that nights are held against, and the newest run that can be one. */
+import type { ExitClass, ExitReason, Outcome } from '../outcome.ts';
 import { guarded, type Store, statement } from './open.ts';
 import type { RunRow } from './runs.ts';
 
@@ -58,23 +59,31 @@ export const remeasurementsOfRun = (db: Store, runName: string): RunRow[] =>
 
 /** Every valid or missing result of some instances over all runs, oldest first. */
 export interface NightRow {
+  run_id: number;
   run: string;
   at: string;
   arm: string;
   model: string;
   instance_id: string;
   epoch: number;
-  state: string;
-  exit_class: string | null;
-  outcome: string | null;
+  state: 'pending' | 'leased' | 'running' | 'sealed';
+  exit_reason: ExitReason | null;
+  exit_class: ExitClass | null;
+  not_run_reason: string | null;
+  outcome: Outcome | null;
   resolved: number | null;
+  patch_empty: number | null;
+  /** Whether anything of the run was graded. */
+  graded: number;
 }
 
 export const nightsOf = (db: Store, runId: number): NightRow[] =>
   statement(
     db,
-    `SELECT r.name AS run, r.created_at AS at, v.arm, v.model, v.instance_id, v.epoch, v.state, v.exit_class, v.outcome, v.resolved
-     FROM trial_results v JOIN runs r ON r.id = v.run_id
+    `SELECT r.id AS run_id, r.name AS run, r.created_at AS at, v.arm, v.model, v.instance_id, v.epoch, v.state, v.exit_reason, v.exit_class,
+       v.not_run_reason, v.outcome, v.resolved, f.model_patch = '' AS patch_empty,
+       EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
+     FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
      WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ?)
      ORDER BY r.created_at, r.id, v.position`,
   ).all(runId) as NightRow[];
@@ -86,14 +95,24 @@ export interface PastRow {
   repo: string;
   costNano: number | null;
   elapsedMs: number | null;
+  gradeMs: number | null;
 }
 
 export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
   statement(
     db,
     `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN c.unknown_calls > 0 OR (c.calls IS NULL AND r.imported) THEN NULL ELSE coalesce(c.cost_nano, 0) END AS costNano,
-       a.elapsed_ms AS elapsedMs
+       a.elapsed_ms AS elapsedMs,
+       (SELECT e.duration_ms FROM evaluations e WHERE e.trial_id = t.id AND e.attempt_id = a.id AND e.source = 'native' AND e.outcome <> 'infra'
+        ORDER BY e.id DESC LIMIT 1) AS gradeMs
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      LEFT JOIN attempt_costs c ON c.attempt_id = a.id
      WHERE m.model = ? AND a.exit_class IN ('agent', 'limit', 'model') ORDER BY a.id DESC LIMIT ?`,
   ).all(model, limit) as PastRow[];
+
+/** How long images took to come, newest first. */
+export const pastPulls = (db: Store, limit = 2000): { image: string; ms: number }[] =>
+  statement(
+    db,
+    `SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT ?`,
+  ).all(limit) as { image: string; ms: number }[];

@@ -59,8 +59,8 @@ export interface Gradable {
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
   statement(
     db,
-    `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, coalesce(f.model_patch, '') AS model_patch,
+    `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
        coalesce(f.patch_sha256, '') AS patch_sha256
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
-     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class IN ('agent', 'limit', 'model') ORDER BY t.position`,
+     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class IN ('agent', 'limit', 'model') AND f.model_patch IS NOT NULL ORDER BY t.position`,
   ).all(runId) as Gradable[];

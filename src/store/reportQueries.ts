@@ -5,6 +5,7 @@
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../outcome.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
+import { type FirstResult, firstResultsOf } from './secondChances.ts';
 
 type Db = Database.Database;
 
@@ -66,6 +67,8 @@ export interface ReportTrial {
   readonly patchState: PatchState | null;
   readonly patchSha256: string | null;
   readonly patchEmpty: boolean;
+  /** A verdict was imported without the patch that it is about. */
+  readonly patchUnknown: boolean;
   readonly suspicion: readonly Flag[];
   readonly oomKills: number;
   readonly history: string | null;
@@ -100,7 +103,10 @@ export interface AttemptCost {
 /** The ledger summed by arm and answering model. */
 export interface LedgerLine {
   readonly arm: string;
+  /** As it answered. */
   readonly model: string;
+  /** What was asked for in calls that were answered. */
+  readonly asked: readonly string[];
   readonly calls: number;
   readonly failedCalls: number;
   readonly costNano: number | null;
@@ -128,6 +134,8 @@ export interface RunData {
   readonly costs: readonly AttemptCost[];
   readonly ledger: readonly LedgerLine[];
   readonly phases: readonly PhaseTotal[];
+  /** By trial, the first result of those that were tried again after one (`--redo-existing`, `resume --retry limit`). */
+  readonly firstResults: ReadonlyMap<number, FirstResult>;
   /** What gold patches did on this machine, whatever run graded them. */
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
@@ -154,9 +162,15 @@ export function loadRunData(db: Db, runId: number): RunData | undefined {
     trials: (db.prepare(TRIALS).all(runId) as Row[]).map(trialOf),
     costs: db.prepare(COSTS).all(runId) as AttemptCost[],
     ledger: (db.prepare(LEDGER).all(runId) as Row[]).map(
-      (line) => ({ ...line, priceVersions: list<string>(line.priceVersions) }) as unknown as LedgerLine,
+      (line) =>
+        ({
+          ...line,
+          asked: list<string>(line.asked),
+          priceVersions: list<string>(line.priceVersions),
+        }) as unknown as LedgerLine,
     ),
     phases: db.prepare(PHASES).all(runId) as PhaseTotal[],
+    firstResults: firstResultsOf(db, runId),
     gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
   }));
   return read();
@@ -185,7 +199,7 @@ const armOf = (row: Row): ReportArm => ({
   config: record(row.config),
 });
 
-const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, coalesce(f.model_patch, '') = '' AS patch_empty,
+const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, f.model_patch = '' AS patch_empty, f.id IS NOT NULL AND f.model_patch IS NULL AS patch_unknown,
     (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash, i.row_hash
   FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
   WHERE v.run_id = ? ORDER BY v.position`;
@@ -216,6 +230,7 @@ const trialOf = (row: Row): ReportTrial => ({
   patchState: row.patch_state as PatchState | null,
   patchSha256: row.patch_sha256 as string | null,
   patchEmpty: row.patch_empty === 1,
+  patchUnknown: row.patch_unknown === 1,
   suspicion: list<Flag>(row.suspicion),
   oomKills: (row.oom_kills as number | null) ?? 0,
   history: row.history as string | null,
@@ -241,6 +256,7 @@ const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS ar
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
     sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state = 'ok' AND c.cost_nano IS NULL) AS unknownCalls,
     ${TOKENS.map((k) => `coalesce(sum(c.${k}_tokens), 0) AS ${camel(k)}`).join(', ')},
+    json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
     json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
   FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?
   GROUP BY m.name, coalesce(c.model_answered, c.model_asked) ORDER BY m.position, model`;
@@ -377,12 +393,3 @@ export function* gradingBodies(db: Db, trialIds: readonly number[]): Generator<G
   );
   for (const id of trialIds) yield body.get(id) as GradingBody;
 }
-
-/** Trials whose earlier attempt already was a statement about the model: their instance was attempted more than once. */
-export const redoneTrials = (db: Db, runId: number): { instanceId: string; arm: string }[] =>
-  db
-    .prepare(
-      `SELECT DISTINCT i.instance_id AS instanceId, m.name AS arm FROM ${OF_RUN}
-       WHERE t.run_id = ? AND a.exit_class IN ('agent', 'limit', 'model') AND a.id <> t.final_attempt_id ORDER BY 1`,
-    )
-    .all(runId) as { instanceId: string; arm: string }[];

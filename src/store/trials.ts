@@ -146,9 +146,10 @@ export interface AttemptEnd {
   readonly errorEvidence: string | null;
   readonly submission: Uint8Array | null;
   readonly capturedPatch: Uint8Array | null;
-  readonly patchSource: PatchSource;
-  readonly patchState: PatchState;
-  readonly modelPatch: string;
+  /** These three are null only for an imported result whose patch nobody kept. */
+  readonly patchSource: PatchSource | null;
+  readonly patchState: PatchState | null;
+  readonly modelPatch: string | null;
   readonly patchSha256: string;
   readonly steps: number;
   readonly oomKills: number;

@@ -125,6 +125,42 @@ describe('epochs', () => {
     expect(c.mixed).toEqual(['a__a-6', 'a__a-7', 'a__a-8']);
     expect(c.fixed).toEqual([]);
   });
+  test('where no instance differs, or all by the same, the interval is no point', () => {
+    const same = compareSides(a, a, options);
+    expect(same.difference).toMatchObject({ points: 0, method: 'Newcombe 10' });
+    expect(same.difference!.interval!.low).toBeLessThan(-0.05);
+    expect(same.difference!.interval!.high).toBeGreaterThan(0.05);
+    const none = run('none', () => false);
+    const all = run('all', () => true);
+    const c = compareSides(none, all, options);
+    expect(c.difference).toEqual({
+      points: 1,
+      interval: newcombe10({ both: 0, aOnly: 10, bOnly: 0, neither: 0 }),
+      method: 'Newcombe 10',
+    });
+    const text = renderTerminal(compareDocument(compareAll([none, all], options)));
+    expect(text).not.toContain('Infinity');
+  });
+  test('missing epochs are said, and count as failures in the sensitivity', () => {
+    const holes = sideOf({
+      name: 'holes',
+      epochs: 3,
+      happened: (id, _arm, epoch) => {
+        const n = Number(id.slice(5));
+        if (n === 10) return [{ reason: 'env_died' }];
+        if (n === 1 && epoch > 1) return [{ reason: 'env_died' }];
+        return [n <= 5 ? good : bad];
+      },
+    });
+    const c = compareSides(a, holes, options);
+    expect([c.matched, c.partly]).toEqual([9, ['a__a-1']]);
+    expect(c.difference!.points).toBe(0);
+    expect(c.sensitivity).toMatchObject({ n: 10 });
+    expect(c.sensitivity!.points).toBeCloseTo(-2 / 3 / 10, 12);
+    const text = renderTerminal(compareDocument(compareAll([a, holes], options)));
+    expect(text).toContain('9 (1 with fewer valid epochs than planned)');
+    expect(text).toContain('missing as failures: -6.7 pp');
+  });
 });
 
 describe('conditions', () => {
@@ -322,6 +358,24 @@ describe('files of other tools', () => {
     expect(c.unnamedNeither).toBe(14);
     expect(c.matched).toBe(19);
     expect(c.difference!.points).toBeCloseTo(1 / 19, 12);
+  });
+  test('leaderboard entries are clustered over all their instances, as far as the totals say them', () => {
+    const entry = (name: string, resolved: string[], totals: object) => {
+      write(`${name}/results/resolved_by_repo.json`, totals);
+      return readSide(join(write(`${name}/results/results.json`, { resolved }), '..', '..'));
+    };
+    const totals = { 'a/a': { resolved: 0, total: 12 }, 'b/b': { resolved: 0, total: 8 } };
+    const a = entry('20250103_a', ['a__a-1', 'b__b-2'], totals);
+    const b = entry('20250104_b', ['a__a-1', 'a__a-2', 'a__a-3'], totals);
+    const c = compareSides(a, b, options);
+    expect(c.matched).toBe(20);
+    expect(c.clusters).toMatchObject({ clusters: 2, test: { n: 20, mean: 1 / 20 } });
+    // Shares 12 and 8 of 20, not those of the few that are named.
+    expect(c.clusters!.effective).toBeCloseTo(1 / (0.6 ** 2 + 0.4 ** 2), 12);
+    const other = entry('20250105_c', ['a__a-2'], { 'a/a': { total: 10 }, 'b/b': { total: 10 } });
+    expect(compareSides(a, other, options).clusters).toBeNull();
+    const three = compareAll([a, b, entry('20250106_d', ['a__a-2'], totals)], options);
+    expect(three.omnibus!.n).toBe(20);
   });
   test('a leaderboard entry against a run report takes its instances from the report', () => {
     const board = readSide(write('x/results.json', { resolved: ['a-1'] }));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { candidateOf, remeasurementsOf } from '../../src/report/candidate.ts';
 import { compareSides } from '../../src/report/compare.ts';
-import { forecast, makespan, undetectable } from '../../src/report/forecast.ts';
+import { forecast, makespan, nightMs, type PastAttempt, undetectable } from '../../src/report/forecast.ts';
 import { type GatePolicy, gate } from '../../src/report/gate.ts';
 import { gateDocument } from '../../src/report/gateDocument.ts';
 import { historyOf } from '../../src/report/history.ts';
@@ -196,6 +196,53 @@ describe('rules', () => {
   });
 });
 
+test('what only its grading lost counts as infrastructure', () => {
+  const base = load({ name: 'base', ids: ids(1, 10), happened: () => [good] });
+  const b = load({
+    name: 'night',
+    ids: ids(1, 10),
+    happened: (id) => [id === 'a__a-01' ? { outcome: 'infra', resolved: null } : good],
+  });
+  expect(gated(base, b, { maxInfra: 0.05 }).rules.find((r) => r.rule === 'max-infra')).toMatchObject({
+    passed: false,
+    text: expect.stringContaining('1/10'),
+  });
+});
+
+test('junit.xml is red only where the gate is: what it let pass is skipped with the reason', () => {
+  const base = load({ name: 'base', ids: ids(1, 10), happened: () => [good] });
+  const b = load({
+    name: 'night',
+    ids: ids(1, 10),
+    happened: (id) => [id === 'a__a-01' ? bad : good],
+  });
+  const unconfirmed = gated(base, b, {});
+  expect(unconfirmed.passed).toBe(true);
+  expect(junitXml(b, unconfirmed)).not.toContain('<failure');
+  expect(junitXml(b, unconfirmed)).toMatch(/name="a__a-01"[^>]*><skipped message="broken: .*let it pass"/);
+  const must = gated(base, b, { mustPass: ['a__a-01'] });
+  expect(junitXml(b, must)).toMatch(/name="a__a-01"[^>]*><failure message="broken/);
+  // Unresolved on both nights: only the rule that names it makes it a failure.
+  const never = load({ name: 'never', ids: ids(1, 10), happened: (id) => [id === 'a__a-01' ? bad : good] });
+  const named = gated(never, b, { mustPass: ['a__a-01'] });
+  expect(junitXml(b, named)).toMatch(/name="a__a-01"[^>]*><failure message="not resolved/);
+  expect(junitXml(b, gated(never, b, {}))).not.toContain('<failure');
+});
+
+test('the verdict says how what changed did before', () => {
+  const base = load({ name: 'base', ids: ids(1, 3), happened: () => [good] });
+  const b = load({ name: 'night', ids: ids(1, 3), happened: (id) => [id === 'a__a-01' ? bad : good] });
+  const night = (run: string, at: string, resolved: boolean) => ({
+    run,
+    at,
+    instanceId: 'a__a-01',
+    resolved,
+  });
+  const past = historyOf([night('n1', '1', true), night('n2', '2', false), night('n3', '3', true)]);
+  const text = renderTerminal(gateDocument(gated(base, b, {}), { a: 'base', b: 'night' }, past));
+  expect(text).toContain('Broken (1): a__a-01 (resolved 2 of 3 times before, flaky)');
+});
+
 test('junit of a report without a gate escapes what ids and reasons may hold', () => {
   const data = load({ name: 'r<&"', ids: ids(1, 2), happened: (id) => [id.endsWith('1') ? good : bad] });
   const xml = junitXml(data);
@@ -278,6 +325,38 @@ describe('forecast', () => {
       seed: 1,
     });
     expect(found).toMatchObject({ costNano: null, timeMs: null, basis: { none: 1 } });
+  });
+  test('time holds grading and pulls where history knows them, and says where it does not', () => {
+    const graded = { ...past('a-1', 'a', 1, 10), gradeMs: 4000 };
+    const trials = [1, 2].map(() => ({ model: 'm', instanceId: 'a-1', repo: 'a', image: 'i' }));
+    const at = (more: object, history: PastAttempt[] = [graded]) =>
+      forecast(history, trials, { slots: 2, seed: 1, draws: 20, ...more });
+    expect(at({})).toMatchObject({
+      timeMs: { middle: 10_000 },
+      timeHolds: { grading: null, pulls: null },
+    });
+    // Both end at 10 s and one grader takes them one after the other.
+    expect(at({ graders: 1 })).toMatchObject({ timeMs: { middle: 18_000 }, timeHolds: { grading: true } });
+    const pulls = { images: ['i'], parallel: 3, past: [{ image: 'i', ms: 30_000 }] };
+    expect(at({ graders: 2, pulls })).toMatchObject({
+      timeMs: { middle: 44_000 },
+      timeHolds: { grading: true, pulls: true },
+    });
+    const ungraded = at({ graders: 1, pulls: { ...pulls, past: [] } }, [past('a-1', 'a', 1, 10)]);
+    expect(ungraded).toMatchObject({
+      timeMs: { middle: 10_000 },
+      timeHolds: { grading: false, pulls: false },
+    });
+  });
+  test('a trial waits for its image and its slot, a grading for a grader', () => {
+    const trial = (agentMs: number, gradeMs: number, image?: string) => ({ agentMs, gradeMs, image });
+    const one = { slots: 1, graders: 1 };
+    expect(nightMs([], one)).toBe(0);
+    expect(nightMs([trial(5, 3), trial(5, 3)], one)).toBe(13);
+    // The one whose image is here goes first.
+    expect(nightMs([trial(5, 0, 'late'), trial(5, 0)], one, new Map([['late', 4]]))).toBe(10);
+    expect(nightMs([trial(5, 0, 'late'), trial(5, 0)], one, new Map([['late', 9]]))).toBe(14);
+    expect(nightMs([trial(1, 10), trial(1, 10), trial(1, 10)], { slots: 3, graders: 2 })).toBe(21);
   });
   test('slots are filled in order', () => {
     expect(makespan([3, 1, 1, 1], 2)).toBe(3);

@@ -5,13 +5,14 @@ import { insertEvaluation } from '../../src/store/evaluations.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertRun, setRunStatus } from '../../src/store/runs.ts';
 import { beginCall, endCall, insertCommand, insertMessage } from '../../src/store/steps.ts';
-import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../src/store/trials.ts';
+import { beginAttempt, endAttempt, leaseTrial, reopenTrials, trialsOf } from '../../src/store/trials.ts';
 
 export interface Happened {
   readonly reason?: ExitReason;
   readonly patch?: string;
   readonly outcome?: Outcome;
   readonly resolved?: boolean | null;
+  readonly strict?: boolean;
   readonly cost?: number | null;
   readonly steps?: number;
   readonly elapsedMs?: number;
@@ -88,7 +89,9 @@ export function recordRun(db: Store, planned: PlannedRun): number {
   for (const trial of trialsOf(db, run.id)) {
     const id = names.get(trial.instance_pk)!;
     const arm = armNames.get(trial.arm_id)!;
-    for (const one of planned.happened(id, arm, trial.epoch)) {
+    for (const [i, one] of planned.happened(id, arm, trial.epoch).entries()) {
+      // As `--redo-existing` does; nothing for what is pending.
+      if (i > 0) reopenTrials(db, [trial.id]);
       recordAttempt(db, run.id, trial.id, id, `vendor/${arm}`, planned.armConfig ?? {}, one);
     }
   }
@@ -125,7 +128,7 @@ function recordAttempt(
     status_code: 200,
     error_code: null,
     error_message: null,
-    model_answered: `${model}-snapshot`,
+    model_answered: `${model}-2026-01-15`,
     response_id: null,
     fingerprint: null,
     finish_reason: 'stop',
@@ -210,7 +213,7 @@ function recordAttempt(
     dialect: 'v5',
     outcome: one.outcome,
     resolved: resolved === null ? null : Number(resolved),
-    resolved_strict: resolved === null ? null : Number(resolved),
+    resolved_strict: resolved === null ? null : Number(one.strict ?? resolved),
     report: null,
     log: null,
     apply_method: null,

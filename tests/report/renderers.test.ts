@@ -1,12 +1,13 @@
 // Whatever a model, a repository or a file wrote, a report stays a report.
 import { describe, expect, test } from 'vitest';
+import { columns, shorten } from '../../src/report/columns.ts';
 import type { Document } from '../../src/report/document.ts';
 import { duration, money, pointDifference, pValue, rate } from '../../src/report/format.ts';
 import { toJson } from '../../src/report/json.ts';
 import { renderHtml } from '../../src/report/renderHtml.ts';
 import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { line, plain, shorten } from '../../src/report/safeText.ts';
+import { line, markdown, plain } from '../../src/report/safeText.ts';
 import { proportion } from '../../src/report/statistics/proportions.ts';
 
 const evil =
@@ -54,6 +55,12 @@ describe('Markdown', () => {
     expect(row.match(/(?<!\\)\|/g)).toHaveLength(3);
     expect(text).toMatch(/^`{5}diff$/m);
   });
+  test('GitHub finds no mention, issue or address in what it rendered', () => {
+    // It looks at the rendered text, where an escape or an entity is the character again.
+    expect(markdown('see @team, #12, https://evil.example and www.evil.example')).toBe(
+      'see @&#8203;team, \\#&#8203;12, https:&#8203;//evil.example and www&#8203;.evil.example',
+    );
+  });
   test('a heading in data does not start one', () => {
     expect(text.replace(/^(`{4,})diff[\s\S]*\1$/m, '').match(/^# /gm)).toHaveLength(1);
   });
@@ -70,6 +77,27 @@ describe('terminal', () => {
     expect(plain('red \u001b[31')).toBe('red ');
     expect(line('a\r\nb\tc')).toBe('a b c');
     expect(shorten('a__long-123', 6, 'left')).toBe('…g-123');
+  });
+  test('characters of two columns count as two, combining ones as none', () => {
+    expect([columns('模型'), columns('e\u0301'), columns('🚀x')]).toEqual([4, 1, 3]);
+    expect(shorten('模型模型', 5)).toBe('模型…');
+    expect(shorten('模型模型', 5, 'left')).toBe('…模型');
+    const shown = renderTerminal([
+      { kind: 'heading', level: 1, text: '模'.repeat(60) },
+      {
+        kind: 'table',
+        head: ['model', 'n'],
+        align: ['left', 'right'],
+        rows: [
+          ['模'.repeat(50), '7'],
+          ['plain', '8'],
+        ],
+      },
+    ]);
+    const lines = shown.split('\n').filter(Boolean);
+    expect(lines.filter((l) => columns(l) > 80)).toEqual([]);
+    const [wide, plainRow] = lines.slice(-2);
+    expect(columns(wide!)).toBe(columns(plainRow!));
   });
   test('numbers are never cut, the widest text is', () => {
     const text = renderTerminal([

@@ -127,6 +127,98 @@ test('with epochs the instances are the sample, and both noises are printed', ()
   expect(shown).toMatch(/same instances again: SE \d/);
 });
 
+test('with epochs every part of the run is over instances too: trials of one instance are no sample', () => {
+  const planned: PlannedRun = {
+    ids: ['a__a-1', 'a__a-2', 'b__b-1'],
+    epochs: 3,
+    happened: (id, _arm, epoch) => [
+      {
+        ...(id === 'a__a-1' || (id === 'a__a-2' && epoch === 1) ? good : bad),
+        ...(id === 'b__b-1' ? { suspicion: [{ rule: 'network_attempt' }] } : {}),
+      },
+    ],
+  };
+  const arm = summaryOf(planned).summary.arms[0]!;
+  const [a, b] = arm.byRepo;
+  expect(a).toMatchObject({ key: 'a/a', resolved: { x: 4, n: 6 }, overInstances: { n: 2 } });
+  expect(a!.overInstances!.mean).toBeCloseTo(2 / 3, 12);
+  expect(b!.overInstances).toMatchObject({ n: 1, mean: 0 });
+  expect(arm.flagged.estimateWithout).toMatchObject({ n: 2 });
+  const shown = text(planned);
+  expect(shown).toContain('66.7 % [0.0, 100.0] (n = 2)');
+  expect(shown).toContain('0.0 % [0.0, 79.3] (n = 1)');
+  // What would be Wilson's interval over trials.
+  expect(shown).not.toContain('4/6');
+});
+
+test('all resolved in every epoch is no certainty', () => {
+  const shown = text({ ids: ['a__a-1', 'a__a-2'], epochs: 2, happened: () => [good] });
+  expect(shown).toContain('100.0 % [34.2, 100.0] mean of 2 instances (Wilson 95 %)');
+  expect(shown).toContain('new instances: unknown, all had the same result');
+  expect(shown).not.toMatch(/\[100\.0, 100\.0\]/);
+});
+
+test('an empty patch was never examined and stays a failure of the strict score', () => {
+  const planned: PlannedRun = {
+    ids: ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'],
+    happened: (id) =>
+      id === 'a__a-1'
+        ? [good]
+        : id === 'a__a-2'
+          ? [{ ...good, strict: false }]
+          : [{ reason: 'limit_steps', outcome: 'empty_patch', resolved: null }],
+  };
+  const arm = summaryOf(planned).summary.arms[0]!;
+  expect(arm.resolved).toMatchObject({ x: 2, n: 4 });
+  expect(arm.resolvedStrict).toMatchObject({ x: 1, n: 4 });
+});
+
+test('where results were tried again the score of first attempts stands beside the final one', () => {
+  const planned: PlannedRun = {
+    ids: ['a__a-1', 'a__a-2', 'a__a-3'],
+    happened: (id) =>
+      id === 'a__a-1'
+        ? [bad, { ...good, patch: 'better' }]
+        : id === 'a__a-2'
+          ? [{ reason: 'env_died' }, good]
+          : [{ reason: 'limit_steps' }, { ...good, patch: 'second' }],
+  };
+  const arm = summaryOf(planned).summary.arms[0]!;
+  expect(arm.resolved).toMatchObject({ x: 3, n: 3 });
+  // An outage that was tried again is no result; a limit is, and its empty patch fails.
+  expect(arm.firstAttempt).toMatchObject({ redone: 2, resolved: { x: 1, n: 3 } });
+  expect(text(planned)).toMatch(/first attempt +1\/3 = 33\.3 % .* before 2 results were tried\s+again/);
+  expect(summaryOf({ ids: ['a__a-1'], happened: () => [good] }).summary.arms[0]!.firstAttempt).toBeNull();
+});
+
+test('no interval is made of a cost that is not fully known', () => {
+  const planned = (cost: number | null): PlannedRun => ({
+    ids: ['a__a-1', 'a__a-2', 'a__a-3'],
+    happened: (id) => [{ ...good, cost: id === 'a__a-1' ? cost : 1e9 }],
+  });
+  expect(text(planned(1e9))).toMatch(/per resolved +\$1\.00 \[/);
+  expect(text(planned(null))).toMatch(/per resolved +≥ \$0\.67$/m);
+});
+
+test('a stratified sample counts an instance once, with the mean of its epochs', () => {
+  const { summary } = summaryOf({
+    ids: ['a__a-1', 'b__b-2', 'b__b-3'],
+    epochs: 2,
+    manifest: { selection: { sample: 3, stratify: 'repo', seed: 7 } },
+    weightOf: () => 10,
+    happened: (id, _arm, epoch) => {
+      if (id === 'a__a-1') return epoch === 1 ? [{ reason: 'env_died' }] : [good];
+      return [id === 'b__b-2' && epoch === 1 ? good : bad];
+    },
+  });
+  const { p, n, strata } = summary.arms[0]!.stratified!;
+  expect(strata.map((s) => [s.key, s.size, s.n, s.resolved])).toEqual([
+    ['a/a', 10, 1, 1],
+    ['b/b', 20, 2, 0.5],
+  ]);
+  expect([p, n]).toEqual([1 / 3 + (2 / 3) * 0.25, 3]);
+});
+
 test('a stratified sample is weighted by the strata of the manifest', () => {
   const { summary } = summaryOf({
     ids: ['a__a-1', 'a__a-2', 'b__b-2', 'b__b-3'],

@@ -82,6 +82,13 @@ describe('report', () => {
     );
     expect(labels).toMatchObject({ 'a__a-04': 'flaky', 'a__a-03': 'changed', 'a__a-07': 'stable' });
   });
+  test('an empty patch of a graded night is a failure in the history, as in the report, and no gap', async () => {
+    const empty = { reason: 'limit_steps', outcome: 'empty_patch', resolved: null } as const;
+    for (const [i, one] of [good, empty, good].entries())
+      record({ name: `e-${i}`, ids: ['e__e-1'], arms: ['coin'], happened: () => [one] });
+    const { instances } = JSON.parse((await call('report', 'e-2', '--history', '--json')).stdout);
+    expect(instances).toMatchObject([{ label: 'flaky', flips: 2, resolved: { x: 2, n: 3 } }]);
+  });
   test('an unknown run exits 2 and says what to do', async () => {
     const found = await call('report', 'nothing');
     expect(found.code).toBe(2);
@@ -161,6 +168,10 @@ describe('a night', () => {
     });
     expect(readFileSync(step, 'utf8')).toContain('FAILED: regressed');
   });
+  test('"last" is no name for a baseline', async () => {
+    const found = await call('baseline', 'set', 'night-1', '--name', 'last');
+    expect([found.code, found.stderr]).toEqual([2, expect.stringContaining('newest comparable run')]);
+  });
   test('within policy exits 0', async () => {
     expect(
       (await call('compare', 'night-1', 'night-2', '--gate', '--max-broken', '1', '--max-drop', '10%')).code,
@@ -198,6 +209,33 @@ describe('export', () => {
     expect((await call('export', 'night-2', 'csv')).stdout.split('\r\n')).toHaveLength(22);
     expect((await call('export', 'night-2', 'junit')).stdout).toContain('<testsuites>');
     expect(parse((await call('export', 'night-2', 'config')).stdout)).toBeTypeOf('object');
+  });
+  test('verdicts without patches are reported, and no empty patch is made of them', async () => {
+    const path = join(home, 'vendor__m.night.json');
+    writeFileSync(
+      path,
+      JSON.stringify({
+        schema_version: 2,
+        total_instances: 3,
+        submitted_ids: ['r__r-1', 'r__r-2', 'r__r-3'],
+        completed_ids: ['r__r-1', 'r__r-2'],
+        resolved_ids: ['r__r-1'],
+        unresolved_ids: ['r__r-2'],
+        empty_patch_ids: ['r__r-3'],
+        error_ids: [],
+      }),
+    );
+    const found = await call('import', path, '--run-id', 'report-alone');
+    expect(found.stderr).toContain('patches are not known and none are exported');
+    // The empty one is known: its verdict says it.
+    expect(Object.keys(JSON.parse(readFileSync(join(root, 'report-alone', 'preds.json'), 'utf8')))).toEqual([
+      'r__r-3',
+    ]);
+    const [arm] = JSON.parse((await call('report', 'report-alone', '--json')).stdout).arms;
+    expect(arm).toMatchObject({ resolved: { x: 1, n: 3 } });
+    const refused = await call('export', 'report-alone', 'submission', '--split', 'verified');
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain('the patch of 2 instances is not known: r__r-1, r__r-2');
   });
   test('a submission of the night is refused in words, with the exit code of unfinished work', async () => {
     const found = await call('export', 'night-2', 'submission', '--split', 'verified');

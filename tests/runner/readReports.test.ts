@@ -44,9 +44,9 @@ describe('a run report', () => {
     const { imported } = runFromReport(path, verdicts);
     expect(imported.instances.map((i) => [i.instanceId, i.modelPatch, i.exitReason])).toEqual([
       ['a__a-1', 'diff one', 'submitted'],
-      ['a__a-2', '', 'submitted'],
+      ['a__a-2', null, 'submitted'],
       ['a__a-3', '', 'submitted'],
-      ['a__a-4', '', 'submitted'],
+      ['a__a-4', null, 'submitted'],
     ]);
     expect(imported.instances[0]!.model).toBe('vendor/model-1.5');
     expect(imported.warnings).toEqual([]);

@@ -1,7 +1,7 @@
 /** Independent repeats: pass@k, pass^k, and the two kinds of noise that are always confused. */
 
-import { mean, standardError, variance } from './means.ts';
-import { CONFIDENCE, type Interval } from './proportions.ts';
+import { isNoSpread, mean, standardError, variance } from './means.ts';
+import { CONFIDENCE, type Interval, wilson } from './proportions.ts';
 import { studentCritical } from './special.ts';
 
 /** Chance that at least one of k draws from n tries with c successes succeeds; null when fewer than k were scored. */
@@ -25,8 +25,10 @@ export interface EpochEstimate {
   /** Instances with at least one scored epoch: the sample size, however many epochs there were. */
   readonly n: number;
   readonly mean: number;
-  /** If other instances of the same kind had been drawn. Null for fewer than two instances. */
-  readonly newInstances: { readonly se: number; readonly interval: Interval } | null;
+  /** For other instances of the same kind. */
+  readonly interval: Interval;
+  /** If other instances of the same kind had been drawn. Null for fewer than two instances, and where all are equal: no spread was seen. */
+  readonly newInstances: { readonly se: number } | null;
   /** If the same instances were run again. Null unless some instance has two scored epochs. */
   readonly sameInstances: {
     /** Of a mean over as many epochs as were run. */
@@ -40,12 +42,17 @@ export interface EpochEstimate {
   } | null;
 }
 
-/** A t interval for the mean of shares, which ends where shares end. Null for fewer than two. */
+/**
+ * A t interval for the mean of shares, which ends where shares end. Where all shares are equal t would claim certainty (5 of 5 as
+ * [100, 100]), and a single one has no spread: then Wilson's, with each instance counted once. Null for none.
+ */
 export function shareInterval(xs: readonly number[], confidence = CONFIDENCE): Interval | null {
+  if (xs.length === 0) return null;
+  const m = mean(xs);
   const se = standardError(xs);
-  if (se === null) return null;
+  if (se === null || isNoSpread(se)) return wilson(Math.min(1, m) * xs.length, xs.length, confidence);
   const half = studentCritical(1 - confidence, xs.length - 1) * se;
-  return { low: Math.max(0, mean(xs) - half), high: Math.min(1, mean(xs) + half) };
+  return { low: Math.max(0, m - half), high: Math.min(1, m + half) };
 }
 
 /** `items[i]`: scores of instance i over its scored epochs. */
@@ -58,11 +65,11 @@ export function epochEstimate(
   const means = scored.map(mean);
   const m = mean(means);
   const se = standardError(means);
-  const interval = shareInterval(means, confidence);
   return {
     n: scored.length,
     mean: m,
-    newInstances: se === null || interval === null ? null : { se, interval },
+    interval: shareInterval(means, confidence)!,
+    newInstances: se === null || isNoSpread(se) ? null : { se },
     sameInstances: sameInstanceNoise(scored),
   };
 }
@@ -77,11 +84,11 @@ function sameInstanceNoise(scored: readonly (readonly number[])[]): EpochEstimat
   return { se: oneEpochSd / Math.sqrt(epochs), oneEpochSd, withinVariance, n: repeated.length };
 }
 
-/** Over instances; no interval for a single one. */
+/** Over instances. */
 export interface PassEstimate {
   readonly mean: number;
   readonly se: number | null;
-  readonly interval: Interval | null;
+  readonly interval: Interval;
   readonly n: number;
 }
 
@@ -99,7 +106,7 @@ export function passTable(items: readonly { n: number; c: number }[], maxK: numb
     const at = enough.map((item) => passAtK(item.n, item.c, k)!);
     const hat = enough.map((item) => passHatK(item.n, item.c, k)!);
     const line = (xs: number[]): PassEstimate => {
-      return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs), n: xs.length };
+      return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs)!, n: xs.length };
     };
     return [{ k, passAtK: line(at), passHatK: line(hat) }];
   };

@@ -17,6 +17,9 @@ export function standardError(xs: readonly number[]): number | null {
   return v === null ? null : Math.sqrt(v / xs.length);
 }
 
+/** A spread that is rounding only: means over epochs are not exact. An interval made of it would claim certainty. */
+export const isNoSpread = (se: number): boolean => se < 1e-12;
+
 export interface TTest {
   readonly n: number;
   readonly mean: number;

@@ -17,8 +17,9 @@ export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / to
 /** Newcombe's method 10 (1998): score intervals of both arms, joined with the corrected correlation between them. */
 export function newcombe10(t: PairedTable, confidence = CONFIDENCE): Interval {
   const n = totalOf(t);
-  const a = t.both + t.aOnly;
-  const b = t.both + t.bOnly;
+  // A table of means over epochs is not whole numbers, and its sums may end a bit above n.
+  const a = Math.min(n, t.both + t.aOnly);
+  const b = Math.min(n, t.both + t.bOnly);
   const [pa, pb] = [a / n, b / n];
   const [wa, wb] = [wilson(a, n, confidence), wilson(b, n, confidence)];
   const margins = a * (n - a) * b * (n - b);

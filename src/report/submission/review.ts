@@ -63,9 +63,11 @@ export function reviewSubmission(input: ReviewInput): Review {
   const models = [
     ...new Set(data.ledger.filter((l) => l.arm === arm && l.calls > l.failedCalls).map((l) => l.model)),
   ];
+  const others = otherModels(data, arm, models);
   const checklist = answers(input);
   const attempts = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
   const leaky = trials.filter((t) => t.history === 'failed' || t.history === 'skipped');
+  const unknown = trials.filter((t) => t.patchUnknown);
   const problems = [
     ...(trials.length === 0 ? [`arm ${arm} planned nothing`] : []),
     ...(unfinished.length
@@ -76,6 +78,11 @@ export function reviewSubmission(input: ReviewInput): Review {
     ...(ungraded.length
       ? [`${plural(ungraded.length, 'prediction')} without a verdict: ${ids(ungraded)}; run "evaluate" first`]
       : []),
+    ...(unknown.length
+      ? [
+          `the patch of ${plural(unknown.length, 'instance')} is not known: ${ids(unknown.map((trial) => ({ trial })))}; import the predictions with their reports`,
+        ]
+      : []),
     ...(leaky.length
       ? [
           `history was not sealed for ${plural(leaky.length, 'instance')}: ${leaky
@@ -84,10 +91,8 @@ export function reviewSubmission(input: ReviewInput): Review {
             .join(', ')}; such a run is not submittable`,
         ]
       : []),
-    ...(models.length > 1 && !input.acceptModelChange
-      ? [
-          `the provider answered with several models: ${models.join(', ')}; --accept-model-change says that this is meant`,
-        ]
+    ...(others && !input.acceptModelChange
+      ? [`${others}; --accept-model-change says that this is meant`]
       : []),
     ...contradictions(checklist, input.claims ?? {}),
     ...(metadata && metadata.tags.system.attempts === '1' && attempts === '2+'
@@ -106,6 +111,25 @@ export function reviewSubmission(input: ReviewInput): Review {
     predictions,
     planned: trials.length,
   };
+}
+
+/** What is wrong with who answered; null when it was the model that was asked for. */
+function otherModels(data: RunData, arm: string, answered: readonly string[]): string | null {
+  if (answered.length > 1) return `the provider answered with several models: ${answered.join(', ')}`;
+  // What an imported run asked for is not in its files.
+  if (data.run.imported) return null;
+  const other = data.ledger.find(
+    (l) => l.arm === arm && l.calls > l.failedCalls && l.asked.some((asked) => !sameModel(asked, l.model)),
+  );
+  return other ? `${other.asked.join(', ')} was asked for and ${other.model} answered` : null;
+}
+
+const DATED = /[-@:]\d{4}-?\d{2}-?\d{2}$/;
+
+/** A router's prefix and the date of the snapshot behind an alias do not make another model. */
+export function sameModel(asked: string, answered: string): boolean {
+  const bare = (name: string) => name.toLowerCase().split('/').at(-1)!;
+  return bare(asked) === bare(answered) || bare(asked) === bare(answered).replace(DATED, '');
 }
 
 const ids = (rows: readonly { trial: { instanceId: string } }[]): string =>

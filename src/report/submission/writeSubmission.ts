@@ -16,8 +16,8 @@ import {
   loadRunData,
   predictionRows,
   type RunData,
-  redoneTrials,
 } from '../../store/reportQueries.ts';
+import { redoneTrials } from '../../store/secondChances.ts';
 import { writeAtomically } from '../atomicWrite.ts';
 import { predictionsOf, predsJsonl } from '../predictions.ts';
 import { trajectoryJson } from '../trajectory.ts';

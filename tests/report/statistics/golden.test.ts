@@ -230,7 +230,7 @@ describe('pass@k and pass^k', () => {
       3,
     );
     expect(rows.map((r) => r.passAtK.n)).toEqual([2, 1, 1]);
-    expect(rows[2]!.passHatK).toEqual({ mean: 1, se: null, interval: null, n: 1 });
+    expect(rows[2]!.passHatK).toEqual({ mean: 1, se: null, interval: wilson(1, 1), n: 1 });
   });
 });
 
@@ -262,9 +262,9 @@ describe('epochs', () => {
       [1, 1],
       [1, 1],
       [0, 0],
-    ])!.newInstances!;
+    ])!;
     expect(interval).toEqual({ low: 0, high: 1 });
-    const inside = epochEstimate(Array.from({ length: 40 }, (_, i) => [i % 2, i % 2]))!.newInstances!;
+    const inside = epochEstimate(Array.from({ length: 40 }, (_, i) => [i % 2, i % 2]))!;
     // t(39) = 2.0226909, SE = sqrt(10 / (40 * 39)).
     near(inside.interval.low, 0.5 - 2.0226909 * Math.sqrt(10 / (40 * 39)), 6);
     const [row] = passTable(
@@ -276,6 +276,20 @@ describe('epochs', () => {
       1,
     );
     expect(row!.passAtK).toMatchObject({ n: 3, interval: { low: 0, high: 1 } });
+  });
+  test('where all instances did the same an interval is Wilson over them, and never ±0', () => {
+    const all = (n: number, scores: number[]) => epochEstimate(Array.from({ length: n }, () => scores))!;
+    expect(all(5, [1, 1, 1])).toMatchObject({ mean: 1, interval: wilson(5, 5), newInstances: null });
+    expect(all(10, [0, 0])).toMatchObject({ mean: 0, interval: wilson(0, 10) });
+    // Equal means that floating point does not keep equal.
+    const thirds = all(6, [1, 0, 0]);
+    near(thirds.interval.low, wilson(2, 6).low, 9);
+    near(thirds.interval.high, wilson(2, 6).high, 9);
+    const [row] = passTable(
+      Array.from({ length: 4 }, () => ({ n: 3, c: 3 })),
+      1,
+    );
+    expect(row!.passAtK.interval).toEqual(wilson(4, 4));
   });
   test('one epoch says nothing about same-instance noise', () => {
     expect(epochEstimate([[1], [0]])!.sameInstances).toBeNull();

@@ -1,6 +1,7 @@
 // Resampling is exact where it can be, seeded where it cannot, and says which.
 import { describe, expect, test } from 'vitest';
 import { mcnemarExact } from '../../../src/report/statistics/paired.ts';
+import { wilson } from '../../../src/report/statistics/proportions.ts';
 import {
   bootstrap,
   costPerResolved,
@@ -100,11 +101,42 @@ describe('stratified estimate', () => {
     expect(found.se).toBeCloseTo(se, 12);
     expect(stratifiedEstimate(strata, { finite: false })!.se!).toBeGreaterThan(se);
   });
-  test('says which strata it does not speak for, and admits an unknown spread', () => {
+  test('says which strata it does not speak for; strata of one instance are pooled for the error', () => {
     const found = stratifiedEstimate([...strata, { key: 'rare', size: 5, n: 0, resolved: 0 }])!;
     expect(found.unseen).toEqual(['rare']);
-    expect(stratifiedEstimate([...strata, { key: 'rare', size: 5, n: 1, resolved: 1 }])!.se).toBeNull();
+    // One alone is pooled with the smallest other stratum.
+    const one = stratifiedEstimate([
+      { key: 'easy', size: 60, n: 12, resolved: 9 },
+      { key: 'hard', size: 40, n: 10, resolved: 2 },
+      { key: 'rare', size: 5, n: 1, resolved: 1 },
+    ])!;
+    const joined = (40 * 0.2 + 5) / 45;
+    const variance =
+      ((60 / 105) ** 2 * (1 - 12 / 60) * 0.75 * 0.25) / 11 +
+      ((45 / 105) ** 2 * (1 - 11 / 45) * joined * (1 - joined)) / 10;
+    expect(one).toMatchObject({ pooled: 1 });
+    expect(one.p).toBeCloseTo((60 * 0.75 + 40 * 0.2 + 5) / 105, 12);
+    expect(one.se!).toBeCloseTo(Math.sqrt(variance), 12);
+    // A night of 50 over 40 strata: nearly all have one instance.
+    const many = Array.from({ length: 30 }, (_, i) => ({
+      key: `s${i}`,
+      size: 10,
+      n: 1,
+      resolved: Number(i < 18),
+    }));
+    const night = stratifiedEstimate(many)!;
+    expect(night.p).toBeCloseTo(0.6, 12);
+    expect(night.se!).toBeCloseTo(Math.sqrt((0.9 * 0.6 * 0.4) / 29), 12);
+    const alone = stratifiedEstimate([{ key: 'only', size: 9, n: 1, resolved: 1 }])!;
+    expect(alone).toMatchObject({ se: null, interval: wilson(1, 1) });
     expect(stratifiedEstimate([...strata, { key: 'rare', size: 1, n: 1, resolved: 1 }])!.se).not.toBeNull();
     expect(stratifiedEstimate([])).toBeNull();
+  });
+  test('where every stratum is all or nothing the interval is no point', () => {
+    const none = [10, 20].map((size, i) => ({ key: `${i}`, size, n: 5, resolved: 0 }));
+    expect(stratifiedEstimate(none)).toMatchObject({ p: 0, interval: wilson(0, 10) });
+    // The whole dataset was measured: nothing is left to err about.
+    const census = [{ key: 'a', size: 5, n: 5, resolved: 3 }];
+    expect(stratifiedEstimate(census)!.interval).toEqual({ low: 0.6, high: 0.6 });
   });
 });

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { createRedactor } from '../../../src/redact.ts';
 import { draftMetadata, entryName, parseMetadata } from '../../../src/report/submission/metadata.ts';
 import { deriveResults } from '../../../src/report/submission/results.ts';
-import { reviewSubmission } from '../../../src/report/submission/review.ts';
+import { reviewSubmission, sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
 import { type SubmissionRequest, writeSubmission } from '../../../src/report/submission/writeSubmission.ts';
 import type { Store } from '../../../src/store/open.ts';
@@ -85,7 +85,7 @@ describe('a night with an unresolved outage', () => {
     });
     const found = await submit(run);
     if (!found.ok) throw new Error(found.problems.join('\n'));
-    expect(found.folder).toMatch(/evaluation\/verified\/20261121_my-system_default-snapshot$/);
+    expect(found.folder).toMatch(/evaluation\/verified\/20261121_my-system_default-2026-01-15$/);
     const files = filesOf(found.folder);
     expect(files).toEqual(
       [
@@ -208,6 +208,33 @@ describe('the checklist', () => {
       acceptModelChange: true,
     });
     expect(accepted.problems).toHaveLength(1);
+  });
+  test('another model than the one that was asked for is refused, also when it answered from the first call on', () => {
+    const { db, runId } = prepared({});
+    const problems = () =>
+      reviewSubmission({ data: loadRunData(db, runId)!, arm: 'default', redone: [], metadata: null })
+        .problems;
+    expect(problems()).toEqual([]);
+    db.prepare("UPDATE model_calls SET model_answered = 'vendor/turbo'").run();
+    expect(problems().join()).toContain('vendor/default was asked for and vendor/turbo answered');
+  });
+  test('a prefix of a router and the date of a snapshot are the same model', () => {
+    expect(sameModel('gpt-5', 'gpt-5-2026-08-07')).toBe(true);
+    expect(sameModel('gpt-5', 'openai/GPT-5')).toBe(true);
+    expect(sameModel('anthropic/claude-x', 'claude-x-20260101')).toBe(true);
+    expect(sameModel('gpt-5', 'gpt-5-mini')).toBe(false);
+    expect(sameModel('gpt-5-2026-08-07', 'gpt-5-2026-10-01')).toBe(false);
+  });
+  test('a verdict without its patch is refused', () => {
+    const { db, runId } = prepared({});
+    db.prepare('UPDATE attempts SET model_patch = NULL WHERE id = 3').run();
+    const { problems } = reviewSubmission({
+      data: loadRunData(db, runId)!,
+      arm: 'default',
+      redone: [],
+      metadata: null,
+    });
+    expect(problems.join()).toContain('the patch of 1 instance is not known: a__a-03');
   });
   test('an ungraded prediction is refused', () => {
     const found = review({ happened: (id) => [id === 'a__a-01' ? {} : good] });
