@@ -78,6 +78,9 @@ type Ending = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 const DIFF = 'git -c core.fileMode=false diff';
 const PATCH_TIMEOUT_S = 600;
 
+/** `1_234.50`, as Python's `{:_.2f}`. */
+const grouped = (value: number): string => value.toFixed(2).replace(/\B(?=(?:\d{3})+\.)/g, '_');
+
 /** Everything between a started environment and a verdict. */
 async function inEnvironment(
   environment: Environment,
@@ -114,9 +117,13 @@ async function inEnvironment(
     cwd,
     ...(signal && { signal }),
   });
-  log.info(`Test runtime: ${(run.durationMs / 1000).toFixed(2)} seconds`);
+  log.info(`Test runtime: ${grouped(run.durationMs / 1000)} seconds`);
+  log.info(`Test output for ${spec.instanceId} written to test_output.txt`);
   const base = { applyMethod: applied.method, script, log: run.log, exitCode: run.exitCode } as const;
-  if (run.timedOut) return { ...base, ...timedOut(spec, run, config.timeout) };
+  if (run.timedOut) {
+    log.info(`Test timed out after ${config.timeout} seconds.`);
+    return { ...base, ...timedOut(spec, run, config.timeout) };
+  }
   const after = await diff();
   log.info(`Git diff after:\n${after}`);
   if (after !== before) log.info('Git diff changed after running eval script');
@@ -140,7 +147,7 @@ function timedOut(spec: GradeSpec, run: TestRun, timeoutS: number): Ending {
     outcome: run.oomKilled ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
     repeatAlone: !run.oomKilled,
-    errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s`,
+    errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
   };
 }
 
@@ -154,8 +161,11 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
 
   const { grade } = graded;
   const { verdict, read } = grade;
-  const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, omittedBytes: run.omittedBytes });
-  log.info(`Result for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`);
+  const { omittedBytes, scriptKept } = run;
+  const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, omittedBytes, scriptKept });
+  log.info(
+    `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,
+  );
   const common = {
     resolved: verdict.resolved,
     resolvedStrict: examined.resolvedStrict,
@@ -238,6 +248,7 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
   if (patch === null || patch === '') return result({ outcome: 'empty_patch' });
 
   let environment: Environment | undefined;
+  let container = '';
   try {
     signal?.throwIfAborted();
     log.info(`Creating container for ${spec.instanceId}...`);
@@ -249,9 +260,9 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
       ...(request.onPhase && { onPhase: request.onPhase }),
     });
     imageDigest = environment.info.imageDigest ?? null;
-    log.info(
-      `Container for ${spec.instanceId} started: ${environment.info.containerId ?? environment.info.kind}`,
-    );
+    container = environment.info.containerId ?? environment.info.kind;
+    log.info(`Container for ${spec.instanceId} created: ${container}`);
+    log.info(`Container for ${spec.instanceId} started: ${container}`);
     return result(await inEnvironment(environment, request, log));
   } catch (error) {
     signal?.throwIfAborted();
@@ -259,6 +270,10 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
     log.error(`Error in evaluating model for ${spec.instanceId}: ${ending.errorMessage}`);
     return result(ending);
   } finally {
-    await environment?.close();
+    if (environment) {
+      log.info(`Attempting to stop container ${container}...`);
+      await environment.close();
+      log.info(`Container ${container} removed.`);
+    }
   }
 }

@@ -2,6 +2,7 @@
  * Signatures of a broken environment in a log. Advisory, as in the harness: a flagged instance keeps its verdict, so that printing one
  * of these lines cannot take an instance out of the count.
  */
+import { universalNewlines } from './pythonText.ts';
 
 export type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {
@@ -46,7 +47,7 @@ const SIGNATURES: readonly (InfraSignature & { readonly pattern: RegExp })[] = [
 ];
 
 export function classifyLog(...texts: readonly string[]): InfraSignature | undefined {
-  const text = texts.join('\n');
+  const text = universalNewlines(texts.join('\n'));
   const hit = SIGNATURES.find(({ pattern }) => pattern.test(text));
   return hit && { reason: hit.reason, tier: hit.tier };
 }

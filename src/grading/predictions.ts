@@ -69,13 +69,24 @@ function readEntry({ value, place, key }: Entry): Read {
   };
 }
 
+/** Python writes NaN and Infinity where it has them, as tools do in keys of their own (costs, scores); JSON has no such words. */
+const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/gs;
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw error;
+    return JSON.parse(text.replace(PYTHON_WORD, (found) => (found.startsWith('"') ? found : 'null')));
+  }
+}
+
 function jsonl(body: string): { entries: Entry[]; problems: string[] } {
   const entries: Entry[] = [];
   const problems: string[] = [];
   for (const [at, line] of body.split('\n').entries()) {
     if (line.trim() === '') continue;
     try {
-      entries.push({ value: JSON.parse(line), place: `line ${at + 1}` });
+      entries.push({ value: parseJson(line), place: `line ${at + 1}` });
     } catch (error) {
       problems.push(`line ${at + 1} is not JSON: ${(error as Error).message}`);
     }
@@ -90,7 +101,7 @@ const looksLikeOne = (value: Record<string, unknown>) =>
 function json(body: string): { entries: Entry[]; problems: string[] } {
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = parseJson(body);
   } catch (error) {
     return { entries: [], problems: [`it is not JSON: ${(error as Error).message}`] };
   }

@@ -17,6 +17,8 @@ export interface TestRun {
   /** Bytes that did not fit; the middle of the log is missing then. */
   readonly omittedBytes: number;
   readonly replacedBytes: number;
+  /** The script was still the one that was put in when it had ended. */
+  readonly scriptKept: boolean;
 }
 
 /** `timeout` is looked up because small images lack it; then the outer deadline alone holds. */
@@ -24,6 +26,17 @@ const commandFor = (timeoutS: number): string =>
   timeoutS > 0
     ? `if command -v timeout >/dev/null 2>&1; then exec timeout -k ${KILL_AFTER_S} ${timeoutS} /bin/bash ${SCRIPT_PATH} 2>&1; else exec /bin/bash ${SCRIPT_PATH} 2>&1; fi`
     : `exec /bin/bash ${SCRIPT_PATH} 2>&1`;
+
+const COMPARE_TIMEOUT_S = 60;
+
+/** One byte more than the script has is enough to see a difference, and keeps a file that grew out of memory. */
+async function stillThere(environment: Environment, script: string, signal?: AbortSignal): Promise<boolean> {
+  const { output } = await environment.execute(`head -c ${Buffer.byteLength(script) + 1} ${SCRIPT_PATH}`, {
+    timeoutS: COMPARE_TIMEOUT_S,
+    ...(signal && { signal }),
+  });
+  return output === script;
+}
 
 export async function runTests(
   environment: Environment,
@@ -40,6 +53,7 @@ export async function runTests(
   const inside = timeoutS > 0 && DEADLINE_CODES.has(result.exitCode) && result.durationMs >= timeoutS * 1000;
   const timedOut = result.timedOut || inside;
   return {
+    scriptKept: timedOut || (await stillThere(environment, script, signal)),
     // The note that the harness itself leaves behind a run it cut off.
     log: timedOut ? `${result.output}\n\nTimeout error: ${timeoutS} seconds exceeded.` : result.output,
     timedOut,

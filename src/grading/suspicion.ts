@@ -5,6 +5,7 @@
 import type { Suspicion } from '../environment/suspicion.ts';
 import type { Grade } from './grade.ts';
 import { StatusMap } from './parsers/contract.ts';
+import { patchedPaths } from './patchPaths.ts';
 import { universalNewlines, withoutAnsi } from './pythonText.ts';
 import { MARK, suiteRan } from './readLog.ts';
 import type { GradeSpec } from './spec.ts';
@@ -30,8 +31,8 @@ const few = (names: readonly string[]) =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 
 function setupFiles(spec: GradeSpec, patch: string): Finding | undefined {
-  const allowed = new Set([...touchedPaths(spec.goldPatch), ...touchedPaths(spec.testPatch)]);
-  const paths = touchedPaths(patch).filter((path) => LOADED_UNASKED.test(path) && !allowed.has(path));
+  const allowed = new Set([...patchedPaths(spec.goldPatch), ...patchedPaths(spec.testPatch)]);
+  const paths = patchedPaths(patch).filter((path) => LOADED_UNASKED.test(path) && !allowed.has(path));
   if (paths.length === 0) return undefined;
   return {
     rule: 'touches_test_setup',
@@ -41,16 +42,22 @@ function setupFiles(spec: GradeSpec, patch: string): Finding | undefined {
   };
 }
 
-/** `git apply -v` says so for each file it has written, with both names when the file was renamed. */
-const appliedCleanly = (log: string, path: string) =>
-  log.includes(`Applied patch ${path} cleanly.`) || log.includes(` => ${path} cleanly.`);
+/**
+ * Files that `git apply -v` says it has written, the new name where one was renamed. Only whole lines before the tests: the script also
+ * prints the patch itself, which may hold such a sentence, and tests print what they like.
+ */
+function appliedFiles(log: string): Set<string> {
+  const start = log.indexOf(MARK.start);
+  const found = log.slice(0, start < 0 ? log.length : start).matchAll(/^Applied patch (.+) cleanly\.$/gm);
+  return new Set([...found].map(([, path]) => path!.split(' => ').at(-1)!));
+}
 
 /** Whether the row's own test files were the ones that ran. */
 function testFiles(spec: GradeSpec, patch: string, log: string): Finding | undefined {
   const own = new Set(touchedPaths(spec.testPatch));
-  const colliding = touchedPaths(patch).filter((path) => own.has(path));
-  const verbose = spec.evalScript.includes('git apply -v');
-  const missing = verbose ? [...own].filter((path) => !appliedCleanly(log, path)) : [];
+  const colliding = patchedPaths(patch).filter((path) => own.has(path));
+  const applied = spec.evalScript.includes('git apply -v') ? appliedFiles(log) : undefined;
+  const missing = applied ? [...own].filter((path) => !applied.has(path)) : [];
   if (missing.length > 0)
     return {
       rule: 'test_patch_not_applied',
@@ -219,15 +226,28 @@ const truncated = (omittedBytes: number): Finding | undefined =>
         strict: true,
       };
 
+/** Bash reads a script while it runs, so what the tests write into it decides what comes after them. */
+const rewritten = (kept: boolean): Finding | undefined =>
+  kept
+    ? undefined
+    : {
+        rule: 'script_changed',
+        says: 'the eval script was changed or removed while it ran',
+        evidence: '/eval.sh',
+        strict: true,
+      };
+
 export interface Examination {
   readonly spec: GradeSpec;
   readonly patch: string;
   readonly log: string;
   readonly grade: Grade;
   readonly omittedBytes?: number;
+  readonly scriptKept?: boolean;
 }
 
-export function examine({ spec, patch, log: raw, grade, omittedBytes = 0 }: Examination): Examined {
+export function examine(examination: Examination): Examined {
+  const { spec, patch, log: raw, grade, omittedBytes = 0, scriptKept = true } = examination;
   const log = universalNewlines(raw);
   const findings = [
     markers(log),
@@ -238,6 +258,7 @@ export function examine({ spec, patch, log: raw, grade, omittedBytes = 0 }: Exam
     grade.read.notFound === 'no_markers' ? undefined : testFiles(spec, patch, log),
     evidence(spec, grade),
     truncated(omittedBytes),
+    rewritten(scriptKept),
   ].filter((finding) => finding !== undefined);
   return {
     suspicion: findings.map((finding) => ({ ...finding, inferred: true })),

@@ -38,6 +38,7 @@ function stage(answers: (command: string) => Partial<CommandResult> | Error) {
     info: { kind: 'fake', transport: 'exec', history: 'skipped', notes: [], imageDigest: 'sha256:1' },
     execute: async (command) => {
       commands.push(command);
+      if (command.startsWith('head -c')) return answer({ output: files.get('/eval.sh') ?? '' });
       const given = answers(command);
       if (given instanceof Error) throw given;
       return answer(given);
@@ -89,7 +90,7 @@ function request(
   };
 }
 
-const tests = (command: string) => command.includes('/eval.sh');
+const tests = (command: string) => command.includes('/bin/bash /eval.sh');
 
 describe('a prediction that works', () => {
   test('patch and script go in as files, the tests run in one stream under a deadline, all is closed', async () => {
@@ -113,7 +114,25 @@ describe('a prediction that works', () => {
     expect(runLogText(result.runLog)).toMatch(
       /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - INFO - Creating container for o__r-1\.\.\.\n/,
     );
-    expect(runLogText(result.runLog)).toContain('Result for o__r-1: resolved: True\n');
+    const milestones = [
+      'Container for o__r-1 created: fake',
+      'Container for o__r-1 started: fake',
+      'Intermediate patch for o__r-1 written',
+      '>>>>> Applied Patch:',
+      'Git diff before:',
+      'Eval script for o__r-1 written',
+      'Test runtime: 0.01 seconds',
+      'Git diff after:',
+      'Grading answer for o__r-1',
+      'report: {"o__r-1":{"patch_is_None":false',
+      'Result for o__r-1: resolved: True\n',
+      'Attempting to stop container fake',
+    ];
+    const text = runLogText(result.runLog);
+    expect(milestones.map((line) => text.indexOf(line)).toSorted((a, b) => a - b)).toEqual(
+      milestones.map((line) => text.indexOf(line)),
+    );
+    expect(milestones.filter((line) => !text.includes(line))).toEqual([]);
   });
   test('rungs that fail are followed by a clean-up and recorded', async () => {
     const { factory, commands } = stage((command) =>
@@ -155,6 +174,16 @@ describe('a prediction that works', () => {
     expect(script).toContain(`cp '/image_assets/a__it'\\''s.png' 'a/it'\\''s.png'`);
     expect(runLogText(result.runLog)).toContain('WARNING - asset gone.png is missing: 404');
   });
+});
+
+test('tests that rewrite the script around them are doubted: bash reads it as it goes', async () => {
+  const { factory, files } = stage((command) => {
+    if (tests(command)) files.set('/eval.sh', 'echo PASSED');
+    return tests(command) ? { output: PASSED } : {};
+  });
+  const result = await evaluatePrediction(request(factory));
+  expect(result).toMatchObject({ resolved: true, resolvedStrict: false });
+  expect(result.suspicion.map(({ rule }) => rule)).toEqual(['script_changed']);
 });
 
 describe('trouble becomes a result', () => {

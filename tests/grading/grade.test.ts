@@ -131,6 +131,8 @@ describe('evidence and exit code (v5)', () => {
       infra_failure_reason: 'out_of_memory',
       resolved: false,
     });
+    // The harness reads the file with line ends translated.
+    expect(grade('x\r\nKilled\r\ny').verdict).toMatchObject({ infra_failure_reason: 'out_of_memory' });
     expect(grade('no tests ran in 0.1s').verdict).toMatchObject({
       infra_failure: false,
       infra_failure_reason: 'no_tests_collected',

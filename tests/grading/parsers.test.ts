@@ -187,6 +187,13 @@ describe('Multilingual and Multimodal', () => {
     expect(parse(id, log)).toEqual(want);
   });
 
+  test('characters beyond 16 bits and an XML declaration out of place, as the official parsers take them', () => {
+    expect(parse('gradle_custom', '😀 PASSED\n😀a PASSED\nab PASSED\na PASSED')).toEqual({
+      '😀a': 'PASSED',
+      ab: 'PASSED',
+    });
+    expect(() => parse('doctest', '<doctest><?xml version="1.0"?></doctest>')).toThrow(ParserError);
+  });
   test('maven under v4.1 gives each result to the latest command', () => {
     const log = '-Dtest=A#x\n-Dtest=A#y\nBUILD SUCCESS\nBUILD FAILURE';
     expect(parse('maven', log, { dialect: 'v4.1' })).toEqual({ 'A#y': 'FAILED' });

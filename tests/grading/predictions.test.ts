@@ -42,6 +42,18 @@ describe('forms', () => {
       ok('{"org": "o", "repo": "r", "number": 7, "fix_patch": "x"}', 'p.jsonl').predictions[0]!.instance_id,
     ).toBe('o__r-7');
   });
+  test("Python's NaN and Infinity in other keys do no harm, and stay text where they are text", () => {
+    const line = JSON.stringify({ ...one, model_patch: 'x = "NaN"; y = -Infinity\n' }).replace(
+      '{',
+      '{"cost": NaN, "best": [-Infinity, Infinity], ',
+    );
+    for (const [text, name] of [
+      [`${line}\n${line}`, 'p.jsonl'],
+      [`[${line}]`, 'p.json'],
+    ] as const)
+      expect(ok(text, name).predictions).toEqual([{ ...one, model_patch: 'x = "NaN"; y = -Infinity\n' }]);
+    expect(problems('{"a": NaN', 'p.jsonl')[0]).toMatch(/line 1 is not JSON/);
+  });
   test('a null or absent patch is an empty one', () => {
     expect(
       ok('[{"instance_id": "i", "model_name_or_path": "m", "model_patch": null}]', 'p.json').predictions[0]!

@@ -58,6 +58,16 @@ const reason = (more: Record<string, unknown>) => {
   return found.ok ? undefined : found.reason;
 };
 
+test('a row that does not say how failures are told is read by its repository, as the harness of that time did', () => {
+  const of = (repo: string, dialect: 'v5' | 'v4.1', more = {}) =>
+    spec({ repo, eval_script: 'x', log_parser: 'marked', ...more }, dialect).evalType;
+  expect(of('markedjs/marked', 'v4.1')).toBe('fail_only');
+  expect(of('eslint/eslint', 'v5')).toBe('fail_only');
+  expect(of('eslint/eslint', 'v4.1')).toBe('pass_and_fail');
+  expect(of('pallets/flask', 'v5')).toBe('pass_and_fail');
+  expect(of('markedjs/marked', 'v5', { eval_type: 'pass_and_fail' })).toBe('pass_and_fail');
+});
+
 describe('paths of a test patch', () => {
   test('all touched paths, only those that existed, and what is named on the command line', () => {
     expect(touchedPaths(TEST_PATCH)).toEqual(['tests/app/test_x.py', 'tests/app/new.py', 'tests/data.json']);

@@ -11,6 +11,7 @@ const BODY = 'PASSED t.py::a\nPASSED t.py::b\n===== 2 passed in 0.01s =====\n';
 const APPLIED = 'Applied patch t.py cleanly.\n';
 
 interface Case {
+  readonly scriptKept?: boolean;
   readonly body?: string;
   readonly before?: string;
   readonly after?: string;
@@ -25,6 +26,7 @@ function look({
   patch = diff('src.py'),
   row = {},
   omittedBytes = 0,
+  scriptKept = true,
 }: Case = {}) {
   const read = normaliseRow({
     instance_id: 'o__r-1',
@@ -44,7 +46,7 @@ function look({
   const { spec } = found;
   const log = `${before}>>>>> Start Test Output\n${body}>>>>> End Test Output\n${after}`;
   const grade = gradeLog(spec, log, findParser(officialRegistry(), spec.logParser)!, 'v5');
-  const { suspicion, resolvedStrict } = examine({ spec, patch, log, grade, omittedBytes });
+  const { suspicion, resolvedStrict } = examine({ spec, patch, log, grade, omittedBytes, scriptKept });
   return {
     resolved: grade.verdict.resolved,
     resolvedStrict,
@@ -103,6 +105,14 @@ describe('test set-up and test files', () => {
   test('unless the gold patch does it too', () => {
     expect(look({ patch: diff('conftest.py'), row: { patch: diff('conftest.py') } }).rules).toEqual([]);
   });
+  test('in a patch without headers of git, or with quoted ones, too', () => {
+    const plain = '--- /dev/null\n+++ b/tests/conftest.py\n@@ -0,0 +1 @@\n+x\n';
+    const quoted =
+      'diff --git "a/t\\303\\251/conftest.py" "b/t\\303\\251/conftest.py"\nnew file mode 100644\n';
+    expect(look({ patch: plain })).toMatchObject(doubted('touches_test_setup'));
+    expect(look({ patch: quoted })).toMatchObject(doubted('touches_test_setup'));
+    expect(look({ patch: plain.replace('tests/conftest.py', 't.py') }).rules).toEqual(['test_files_changed']);
+  });
   test("a test file that was put in place over the patch's own is only noted", () => {
     expect(look({ patch: diff('t.py') })).toMatchObject({
       resolvedStrict: true,
@@ -116,6 +126,16 @@ describe('test set-up and test files', () => {
   test('tests that could not be put in place are doubted, a renamed file counts by its new name', () => {
     expect(look({ before: '' })).toMatchObject(doubted('test_patch_not_applied'));
     expect(look({ before: 'Applied patch old.py => t.py cleanly.\n' }).rules).toEqual([]);
+    expect(
+      look({ before: 'Hunk #1 succeeded at 3 (offset 1 line).\nApplied patch t.py cleanly.\r\n' }).rules,
+    ).toEqual([]);
+  });
+  test('what the patch itself or the tests print about that is no proof', () => {
+    for (const forged of [
+      { before: '+Applied patch t.py cleanly.\n' },
+      { before: '', body: `${APPLIED}${BODY}` },
+    ])
+      expect(look(forged), JSON.stringify(forged)).toMatchObject(doubted('test_patch_not_applied'));
   });
 });
 
@@ -129,6 +149,9 @@ describe('evidence', () => {
   });
   test('a log that never reached the tests', () => {
     expect(look({ body: '' }).rules).toContain('no_evidence');
+  });
+  test('an eval script that was rewritten while it ran', () => {
+    expect(look({ scriptKept: false })).toMatchObject(doubted('script_changed'));
   });
   test('a cut log', () => {
     expect(look({ omittedBytes: 10 })).toMatchObject(doubted('log_truncated'));

@@ -122,7 +122,9 @@ export const parseGradle: LogParser = (log, { dialect }) => {
   eachLine(log, (raw) => {
     const line = strip(raw);
     const status = gradleStatus(line);
-    if (status !== undefined && line.length >= 9 && line[0] !== '>' && isSpaceAt(line, line.length - 7)) {
+    // A name has two characters at least; the first may be a pair of UTF-16 units.
+    const least = line.codePointAt(0)! > 0xffff ? 10 : 9;
+    if (status !== undefined && line.length >= least && line[0] !== '>' && isSpaceAt(line, line.length - 7)) {
       found.set(line.slice(0, -7), status);
       waiting = undefined;
     } else if (dialect === 'v4.1') return;

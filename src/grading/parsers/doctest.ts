@@ -50,7 +50,9 @@ export const parseDoctest: LogParser = (log) => {
     const match = TAG.exec(xml);
     if (match === null)
       throw new ParserError(`the doctest report is not well formed at "${xml.slice(at, at + 40)}"`);
-    const [, closing, tag, text, empty] = match;
+    const [whole, closing, tag, text, empty] = match;
+    if (/^<\?xml[\s?]/i.test(whole))
+      throw new ParserError('the doctest report holds an XML declaration that is not at its start');
     if (tag === undefined) continue;
     if (closing === '/') {
       const closed = open.pop();

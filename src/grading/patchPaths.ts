@@ -1,0 +1,84 @@
+/**
+ * Every path that a patch may write, whatever form its headers have: `git apply` and `patch` take plain unified diffs, quoted names and
+ * renames as well, and a model writes its patch by hand where it likes. Lines inside hunks are content and name nothing.
+ */
+
+const ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 };
+
+/** A name as git quotes it: `"a/t\303\251st.py"`. `end` is where the quotes close; undefined when they never do. */
+function unquote(text: string, from: number): { name: string; end: number } | undefined {
+  const bytes: Buffer[] = [];
+  for (let at = from + 1; at < text.length; at++) {
+    const char = text[at]!;
+    if (char === '"') return { name: Buffer.concat(bytes).toString('utf8'), end: at + 1 };
+    if (char !== '\\') {
+      const point = String.fromCodePoint(text.codePointAt(at)!);
+      bytes.push(Buffer.from(point));
+      at += point.length - 1;
+      continue;
+    }
+    const octal = /^[0-7]{3}/.exec(text.slice(at + 1, at + 4))?.[0];
+    const next = text[at + 1] ?? '';
+    bytes.push(
+      octal === undefined
+        ? Buffer.from(ESCAPES[next] === undefined ? next : String.fromCharCode(ESCAPES[next]))
+        : Buffer.from([Number.parseInt(octal, 8) & 0xff]),
+    );
+    at += octal === undefined ? 1 : 3;
+  }
+  return undefined;
+}
+
+/** Without its first component (`-p1`); nothing for /dev/null. */
+function withoutPrefix(name: string): string[] {
+  if (name === '/dev/null') return [];
+  const slash = name.indexOf('/');
+  return [slash < 0 ? name : name.slice(slash + 1).replace(/^\/+/, '')];
+}
+
+/** What follows `--- `, `+++ ` or `rename to `: quoted, or up to a tab (where a date may stand). */
+const nameAfter = (line: string, from: number): string =>
+  (line[from] === '"' ? unquote(line, from)?.name : undefined) ??
+  line.slice(from).split('\t', 1)[0]!.trimEnd();
+
+function gitHeader(line: string): string[] {
+  const from = 'diff --git '.length;
+  if (line.endsWith('"')) {
+    // The second name is quoted; the first may be.
+    const first = line[from] === '"' ? unquote(line, from) : undefined;
+    const second = first ? first.end + 1 : line.indexOf(' "', from) + 1;
+    const name = line[second] === '"' ? unquote(line, second)?.name : undefined;
+    return name === undefined ? [] : withoutPrefix(name);
+  }
+  // `a/X b/X`: where X itself holds " b/", only the middle tells.
+  const middle = from + (line.length - from - 1) / 2;
+  if (line[middle] === ' ' && line.slice(from + 2, middle) === line.slice(middle + 3))
+    return [line.slice(middle + 3)];
+  const last = line.lastIndexOf(' b/');
+  return last >= from ? [line.slice(last + 3)] : [];
+}
+
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+export function patchedPaths(patch: string): string[] {
+  const paths = new Set<string>();
+  let [old, fresh] = [0, 0];
+  for (const raw of patch.split('\n')) {
+    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    if (old > 0 || fresh > 0) {
+      if (!line.startsWith('+') && !line.startsWith('\\')) old--;
+      if (!line.startsWith('-') && !line.startsWith('\\')) fresh--;
+      continue;
+    }
+    const hunk = HUNK.exec(line);
+    if (hunk) [old, fresh] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+    else if (line.startsWith('diff --git ')) for (const path of gitHeader(line)) paths.add(path);
+    else if (line.startsWith('--- ') || line.startsWith('+++ '))
+      for (const path of withoutPrefix(nameAfter(line, 4))) paths.add(path);
+    else {
+      const moved = /^(?:rename|copy) to /.exec(line)?.[0];
+      if (moved) paths.add(nameAfter(line, moved.length));
+    }
+  }
+  return [...paths];
+}
