@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { runConfigSchema } from '../config/run.ts';
+import { imageOf } from '../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../dataset/load.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { goldPredictions, type Prediction, parsePredictions, unknownIds } from '../grading/predictions.ts';
@@ -99,7 +100,7 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
         now: () => new Date(),
       });
       if (!recorded.ok) throw new CliError(recorded.message);
-      const ids = dataset.rows.map((row) => row.instance.instance_id);
+      const whole = dataset.rows.filter((row) => !wanted || wanted.has(row.instance.instance_id));
       const code = await gradeRun({
         store,
         root,
@@ -108,7 +109,10 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
         only: wanted,
         again: args.again || args.verifyGold,
         json: args.json,
-        datasetIds: wanted ? ids.filter((id) => wanted.has(id)) : ids,
+        whole: {
+          ids: whole.map(({ instance }) => instance.instance_id),
+          images: whole.map(({ instance }) => imageOf(instance)),
+        },
         repeat: args.verifyGold ? (args.repeat ?? 1) : 1,
       });
       if (args.verifyGold && !args.json)

@@ -13,7 +13,7 @@ import { proportion } from '../report/statistics/proportions.ts';
 import { createEvents } from '../runner/events.ts';
 import { createGrader } from '../runner/grade.ts';
 import type { ArmConfig } from '../runner/plan.ts';
-import { exportRunReports } from '../runner/runReports.ts';
+import { exportRunReports, type GradedWhole } from '../runner/runReports.ts';
 import type { PlannedInstance } from '../runner/slot.ts';
 import { createStopLadder } from '../runner/stop.ts';
 import { pricesOfRun } from '../runner/tokenPrices.ts';
@@ -49,7 +49,7 @@ export interface GradingTask {
   readonly again: boolean;
   readonly json: boolean;
   /** What the official report counts as the whole; default the run's instances. */
-  readonly datasetIds?: readonly string[];
+  readonly whole?: GradedWhole;
   /** Evaluations of each, one after another. */
   readonly repeat?: number;
 }
@@ -145,7 +145,7 @@ export async function gradeRun(task: GradingTask): Promise<number> {
 
 async function conclude(task: GradingTask, dir: string, ungraded: number): Promise<number> {
   const { store, run, config } = task;
-  const reports = await exportRunReports({ store, run, dir }, config.dialect, task.datasetIds);
+  const reports = await exportRunReports({ store, run, dir }, config.dialect, task.whole);
   // The summary written when the run ended knew no verdicts.
   await exportSummary(store, run.id, dir, pricesOfRun);
   const faults = [...verdictsOf(store, run.id).values()].filter((row) => row.error_message !== null);

@@ -1,4 +1,5 @@
 /** The harness's folders: `logs/run_evaluation/<run>/<model>/<id>/…` and the run report beside them. Writing, and finding them again. */
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { EvaluationResult } from './evaluate.ts';
@@ -14,10 +15,19 @@ export const FILES = {
   report: 'report.json',
 } as const;
 
-/** A model's name as one path component: `/` becomes `__`, as everywhere in the field; the rest only keeps it from leaving its place. */
+/** Room for the run's name and a suffix beside it: file systems end at 255 bytes. */
+const MODEL_BYTES = 112;
+
+/**
+ * A model's name as one path component: `/` becomes `__`, as everywhere in the field; the rest only keeps it from leaving its place and
+ * from being too long for one (then its beginning and a hash of it).
+ */
 export function modelFolder(model: string): string {
   const flat = model.replaceAll('/', '__').replaceAll('\0', '_');
-  return flat === '' || flat === '.' || flat === '..' ? `_${flat}` : flat;
+  if (flat === '' || flat === '.' || flat === '..') return `_${flat}`;
+  if (Buffer.byteLength(flat) <= MODEL_BYTES) return flat;
+  const hash = createHash('sha256').update(model).digest('hex').slice(0, 12);
+  return `${new TextDecoder().decode(Buffer.from(flat).subarray(0, MODEL_BYTES - 16)).replace(/\uFFFD+$/, '')}-${hash}`;
 }
 
 export const instanceFolder = (root: string, run: string, model: string, id: string): string =>
@@ -30,7 +40,7 @@ export const instanceReportText = (report: object): string => pythonJson(report)
 let serial = 0;
 /** A reader sees the old file or the new one. */
 async function replaceFile(path: string, content: string): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${++serial}.tmp`);
+  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${process.pid}-${++serial}.tmp`);
   await writeFile(temporary, content);
   await rename(temporary, path);
 }

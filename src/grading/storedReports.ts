@@ -5,7 +5,7 @@ import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf } from '../store/runs.ts';
 import { classifyLog } from './infra.ts';
 import type { Dialect } from './parsers/contract.ts';
-import { type Completed, type RunReport, summarize } from './runReport.ts';
+import { type Completed, type Leftovers, type RunReport, summarize } from './runReport.ts';
 
 export interface StoredReport {
   readonly arm: string;
@@ -28,6 +28,7 @@ export function storedReports(
   runId: number,
   dialect: Dialect,
   datasetIds?: readonly string[],
+  leftovers?: Leftovers,
 ): StoredReport[] {
   const idOf = new Map(instancesOf(db, runId).map((row) => [row.id, row.instance_id]));
   const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm.name]));
@@ -51,6 +52,7 @@ export function storedReports(
         }),
       ),
       dialect,
+      ...(leftovers && { leftovers }),
     }),
   }));
 }

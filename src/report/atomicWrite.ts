@@ -11,7 +11,7 @@ export async function writeAtomically(
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
   // In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart.
-  const temporary = join(folder, `.${basename(path)}.${process.pid}-${++serial}.tmp`);
+  const temporary = join(folder, `.${basename(path).slice(0, 100)}.${process.pid}-${++serial}.tmp`);
   try {
     const file = await open(temporary, 'w');
     try {

@@ -115,7 +115,12 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
       epoch: gradable.epoch,
       model: gradable.model,
     };
-    files = files.then(() => writeGradedFiles(written, gradable.model_patch, result, parts.redactor));
+    files = files
+      .then(() => writeGradedFiles(written, gradable.model_patch, result, parts.redactor))
+      // Nobody waits for this before the end: without a catch here it would end the process.
+      .catch((error: unknown) => {
+        broken ??= error;
+      });
   };
 
   const enqueue = (gradable: Gradable) => {

@@ -1,5 +1,5 @@
 // `swebatch evaluate` as a person calls it: files and gold in Docker, regrading without it, calibration, errors that help.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -66,6 +66,13 @@ describe.skipIf(!available)('in Docker', () => {
       unresolved_ids: ['demo__sum-2'],
       incomplete_ids: ['demo__sum-3'],
     });
+    // What the harness adds when it has a Docker client: nothing of the run is left but the dataset's image.
+    expect(Object.entries(part!.report).slice(-4)).toEqual([
+      ['schema_version', 2],
+      ['unstopped_instances', 0],
+      ['unstopped_containers', []],
+      ['unremoved_images', [image]],
+    ]);
     expect(JSON.parse(readFileSync(join(dir, 'out/r1/org__m.r1.json'), 'utf8'))).toEqual(part!.report);
     const logs = join(dir, 'out/r1/logs/run_evaluation/r1/org__m/demo__sum-1');
     expect(JSON.parse(readFileSync(join(logs, 'report.json'), 'utf8'))).toMatchObject({
@@ -98,6 +105,30 @@ describe.skipIf(!available)('in Docker', () => {
       { run_id: 'r1', model: 'org__m', instance_id: 'demo__sum-1', resolved: true },
       { run_id: 'r1', model: 'org__m', instance_id: 'demo__sum-2', resolved: true },
     ]);
+  });
+
+  test('model names that climb or never end stay in the run folder and cost nobody a verdict', {
+    timeout: 120_000,
+  }, async () => {
+    const models = ['../../../climbs', `${'long/'.repeat(100)}x`, '..'];
+    write(
+      'all_preds.jsonl',
+      ids
+        .map((instance_id, i) =>
+          JSON.stringify({ instance_id, model_name_or_path: models[i], model_patch: PATCHES.gold }),
+        )
+        .join('\n'),
+    );
+    const args = ['all_preds.jsonl', '--subset', 'data.jsonl', '-o', 'out', '--run-id', 'r1', '--json'];
+    const { code, stdout, stderr } = await evaluate(...args);
+    expect(code, stderr).toBe(0);
+    const parts = JSON.parse(stdout) as { report_path: string; report: { resolved_ids: string[] } }[];
+    expect(parts.flatMap((part) => part.report.resolved_ids).toSorted()).toEqual(ids);
+    const home = realpathSync(join(dir, 'out', 'r1'));
+    for (const { report_path } of parts) expect(realpathSync(report_path).startsWith(`${home}/`)).toBe(true);
+    const written = readdirSync(dir, { recursive: true }).map(String);
+    expect(written.filter((path) => path.endsWith('/report.json'))).toHaveLength(3);
+    expect(written.filter((path) => !path.startsWith('out') && path.includes('climbs'))).toEqual([]);
   });
 
   test('gold calibrates: later scores are also shown without what gold fails', {

@@ -162,3 +162,19 @@ test('gold passes, fails or is flaky on this machine, by image; broken evaluatio
   ]);
   expect(goldStandings(db).get('b')!.standing).toBe('passes');
 });
+
+test('gold by other rules, without the network or without a patch does not make a passing one flaky', () => {
+  record([p('a', 'g', 'gold'), p('b', '', 'gold')]);
+  const [a, b] = gradableTrials(db, 1);
+  const lost = { outcome: 'unresolved', resolved: 0 } as const;
+  verdict(a!, { ...lost, dialect: 'v4.1', started_at: '2025-12-01T00:00:00Z' });
+  verdict(a!, { ...lost, network: 'none', started_at: '2025-12-02T00:00:00Z' });
+  verdict(a!, {});
+  verdict(b!, { outcome: 'empty_patch', resolved: null });
+  expect(calibration(db).map((row) => [row.instance_id, row.dialect, row.network, row.standing])).toEqual([
+    ['a', 'v4.1', 'default', 'fails'],
+    ['a', 'v5', 'none', 'fails'],
+    ['a', 'v5', 'default', 'passes'],
+  ]);
+  expect([...goldStandings(db)].map(([id, { standing }]) => [id, standing])).toEqual([['a', 'passes']]);
+});

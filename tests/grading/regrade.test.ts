@@ -13,6 +13,7 @@ import {
   runMetadataText,
   runReportName,
   writeInstanceLogs,
+  writeTextFile,
 } from '../../src/grading/logLayout.ts';
 import { regradeFolder } from '../../src/grading/regrade.ts';
 import { DATA, hasData, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
@@ -93,6 +94,18 @@ describe('writing', () => {
     expect(modelFolder('..')).toBe('_..');
     expect(modelFolder('')).toBe('_');
     expect(runReportName('a/b', 'r')).toBe('a__b.r.json');
+  });
+  test('a name too long for a file system is cut, and two such names stay apart', async () => {
+    const long = (end: string) => `${'é'.repeat(300)}${end}`;
+    const [one, two] = [modelFolder(long('1')), modelFolder(long('2'))];
+    expect(one).not.toBe(two);
+    expect(one).toMatch(/^é+-[0-9a-f]{12}$/);
+    expect(modelFolder(long('1'))).toBe(one);
+    const run = 'r'.repeat(128);
+    const path = instanceFolder(root, run, long('1'), `a__${'b'.repeat(120)}-1`);
+    await writeInstanceLogs(path, result, 'diff\n');
+    await writeTextFile(join(root, runReportName(long('1'), run)), '{}');
+    expect(readFileSync(join(path, 'patch.diff'), 'utf8')).toBe('diff\n');
   });
   test('run.json says what was graded against', () => {
     expect(JSON.parse(runMetadataText('x.parquet', 'test', new Date(0)))).toEqual({
