@@ -39,25 +39,27 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
   const start = now();
   let seq = -1;
   let name = '';
+  /** Where the last phase ended and the next one begins: without holes, the time of writing them down is a phase's too. */
   let since = start;
   let waiting = 0;
   let timer: { cancel(): void } | null = null;
-  const end = () => {
+  const endAt = (at: number) => {
     if (name === '') return;
-    const duration = now() - since;
+    const duration = at - since;
+    since = at;
     if (NOT_WORKING.has(name)) waiting += duration;
     timer?.cancel();
     timer = null;
     sink.ended(seq, Math.round(duration));
     name = '';
   };
+  const reached = () => (name === '' ? since : now());
   return {
     begin(next) {
       if (next === name) return;
-      end();
+      endAt(now());
       seq += 1;
       name = next;
-      since = now();
       sink.began(seq, next, Math.round(since - start));
       const limit = deadlinesMs[next];
       if (limit)
@@ -71,12 +73,14 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
           );
         }, limit);
     },
-    end,
+    end: () => endAt(now()),
     get current() {
       return name;
     },
-    elapsedMs: () => Math.round(now() - start),
-    workingMs: () =>
-      Math.round(now() - start - waiting - (name !== '' && NOT_WORKING.has(name) ? now() - since : 0)),
+    elapsedMs: () => Math.round(reached() - start),
+    workingMs: () => {
+      const at = reached();
+      return Math.round(at - start - waiting - (NOT_WORKING.has(name) ? at - since : 0));
+    },
   };
 }

@@ -38,6 +38,30 @@ describe('phases', () => {
     expect(rows).toEqual(['0 start @0', '0 +10', '1 model @10', '1 +5']);
   });
 
+  test('the time of writing a phase down is in the phases too, and none is after the last', () => {
+    const clock = fakeClock();
+    const durations: number[] = [];
+    const phases = trackPhases(
+      {
+        began: () => clock.advance(7),
+        ended: (_seq, duration) => {
+          durations.push(duration);
+          clock.advance(40);
+        },
+      },
+      clock,
+    );
+    clock.advance(3);
+    for (const name of ['start', 'model']) {
+      phases.begin(name);
+      clock.advance(10);
+    }
+    phases.end();
+    expect(durations).toEqual([20, 57]);
+    clock.advance(1000);
+    expect([phases.elapsedMs(), phases.workingMs()]).toEqual([77, 77]);
+  });
+
   test('waiting for others is elapsed time but not working time', () => {
     const clock = fakeClock();
     const phases = trackPhases({ began: () => {}, ended: () => {} }, clock);
