@@ -1,30 +1,16 @@
 /** The names each template can use, with stand-in values: templates are checked and rendered with them when the config loads. */
-import type { CommandResult } from '../environment/environment.ts';
 import { float } from '../template/python.ts';
 import type { Vars } from '../template/render.ts';
 import { type AgentConfig, agentConfigSchema } from './config.ts';
 import { dialectOf } from './dialect.ts';
 import type { TemplateSlot } from './templates.ts';
+import { textResult } from './textResult.ts';
 
 const OUTPUTS = ['', 'short\n', 'x'.repeat(9999), 'x'.repeat(10_000), '😀'.repeat(12_000)];
 
-/** Stand-in for a finished command; a template sees what its dialect shows of it. */
-const resultOf = (timedOut: boolean): CommandResult => ({
-  output: '',
-  raw: new Uint8Array(),
-  exitCode: 0,
-  timedOut,
-  totalBytes: 0,
-  omittedBytes: 0,
-  replacedBytes: 0,
-  durationMs: 0,
-  oomKilled: false,
-  transport: 'local',
-  exceptionInfo: '',
-});
-
 function observedVars(config: AgentConfig, output: string, exceptionInfo = ''): Vars {
-  const result = resultOf(exceptionInfo !== '');
+  // Stand-in for a finished command; a template sees what its dialect shows of it.
+  const result = textResult('', 0, exceptionInfo !== '');
   return dialectOf(config.compat).observed({ result, output, exceptionInfo, command: 'ls' });
 }
 

@@ -2,16 +2,11 @@
 import { FIELD_CLASSES } from '../config/identity.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import { locateDataset } from '../dataset/locate.ts';
+import { datasetHash } from '../dataset/record.ts';
 import { gradingHashOf } from '../dataset/row.ts';
 import { imagesHere } from '../environment/engineInfo.ts';
 import { dollarsToNano } from '../money.ts';
-import {
-  type ArmConfig,
-  datasetHash,
-  differences,
-  differencesText,
-  type RunRequest,
-} from '../runner/plan.ts';
+import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/plan.ts';
 import { insertEvent } from '../store/events.ts';
 import type { Store } from '../store/open.ts';
 import {

@@ -1,9 +1,10 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { mkdirSync } from 'node:fs';
 import { loadDataset } from '../dataset/load.ts';
+import { datasetHash } from '../dataset/record.ts';
 import { selectInstances } from '../dataset/select.ts';
 import { armCrash } from '../runner/crash.ts';
-import { type ArmConfig, datasetHash, planRun, type RunRequest } from '../runner/plan.ts';
+import { type ArmConfig, planRun, type RunRequest } from '../runner/plan.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';

@@ -2,9 +2,8 @@
  * Predictions from outside become an imported run: an arm for each model, a sealed attempt for each patch. From then on they are graded,
  * reported and compared like a run of ours. Recording again under the same name adds an attempt where a patch changed and nothing else.
  */
-import { createHash } from 'node:crypto';
-import { imageOf } from '../dataset/instance.ts';
 import type { LoadedRow } from '../dataset/load.ts';
+import { datasetHash, recordedRow } from '../dataset/record.ts';
 import type { Store } from '../store/open.ts';
 import {
   armsOf,
@@ -45,21 +44,6 @@ export type Recorded =
   | { readonly ok: true; readonly run: RunRow; readonly changed: number }
   | { readonly ok: false; readonly message: string };
 
-const hashOf = (rows: readonly LoadedRow[]) =>
-  createHash('sha256')
-    .update(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'))
-    .digest('hex');
-
-const instanceRow = ({ instance, rowHash }: LoadedRow) => ({
-  instance_id: instance.instance_id,
-  repo: instance.repo,
-  difficulty: instance.difficulty,
-  image: imageOf(instance),
-  row_hash: rowHash,
-  row: JSON.stringify(instance),
-  weight: 1,
-});
-
 function createRun(db: Store, request: PredictionsRun): RunRow {
   const models = [...new Set(request.predictions.map((p) => p.model_name_or_path))];
   const rows = request.predictions.map((p) => request.rows.get(p.instance_id)!);
@@ -72,7 +56,7 @@ function createRun(db: Store, request: PredictionsRun): RunRow {
       manifest: request.manifest,
       dataset_source: request.dataset.source,
       dataset_revision: request.dataset.revision,
-      dataset_hash: hashOf(rows),
+      dataset_hash: datasetHash(rows),
       budget_nano: null,
       emit_empty: 0,
       imported: 1,
@@ -95,10 +79,10 @@ function extend(db: Store, run: RunRow, request: PredictionsRun): string | undef
     if (before && before.row_hash !== row.rowHash)
       return `run ${run.name} graded ${prediction.instance_id} by another revision of the dataset; choose another --run-id`;
     const instance_pk =
-      before?.id ?? insert(db, 'instances', { ...instanceRow(row), run_id: run.id, position: known.size });
+      before?.id ?? insert(db, 'instances', { ...recordedRow(row), run_id: run.id, position: known.size });
     if (!before)
       known.set(prediction.instance_id, {
-        ...instanceRow(row),
+        ...recordedRow(row),
         id: instance_pk,
         run_id: run.id,
         position: known.size,

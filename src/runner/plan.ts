@@ -2,14 +2,14 @@
 import type { AgentConfig } from '../agent/config.ts';
 import type { DatasetConfig } from '../config/dataset.ts';
 import type { RunConfig } from '../config/run.ts';
-import { type Instance, imageOf } from '../dataset/instance.ts';
+import type { Instance } from '../dataset/instance.ts';
+import { datasetHash, recordedRow } from '../dataset/record.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { ImagesConfig } from '../environment/images/config.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import type { ModelConfig } from '../model/config.ts';
 import { dollarsToNano } from '../money.ts';
 import type { RunPlan } from '../store/runs.ts';
-import { sha256 } from './patch.ts';
 
 /** One model + agent + environment configuration. */
 export interface ArmConfig {
@@ -82,22 +82,10 @@ export function planRun(request: RunRequest): RunPlan {
       model: arm.predictsAs ?? modelNameOf(arm.model),
       config: JSON.stringify({ agent: arm.agent, environment: arm.environment, model: arm.model }),
     })),
-    instances: request.selected.map(({ instance, rowHash, weight }) => ({
-      instance_id: instance.instance_id,
-      repo: instance.repo,
-      difficulty: instance.difficulty,
-      image: imageOf(instance),
-      row_hash: rowHash,
-      row: JSON.stringify(instance),
-      weight,
-    })),
+    instances: request.selected.map(recordedRow),
     epochs: run.epochs,
   };
 }
-
-/** Over ids and rows in order: two runs with the same hash worked on the same instances. */
-export const datasetHash = (selected: RunRequest['selected']): string =>
-  sha256(selected.map((s) => `${s.instance.instance_id} ${s.rowHash}`).join('\n'));
 
 /** "a.b.c" -> value, for every leaf. */
 export function flatten(value: unknown, path = ''): Map<string, string> {

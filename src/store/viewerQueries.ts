@@ -5,6 +5,7 @@
 import type { Database } from 'better-sqlite3';
 import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
 import type { CommandRow as StoredCommand } from './steps.ts';
+import type { AttemptRow } from './trials.ts';
 
 export interface RunRow {
   id: number;
@@ -91,35 +92,6 @@ export interface EventRow {
   at: string;
   type: string;
   data: string;
-}
-export interface AttemptRow {
-  id: number;
-  trial_id: number;
-  number: number;
-  state: string;
-  slot: number | null;
-  started_at: string;
-  ended_at: string | null;
-  exit_reason: string | null;
-  exit_class: string | null;
-  exit_detail: string | null;
-  exit_status: string | null;
-  error_message: string | null;
-  submission: Buffer | null;
-  captured_patch: Buffer | null;
-  patch_source: string | null;
-  patch_state: string | null;
-  model_patch: string | null;
-  patch_sha256: string | null;
-  steps: number;
-  image_digest: string | null;
-  history: string | null;
-  transport: string | null;
-  oom_kills: number;
-  elapsed_ms: number | null;
-  working_ms: number | null;
-  suspicion: string;
-  notes: string;
 }
 export interface TrialHeadRow {
   trial: number;

@@ -1,7 +1,7 @@
 /** Documents about one attempt: its head and outline, its messages chunk by chunk, its verdicts with their test output. */
 import { gunzipSync } from 'node:zlib';
+import type { AttemptRow } from '../store/trials.ts';
 import type {
-  AttemptRow,
   CallRow,
   CommandRow,
   EvaluationRow,

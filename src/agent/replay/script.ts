@@ -8,6 +8,7 @@ import { dialectOf } from '../dialect.ts';
 import type { Protocol } from '../protocol.ts';
 import { SUBMIT_MARKERS } from '../submission.ts';
 import { templatesOf } from '../templates.ts';
+import { textResult } from '../textResult.ts';
 import { type InvertObservation, invertValue, observationInverter } from './invert.ts';
 import { recordedCost } from './prices.ts';
 import type { RecordedMessage, Recording } from './recording.ts';
@@ -56,7 +57,7 @@ export function scriptOf(recording: Recording): Script {
       } else if (submitsHere(recording, i, actions, n, answers.length)) results.push(submitting(recording));
       else {
         if (at !== undefined) notes.push(`message ${at} cannot have come from the templates`);
-        results.push(commandResult('', 0));
+        results.push(textResult('', 0));
       }
     });
   }
@@ -127,7 +128,7 @@ function resultOf(
   if (typeof raw === 'string' && typeof returncode === 'number')
     return {
       result: {
-        ...commandResult(raw, returncode, exception === 'TimeoutExpired'),
+        ...textResult(raw, returncode, exception === 'TimeoutExpired'),
         exceptionInfo: String(info ?? ''),
       },
       elided: 0,
@@ -137,14 +138,13 @@ function resultOf(
   if (isLast && recording.exitStatus === 'Submitted') return null;
   const text = textOf(message);
   const observed = invert(text, action.command);
-  if (observed)
-    return { result: commandResult(observed.output, observed.returncode), elided: observed.elided };
+  if (observed) return { result: textResult(observed.output, observed.returncode), elided: observed.elided };
   const partial = invertValue(templates.timeout, text, (mark) => ({
     ...vars,
     action: { action: action.command, command: action.command },
     output: mark,
   }));
-  return partial === null ? null : { result: commandResult(partial, -1, true), elided: 0 };
+  return partial === null ? null : { result: textResult(partial, -1, true), elided: 0 };
 }
 
 /** The command of the last turn that handed in the work: the one that says the marker, else the first without an answer. */
@@ -163,21 +163,4 @@ function submitsHere(
 
 /** What was handed in, as the last message has it; the recorded submission is what it is compared with. */
 const submitting = ({ messages }: Recording): CommandResult =>
-  commandResult(`${SUBMIT_MARKERS[0]}\n${textOf(messages.at(-1))}`, 0);
-
-function commandResult(output: string, exitCode: number, timedOut = false): CommandResult {
-  const raw = Buffer.from(output);
-  return {
-    output,
-    raw,
-    exitCode,
-    timedOut,
-    totalBytes: raw.length,
-    omittedBytes: 0,
-    replacedBytes: 0,
-    durationMs: 0,
-    oomKilled: false,
-    transport: 'local',
-    exceptionInfo: '',
-  };
-}
+  textResult(`${SUBMIT_MARKERS[0]}\n${textOf(messages.at(-1))}`, 0);

@@ -103,7 +103,6 @@ describe.skipIf(!existsSync(archive))('published trajectories (skipped without .
       }
       expect(failed).toBeGreaterThan(0);
     },
-    120_000,
   );
 
   test('a changed byte in the recording is seen: message, submission, exit status, cost', async () => {

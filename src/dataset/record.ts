@@ -1,0 +1,22 @@
+/** How rows of a dataset stand in the record of a run: the columns of an instance, and one hash over what was selected. */
+import { createHash } from 'node:crypto';
+import { imageOf } from './instance.ts';
+import type { LoadedRow } from './load.ts';
+
+type Recorded = Pick<LoadedRow, 'instance' | 'rowHash'>;
+
+export const recordedRow = ({ instance, rowHash, weight = 1 }: Recorded & { readonly weight?: number }) => ({
+  instance_id: instance.instance_id,
+  repo: instance.repo,
+  difficulty: instance.difficulty,
+  image: imageOf(instance),
+  row_hash: rowHash,
+  row: JSON.stringify(instance),
+  weight,
+});
+
+/** Over ids and rows in order: two runs with the same hash worked on the same instances. */
+export const datasetHash = (rows: readonly Recorded[]): string =>
+  createHash('sha256')
+    .update(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'))
+    .digest('hex');
