@@ -7,9 +7,12 @@ export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts'],
     exclude: ['tests/long/**', 'node_modules/**'],
+    globalSetup: ['tests/support/temporaryFolder.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // Far above what any test takes: they end what hangs, and judge nobody's speed.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });

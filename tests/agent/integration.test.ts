@@ -112,7 +112,7 @@ test('a command that hangs is killed, told, and the attempt goes on', async () =
   const ended = await play(
     'default',
     [block('echo before; sleep 100'), block('echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT')],
-    'environment.timeout=0.5',
+    'environment.timeout=3',
   );
   expect(ended.exitStatus).toBe('Submitted');
   expect(ended.messages[3]?.content).toMatch(
@@ -124,11 +124,11 @@ test('the wall-clock limit ends a command in flight', async () => {
   const ended = await play(
     'default',
     [block('sleep 100')],
-    'agent.wall_time_limit_seconds=1',
+    'agent.wall_time_limit_seconds=3',
     'environment.timeout=60',
   );
   expect(ended).toMatchObject({ exitStatus: 'TimeExceeded', limit: 'wall_time', steps: 1 });
-}, 20_000);
+});
 
 test('output that is no text reaches the model as text and the submission as bytes', async () => {
   const ended = await play('default', [

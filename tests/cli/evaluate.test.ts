@@ -42,9 +42,7 @@ describe.skipIf(!available)('in Docker', () => {
       ),
     );
 
-  test('a predictions file: verdicts, official folders and report; a changed patch alone is graded again', {
-    timeout: 120_000,
-  }, async () => {
+  test('a predictions file: verdicts, official folders and report; a changed patch alone is graded again', async () => {
     write('preds.json', preds({ 'demo__sum-1': PATCHES.gold, 'demo__sum-2': PATCHES.wrong }));
     const first = await evaluate(
       'preds.json',
@@ -107,9 +105,7 @@ describe.skipIf(!available)('in Docker', () => {
     ]);
   });
 
-  test('model names that climb or never end stay in the run folder and cost nobody a verdict', {
-    timeout: 120_000,
-  }, async () => {
+  test('model names that climb or never end stay in the run folder and cost nobody a verdict', async () => {
     const models = ['../../../climbs', `${'long/'.repeat(100)}x`, '..'];
     write(
       'all_preds.jsonl',
@@ -131,9 +127,7 @@ describe.skipIf(!available)('in Docker', () => {
     expect(written.filter((path) => !path.startsWith('out') && path.includes('climbs'))).toEqual([]);
   });
 
-  test('gold calibrates: later scores are also shown without what gold fails', {
-    timeout: 120_000,
-  }, async () => {
+  test('gold calibrates: later scores are also shown without what gold fails', async () => {
     write(
       'data.jsonl',
       [

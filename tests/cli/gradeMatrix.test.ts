@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
 import { startCli } from '../support/cli.ts';
-import { docker, dockerAvailable } from '../support/docker.ts';
+import { dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
+import { watchDocker } from '../support/dockerEvents.ts';
 
 const available = await dockerAvailable();
 const dir = mkdtempSync(join(tmpdir(), 'swebatch-matrix-'));
@@ -31,22 +32,6 @@ type Case = keyof typeof CASES;
 const names = Object.keys(CASES) as Case[];
 const idOf = (name: Case) => `demo__${name}-1`;
 
-/** Containers that started, by instance. */
-async function watchStarts(): Promise<{ starts: Map<string, number>; close(): void }> {
-  const starts = new Map<string, number>();
-  const stream = await docker.getEvents({
-    filters: { type: ['container'], event: ['start'], label: [`swebatch.run=${RUN}`] },
-  });
-  stream.on('data', (chunk: Buffer) => {
-    for (const line of chunk.toString('utf8').split('\n').filter(Boolean)) {
-      const { Actor } = JSON.parse(line) as { Actor: { Attributes: Record<string, string> } };
-      const id = Actor.Attributes['swebatch.instance']!;
-      starts.set(id, (starts.get(id) ?? 0) + 1);
-    }
-  });
-  return { starts, close: () => (stream as NodeJS.ReadableStream & { destroy(): void }).destroy() };
-}
-
 describe.skipIf(!available)('T-59 through the program', () => {
   const evaluate = (...more: string[]) =>
     startCli(
@@ -68,9 +53,7 @@ describe.skipIf(!available)('T-59 through the program', () => {
       ),
     );
 
-  test('twelve endings, one repeat alone, and a changed patch graded again', {
-    timeout: 400_000,
-  }, async () => {
+  test('twelve endings, one repeat alone, and a changed patch graded again', async () => {
     const image = await derivedImage(SUM_REPO_SCRIPT);
     const row = (name: Case) => {
       const more = { instance_id: idOf(name), ...(name === 'parser' ? { log_parser: 'broken' } : {}) };
@@ -84,8 +67,19 @@ describe.skipIf(!available)('T-59 through the program', () => {
       "export const parseLog = () => { throw new Error('always breaks'); };",
     );
     writePredictions(CASES);
-    const watch = await watchStarts();
+    // The removals too: once the last of them is told, every start was.
+    const watch = await watchDocker({
+      type: ['container'],
+      event: ['start', 'destroy'],
+      label: [`swebatch.run=${RUN}`],
+    });
     const first = await evaluate();
+    const count = (action: string, name?: Case) =>
+      watch.seen.filter(
+        ({ Action, Actor }) =>
+          Action === action && (!name || Actor.Attributes['swebatch.instance'] === idOf(name)),
+      ).length;
+    await watch.until(() => count('destroy') >= names.length);
     watch.close();
     // The memory kill is the machine's affair: it has no verdict, and the run says that it is incomplete.
     expect(first.code, first.stderr).toBe(3);
@@ -108,7 +102,7 @@ describe.skipIf(!available)('T-59 through the program', () => {
     expect(first.stderr).toMatch(/the patch does not apply/);
     expect(first.stderr).toMatch(/the log parser gave up: .*always breaks/);
 
-    const started = Object.fromEntries(names.map((name) => [name, watch.starts.get(idOf(name)) ?? 0]));
+    const started = Object.fromEntries(names.map((name) => [name, count('start', name)]));
     expect(started).toEqual({ ...Object.fromEntries(names.map((n) => [n, 1])), empty: 0, hang: 2 });
 
     const [{ report }] = JSON.parse(first.stdout) as [{ report: Record<string, string[] & number> }];

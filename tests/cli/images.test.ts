@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rawRow } from '../dataset/rows.ts';
+import { removeImages } from '../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../support/registry.ts';
 
@@ -28,12 +29,8 @@ describe.skipIf(!ready)('images verb (needs Docker and docker-registry)', () => 
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
   });
   afterAll(async () => {
-    for (const image of images)
-      await docker
-        .getImage(image)
-        .remove()
-        .catch(() => {});
-    await registry.close();
+    await removeImages(images);
+    await registry?.close();
     rmSync(dir, { recursive: true });
   });
 

@@ -92,7 +92,7 @@ const onTerminal = (end: string): string => {
   return execFileSync('script', ['-qec', command, '/dev/null'], {
     encoding: 'utf8',
     stdio: 'pipe',
-    timeout: 30_000,
+    timeout: 120_000,
   });
 };
 

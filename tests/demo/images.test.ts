@@ -28,7 +28,7 @@ new file mode 100644
 +I could not find it.
 `;
 
-describe.skipIf(!available)('demo instances in Docker', { timeout: 120_000 }, () => {
+describe.skipIf(!available)('demo instances in Docker', () => {
   const config = gradingConfigSchema.parse({ network: 'none', timeout: 120 });
   let factory: DockerFactory;
   beforeAll(() => {
@@ -74,7 +74,7 @@ describe.skipIf(!available)('demo instances in Docker', { timeout: 120_000 }, ()
   });
 });
 
-describe.skipIf(!available)('demo images', { timeout: 120_000 }, () => {
+describe.skipIf(!available)('demo images', () => {
   let work: string;
   beforeAll(() => {
     work = mkdtempSync(join(tmpdir(), 'swebatch-demo-images-'));

@@ -86,7 +86,7 @@ function layOutRow(): void {
   symlinkSync(join(shared, 'datasets'), join(home, 'data'));
 }
 
-describe.skipIf(!existsSync(shared))('offline (skipped without ../shared)', { timeout: 300_000 }, () => {
+describe.skipIf(!existsSync(shared))('offline (skipped without ../shared)', () => {
   test('replay, import, regrade, compare and configuration come to what the page says', () => {
     layOutRow();
     const said = follow('sh offline');
@@ -140,7 +140,7 @@ describe.skipIf(!existsSync(shared))('offline (skipped without ../shared)', { ti
   });
 });
 
-describe.skipIf(!docker)('with Docker', { timeout: 300_000 }, () => {
+describe.skipIf(!docker)('with Docker', () => {
   test('the same run again, from its configuration, from its recording, and its trajectories in a container', () => {
     const said = follow('sh docker');
     expect(saidBy(said, 'compare first second --config').stdout).toContain('with the same configuration');
@@ -156,7 +156,7 @@ describe.skipIf(!docker)('with Docker', { timeout: 300_000 }, () => {
 
 describe('what needs a key or a network', () => {
   const commands = linesOf('sh').map((line) => line.split(/\s+/).slice(1));
-  test('names verbs and options that exist', { timeout: 120_000 }, async () => {
+  test('names verbs and options that exist', async () => {
     expect(commands.length).toBeGreaterThan(8);
     for (const verb of new Set(commands.map(([name]) => name!))) {
       const help = (await cli([verb, '--help'])).stdout;

@@ -30,7 +30,7 @@ function story(id: string): string {
   return `submitted agent ${WRONG.includes(id) ? 'unresolved' : 'resolved'}`;
 }
 
-describe.skipIf(!available)('the demo', { timeout: 180_000 }, () => {
+describe.skipIf(!available)('the demo', () => {
   test('comes to what its README says, one prediction per instance, and leaves no container', async () => {
     const out = tempDir('swebatch-demo-run-');
     const name = `demo-test-${process.pid}`;

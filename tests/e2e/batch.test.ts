@@ -32,7 +32,7 @@ describe.skipIf(!docker)('a batch', () => {
       ).map(({ role, content }) => [role, content.replaceAll(/\d+\.\d+s\b/g, '?s')]);
     for (const instance of Object.keys(preds))
       expect(contents('two', instance)).toEqual(contents('one', instance));
-  }, 120_000);
+  });
 
   test.each([1, 2])(
     'an agent that breaks is told with its class in the trajectory, and the others go on: %i slots',
@@ -69,7 +69,6 @@ describe.skipIf(!docker)('a batch', () => {
       expect(ids('trial_started')).toEqual(Object.keys(preds).sort());
       expect(ids('trial_ended')).toEqual(Object.keys(preds).sort());
     },
-    120_000,
   );
 });
 

@@ -1,21 +1,17 @@
 // A run on an engine with a small disk of its own, named by DOCKER_HOST (T-33): the disk fills up in the middle of the work, and has room again later.
-import { execFile } from 'node:child_process';
-import { createWriteStream, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { rawRow } from '../dataset/rows.ts';
+import { baseCommit, exec, loadBase, SUBMITS, says } from '../support/baseRuns.ts';
 import { startCli, tempDir } from '../support/cli.ts';
-import { docker, dockerAvailable } from '../support/docker.ts';
+import { dockerAvailable } from '../support/docker.ts';
+import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../support/secondEngine.ts';
 
-const exec = promisify(execFile);
-const BASE = 'swebatch-test/base:1';
 const MB = 2 ** 20;
 const FLOOR_MB = 400;
-const bash = (command: string) => ({ content: `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\`` });
 const ready = secondEngineAvailable() && (await dockerAvailable());
 
 describe.skipIf(!ready)('a disk that fills up under a run (needs root and dockerd)', () => {
@@ -25,23 +21,17 @@ describe.skipIf(!ready)('a disk that fills up under a run (needs root and docker
   beforeAll(async () => {
     dir = tempDir('swebatch-floor-');
     engine = await startSecondEngine(1500);
-    const tar = join(dir, 'base.tar');
-    await pipeline(await docker.getImage(BASE).get(), createWriteStream(tar));
-    await exec('docker', ['-H', `unix://${engine.socket}`, 'load', '-q', '-i', tar]);
-    const head = ['run', '--rm', '--network', 'none', BASE, 'git', '-C', '/testbed', 'rev-parse', 'HEAD'];
-    const base_commit = (await exec('docker', head)).stdout.trim();
+    await loadBase(engine, dir);
+    const base_commit = await baseCommit();
     const rows = [1, 2, 3, 4, 5].map((i) =>
-      JSON.stringify(rawRow(`x__x-${i}`, { image: BASE, base_commit })),
+      JSON.stringify(rawRow(`x__x-${i}`, { image: BASE_IMAGE, base_commit })),
     );
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
-    const submit = bash(
-      'git add -A; git diff --cached > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; cat /tmp/p',
-    );
-    const replies = [bash('echo hi > new.txt'), bash('sleep 1'), bash('sleep 1'), submit];
+    const replies = [says('echo hi > new.txt'), says('sleep 1'), says('sleep 1'), SUBMITS];
     writeFileSync(join(dir, 'replies.json'), JSON.stringify({ replies }));
   });
   afterAll(async () => {
-    await engine.close();
+    await engine?.close();
     rmSync(dir, { recursive: true });
   });
 
@@ -93,5 +83,5 @@ describe.skipIf(!ready)('a disk that fills up under a run (needs root and docker
     } finally {
       store.close();
     }
-  }, 120_000);
+  });
 });

@@ -1,22 +1,18 @@
 // A run over two real engines whose images come from a registry: each engine has its own pulls, its own disk floor and its own policy.
-import { execFile } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/runs.ts';
 import { type AttemptRow, attemptsOf, trialsOf } from '../../src/store/trials.ts';
 import { rawRow } from '../dataset/rows.ts';
+import { baseCommit, pushDerived, removeImages, SUBMITS, says } from '../support/baseRuns.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../support/registry.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../support/secondEngine.ts';
 
-const exec = promisify(execFile);
-const BASE = 'swebatch-test/base:1';
 const MB = 1_000_000;
-const bash = (command: string) => ({ content: `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\`` });
 const ready = registryAvailable() && secondEngineAvailable() && (await dockerAvailable());
 
 describe.skipIf(!ready)('images on two engines (needs root, dockerd and docker-registry)', () => {
@@ -29,33 +25,22 @@ describe.skipIf(!ready)('images on two engines (needs root, dockerd and docker-r
     dir = tempDir('swebatch-host-images-');
     [second, registry] = await Promise.all([startSecondEngine(1500), startRegistry()]);
     images = ['a', 'b', 'c', 'd'].map((name) => `${registry.host}/swebatch-hosttest/${name}:1`);
-    for (const [i, image] of images.entries()) {
-      const container = await docker.createContainer({ Image: BASE, Cmd: ['true'] });
-      await container.commit({ repo: image.slice(0, -2), tag: '1', changes: `LABEL test=${i}` });
-      await container.remove();
-      await exec('docker', ['push', '-q', image]);
-      await exec('docker', ['rmi', image]);
-    }
-    const head = ['run', '--rm', '--network', 'none', BASE, 'git', '-C', '/testbed', 'rev-parse', 'HEAD'];
-    const base_commit = (await exec('docker', head)).stdout.trim();
+    for (const [i, image] of images.entries()) await pushDerived(image, { label: String(i) });
+    const base_commit = await baseCommit();
     // Two trials an image, neighbours in the dataset: they are placed on different engines.
     const rows = images.flatMap((image, i) =>
       [1, 2].map((n) => JSON.stringify(rawRow(`x__x-${2 * i + n}`, { image, base_commit }))),
     );
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
-    const submit = bash(
-      'echo hi > new.txt; git add -A; git diff --cached > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; cat /tmp/p',
+    writeFileSync(
+      join(dir, 'replies.json'),
+      JSON.stringify({ replies: [says('echo hi > new.txt'), SUBMITS] }),
     );
-    writeFileSync(join(dir, 'replies.json'), JSON.stringify({ replies: [submit] }));
   });
   afterAll(async () => {
-    for (const image of images)
-      await docker
-        .getImage(image)
-        .remove()
-        .catch(() => {});
-    await second.close();
-    await registry.close();
+    await removeImages(images);
+    await second?.close();
+    await registry?.close();
     rmSync(dir, { recursive: true });
   });
 
@@ -66,7 +51,7 @@ describe.skipIf(!ready)('images on two engines (needs root, dockerd and docker-r
       { host: `unix://${second.socket}`, slots: 1 },
     ];
     const config = {
-      agent: { step_limit: 3, cost_limit: 0 },
+      agent: { step_limit: 4, cost_limit: 0 },
       environment: { memory: '256m', seal_history: false, hosts },
       run: { workers: 2, retry: { backoff_s: 0 }, breaker: { consecutive: 0 } },
       images: imagesConfig,
@@ -104,15 +89,8 @@ describe.skipIf(!ready)('images on two engines (needs root, dockerd and docker-r
     expect(pulls.some((pull) => pull.endsWith(here()))).toBe(true);
     expect(pulls.some((pull) => pull.endsWith('(default)'))).toBe(true);
     expect(await second.docker.listImages()).toEqual([]);
-    if ((await docker.listImages({ filters: { reference: [`${registry.host}/*/*`] } })).length) {
-      console.log(
-        result.stderr,
-        (await exec('cat', [join(dir, 'swebatch/images.jsonl')])).stdout,
-        (await exec('cat', [join(dir, 'out/r1/run.log')])).stdout,
-      );
-    }
     for (const image of images) await expect(docker.getImage(image).inspect()).rejects.toThrow(/No such/);
-  }, 120_000);
+  });
 
   test('an engine whose disk is below the floor gets no trials and no images; the other does all the work', async () => {
     const { bavail, bsize } = statfsSync(second.disk);
@@ -122,5 +100,5 @@ describe.skipIf(!ready)('images on two engines (needs root, dockerd and docker-r
     expect(result.stderr).toMatch(/paused: disk_full .* floor on unix:\S+: no new instances start there/);
     expect(attempts('r2').filter((a) => !a.notes.includes('engine: default'))).toEqual([]);
     expect(await second.docker.listImages()).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -1,21 +1,16 @@
 // A whole run whose images come from a real registry in trouble (T-34): slots are not held up, attempts not charged, images removed after.
-import { execFile } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/runs.ts';
 import { type TrialLine, trialLines } from '../../src/store/trialLines.ts';
 import { rawRow } from '../dataset/rows.ts';
+import { baseCommit, pushDerived, removeImages, SUBMITS, says } from '../support/baseRuns.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../support/registry.ts';
 
-// Not the synchronous form: the registry's proxy lives in this process.
-const exec = promisify(execFile);
-const BASE = 'swebatch-test/base:1';
-const bash = (command: string) => ({ content: `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\`` });
 const ready = registryAvailable() && (await dockerAvailable());
 
 describe.skipIf(!ready)('a run with images from a registry (needs Docker and docker-registry)', () => {
@@ -29,16 +24,8 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     registry = await startRegistry();
     // Two images of their own that differ in a label, pushed and taken off the engine again.
     images = ['a', 'b'].map((name) => `${registry.host}/swebatch-runtest/${name}${process.pid}:1`);
-    for (const [i, image] of images.entries()) {
-      const container = await docker.createContainer({ Image: BASE, Cmd: ['true'] });
-      const [, repo, tag] = /^(.*):([^:]+)$/.exec(image)!;
-      await container.commit({ repo, tag, changes: `LABEL test=${i}` });
-      await container.remove();
-      await exec('docker', ['push', '-q', image]);
-      await exec('docker', ['rmi', image]);
-    }
-    const head = ['run', '--rm', '--network', 'none', BASE, 'git', '-C', '/testbed', 'rev-parse', 'HEAD'];
-    const commit = (await exec('docker', head)).stdout.trim();
+    for (const [i, image] of images.entries()) await pushDerived(image, { label: String(i) });
+    const commit = await baseCommit();
     const row = (id: string, image: string) => JSON.stringify(rawRow(id, { image, base_commit: commit }));
     rows = [
       row('x__x-1', images[0]!),
@@ -47,18 +34,14 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
       row('x__x-4', images[1]!),
     ];
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
-    const submit = bash(
-      'echo hi > new.txt; git add -A; git diff --cached > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; cat /tmp/p',
+    writeFileSync(
+      join(dir, 'replies.json'),
+      JSON.stringify({ replies: [says('echo hi > new.txt'), SUBMITS] }),
     );
-    writeFileSync(join(dir, 'replies.json'), JSON.stringify({ replies: [submit] }));
   });
   afterAll(async () => {
-    for (const image of images)
-      await docker
-        .getImage(image)
-        .remove()
-        .catch(() => {});
-    await registry.close();
+    await removeImages(images);
+    await registry?.close();
     rmSync(dir, { recursive: true });
   });
 
@@ -131,22 +114,13 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     expect((await cli(['images', 'ls'], { env: { XDG_STATE_HOME: dir } })).stdout).toContain(
       'pulled no images',
     );
-  }, 90_000);
+  });
 
   test('stalls, broken layers, a slow registry and a missing login: what can be mended is, and no attempt waits for it', async () => {
     const name = `${registry.host}/swebatch-runtest/big${process.pid}:1`;
     const locked = `${registry.host}/swebatch-runtest/locked:1`;
     images.push(name);
-    const container = await docker.createContainer({
-      Image: BASE,
-      Cmd: ['sh', '-c', 'head -c 3000000 /dev/urandom > /big'],
-    });
-    await container.start();
-    await container.wait();
-    await container.commit({ repo: name.slice(0, -2), tag: '1' });
-    await container.remove();
-    await exec('docker', ['push', '-q', name]);
-    await exec('docker', ['rmi', name]);
+    await pushDerived(name, { command: 'head -c 3000000 /dev/urandom > /big' });
     const { base_commit } = JSON.parse(rows[0]!) as { base_commit: string };
     const ids = ['y__y-1', 'y__y-2', 'y__y-3'];
     const trouble = [name, locked, name].map((image, i) =>
@@ -199,5 +173,5 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
       store.close();
     }
     await expect(docker.getImage(name).inspect()).rejects.toThrow(/No such image/);
-  }, 90_000);
+  });
 });

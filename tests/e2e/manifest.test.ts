@@ -24,7 +24,7 @@ const call = (id: string, command: string) => ({
   fingerprint: 'fp_1',
 });
 
-describe.skipIf(!docker)('the manifest', { timeout: 240_000 }, () => {
+describe.skipIf(!docker)('the manifest', () => {
   test('holds program, machine, engine, rows, images, templates, and the parameters that requests carried', async () => {
     const submit = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT';
     bench = await faultBench({

@@ -16,7 +16,7 @@ const LEDGER = `SELECT i.instance_id, c.step, c.try, c.state, CASE WHEN c.state 
   FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id JOIN instances i ON i.id = t.instance_pk
   JOIN runs r ON r.id = t.run_id WHERE r.name = `;
 
-describe.skipIf(!docker)('replaying a run', { timeout: 240_000 }, () => {
+describe.skipIf(!docker)('replaying a run', () => {
   test('faults, limits and refusals come again, call by call, and the server hears nothing', async () => {
     bench = await faultBench({
       scripts: {

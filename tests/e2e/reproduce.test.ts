@@ -34,7 +34,7 @@ const cost = (out: string, run: string): unknown => {
 const manifest = async (out: string, run: string) =>
   JSON.parse((await cli(['show', run, '--manifest', '-o', out])).stdout);
 
-describe.skipIf(!docker)('the same run again', { timeout: 300_000 }, () => {
+describe.skipIf(!docker)('the same run again', () => {
   test('export RUN config | run -c - has its configuration hash, its ids in their order, and its predictions', async () => {
     const out = tempDir();
     const first = await start(out, 'r1', IDS);

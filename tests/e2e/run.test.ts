@@ -270,5 +270,5 @@ describe('swebatch run, before anything starts', () => {
       ]),
     );
     for (const verb of verbs) expect((await cli([verb, '--help'])).stdout, verb).toContain('Examples:');
-  }, 180_000);
+  });
 });

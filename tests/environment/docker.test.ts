@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { dockerAvailable } from '../support/docker.ts';
 import { repositoryImage, testDocker } from '../support/dockerEnvironment.ts';
 import { describeEnvironment } from './conformance.ts';
+import { containerBench } from './containerBench.ts';
 
 const available = await dockerAvailable();
 
@@ -16,16 +17,7 @@ describe.skipIf(!available)('docker', () => {
     ['supervisor', supervised],
     ['plain exec', plain],
   ] as const) {
-    describeEnvironment(name, {
-      start: (options) =>
-        bench.start({
-          ...(options?.config ? { config: options.config } : {}),
-          ...(options?.setup ? { setup: options.setup } : {}),
-        }),
-      stop: () => bench.stop(),
-      workTree: () => '/testbed',
-      can: { limits: true, container: true, separateOutput: true },
-    });
+    describeEnvironment(name, containerBench(bench));
     afterAll(() => bench.stop());
   }
 });

@@ -83,7 +83,7 @@ describe.skipIf(!available)('docker faults', () => {
       const env = await bench.start({ factory: { docker: { socketPath: daemon.path } } });
       await env.execute('echo kept > kept');
       const running = env.execute('echo begun; sleep 27182');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await daemon.passed('begun');
       daemon.cut();
       const result = await running;
       expect(result).toMatchObject({ exitCode: -1, output: 'begun\n' });
@@ -131,6 +131,7 @@ describe.skipIf(!available)('docker faults', () => {
               response.pipe(outgoing);
             },
           );
+          upstream.on('error', () => outgoing.destroy());
           incoming.pipe(upstream);
         };
         if (!name) return forward(true);
@@ -248,7 +249,7 @@ describe.skipIf(!available)('docker faults', () => {
       await env.execute('echo more >> file');
       const captured = await env.capturePatch();
       expect(Buffer.from(captured.patch).toString()).toContain(' start\n+more\n');
-    }, 60_000);
+    });
   });
 
   describe('containment', () => {
@@ -285,10 +286,11 @@ describe.skipIf(!available)('docker faults', () => {
         expect(output).not.toContain('canary-5f2b7c');
         const began = performance.now();
         const net = await env.execute(
-          `python3 -c "import socket; socket.create_connection(('example.com', 80), 20)"`,
+          `python3 -c "import socket; socket.create_connection(('example.com', 80), 50)"`,
         );
         expect(net.exitCode).toBe(1);
-        expect(performance.now() - began).toBeLessThan(5000);
+        // Not the fifty seconds that a packet without an answer would take.
+        expect(performance.now() - began).toBeLessThan(30_000);
       } finally {
         delete process.env.SWEBATCH_TEST_CANARY;
       }
@@ -299,7 +301,8 @@ describe.skipIf(!available)('docker faults', () => {
       await env.execute('nohup bash -c "trap \'\' TERM INT; while :; do sleep 1; done" >/dev/null 2>&1 &');
       const began = performance.now();
       await env.close();
-      expect(performance.now() - began).toBeLessThan(5000);
+      // The daemon's own patience is ten seconds.
+      expect(performance.now() - began).toBeLessThan(9_000);
       await expect(docker.getContainer(env.info.containerId!).inspect()).rejects.toMatchObject({
         statusCode: 404,
       });
@@ -349,7 +352,7 @@ describe.skipIf(!available)('docker faults', () => {
         { cwd: '/' },
       );
       expect(applied.output).toBe('same\n');
-    }, 60_000);
+    });
   });
 
   afterAll(async () => {

@@ -62,7 +62,7 @@ describe.skipIf(!hasGit)('writePatch', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   test('any bytes to any bytes', () => {
     fc.assert(
@@ -76,7 +76,7 @@ describe.skipIf(!hasGit)('writePatch', () => {
       ),
       { numRuns: 30 },
     );
-  }, 60_000);
+  });
 
   test('creation and deletion, with and without content', () => {
     for (const body of ['', 'x', 'x\n', 'x\ny\n']) {

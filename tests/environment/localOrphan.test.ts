@@ -29,12 +29,12 @@ test('a command outlives a killed swebatch by no more than its timeout and some 
       stdio: 'ignore',
     });
     expect(
-      await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'), 15_000),
+      await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'), 60_000),
     ).toBe(true);
     const pid = readFileSync(pidFile, 'utf8').trim();
     runner.kill('SIGKILL');
     expect(existsSync(`/proc/${pid}`)).toBe(true);
-    expect(await until(() => !existsSync(`/proc/${pid}`), 15_000)).toBe(true);
+    expect(await until(() => !existsSync(`/proc/${pid}`), 60_000)).toBe(true);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -49,6 +49,9 @@ describe('isOwnerAlive', () => {
 
 const available = await dockerAvailable();
 describe.skipIf(!available)('reaper', () => {
+  // A machine that does not exist: every run that begins here meanwhile reaps what is dead here, and what is reaped here is nobody else's.
+  const here = machine({ host: `reaper-test-${process.pid}` });
+  const mine = labels({ [LABELS.host]: here.host });
   const made: string[] = [];
   const create = async (of: Record<string, string>) => {
     const container = await docker.createContainer({
@@ -69,38 +72,35 @@ describe.skipIf(!available)('reaper', () => {
   });
 
   test('removes exactly the containers whose owner is dead', async () => {
-    const mine = ownerLabels(currentOwner('live-run', '1'), 'i', new Date());
     const dead = await create({ ...mine, [LABELS.run]: 'dead-run', [LABELS.pidStart]: '1' });
     const rebooted = await create({ ...mine, [LABELS.run]: 'old-run', [LABELS.bootId]: 'another-boot' });
     const alive = await create(mine);
     const elsewhere = await create({ ...mine, [LABELS.host]: 'another-host', [LABELS.pidStart]: '1' });
     const foreign = await create({ 'com.example': 'x' });
     const blank = await create(Object.fromEntries(Object.values(LABELS).map((l) => [l, ''])));
-    const mineOnly = (ids: readonly { id: string }[]) =>
-      ids
-        .map((c) => c.id)
-        .filter((id) => made.includes(id))
-        .sort();
+    const idsOf = (found: readonly { id: string }[]) => found.map((c) => c.id).sort();
+    const mineOnly = (found: readonly { id: string }[]) => idsOf(found).filter((id) => made.includes(id));
 
-    expect(mineOnly(await findOrphans(docker))).toEqual([dead, rebooted].sort());
-    const dry = await reap({ docker, dryRun: true });
-    expect(mineOnly(dry.orphans)).toEqual([dead, rebooted].sort());
+    expect(idsOf(await findOrphans(docker, here))).toEqual([dead, rebooted].sort());
+    const dry = await reap({ docker, machine: here, dryRun: true });
+    expect(idsOf(dry.orphans)).toEqual([dead, rebooted].sort());
     expect(dry.removed).toEqual([]);
-    // Only our own are taken, so that a live test of somebody else on this machine is not the subject.
-    const result = await reap({ docker });
-    expect(mineOnly(result.removed)).toEqual([dead, rebooted].sort());
+    const result = await reap({ docker, machine: here });
+    expect(idsOf(result.removed)).toEqual([dead, rebooted].sort());
     expect(result.failed).toEqual([]);
+    // Containers of the runs of this machine are kept too, as those of another.
     expect(mineOnly(result.kept)).toEqual([alive, elsewhere, blank].sort());
     for (const id of [alive, elsewhere, foreign, blank])
       expect((await docker.getContainer(id).inspect()).Id).toBe(id);
-    expect(mineOnly(await listContainers(docker))).toEqual([alive, elsewhere, blank].sort());
+    expect(mineOnly(await listContainers(docker, here))).toEqual([alive, elsewhere, blank].sort());
   });
 
   test('two reapers at once do not fail each other', async () => {
-    const gone = { ...ownerLabels(currentOwner('dead', '1'), 'i', new Date()), [LABELS.pidStart]: '1' };
-    const ids = await Promise.all([create(gone), create(gone), create(gone)]);
-    const results = await Promise.all([reap({ docker }), reap({ docker })]);
-    for (const { failed } of results) expect(failed.filter((c) => ids.includes(c.id))).toEqual([]);
-    expect((await findOrphans(docker)).filter((c) => ids.includes(c.id))).toEqual([]);
+    const gone = { ...mine, [LABELS.pidStart]: '1' };
+    await Promise.all([create(gone), create(gone), create(gone)]);
+    const results = await Promise.all([reap({ docker, machine: here }), reap({ docker, machine: here })]);
+    for (const { failed } of results) expect(failed).toEqual([]);
+    expect(results.some(({ removed }) => removed.length > 0)).toBe(true);
+    expect(await findOrphans(docker, here)).toEqual([]);
   });
 });

@@ -93,7 +93,7 @@ describe.skipIf(!available)('sealing', () => {
           .matchAll(/^diff.*b\/(.*)/gm),
       ].map((m) => m[1]),
     ]).toEqual(['ok', ['x']]);
-  }, 120_000);
+  });
 
   test('the sealed image passes on no owner', async () => {
     const image = await derivedImage(LEAKY);
@@ -111,7 +111,7 @@ describe.skipIf(!available)('sealing', () => {
       'swebatch.sealed.source': id,
     });
     expect(env.info.history).toBe('sealed');
-  }, 60_000);
+  });
 
   test('HEAD beyond the base commit is refused, unless allowed', async () => {
     const image = await derivedImage(LEAKY);
@@ -125,7 +125,7 @@ describe.skipIf(!available)('sealing', () => {
     const allowed = await bench.start({ image, request, config: { allow_leaky: true } });
     expect(allowed.info.history).toBe('failed');
     expect(allowed.info.notes.join(' ')).toContain('history failed');
-  }, 60_000);
+  });
 
   test("one commit of the image's builder on top of the base is fine", async () => {
     const image = await derivedImage(
@@ -136,7 +136,7 @@ describe.skipIf(!available)('sealing', () => {
     const env = await bench.start({ image, request: { baseCommit: base } });
     expect(env.info.history).toBe('sealed');
     expect(env.info.notes.join(' ')).toContain("builder's commit");
-  }, 60_000);
+  });
 
   test('a folder that is no repository has nothing to seal', async () => {
     const image = await derivedImage('rm -rf /testbed; mkdir /testbed; echo a > /testbed/a');
@@ -151,7 +151,7 @@ describe.skipIf(!available)('sealing', () => {
       `${LEAKY}\nf=$(find .git/objects -type f -name '*.pack' | head -1); chmod u+w "$f"; : > "$f"; rm -f .git/objects/info/alternates`,
     );
     await expect(bench.start({ image })).rejects.toMatchObject({ code: 'history_unsealed' });
-  }, 60_000);
+  });
 
   afterAll(() => bench.stop());
 });

@@ -64,9 +64,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
   const containersLeft = async () =>
     (await docker.listContainers({ all: true, filters: { label: [`swebatch.run=${RUN}`] } })).length;
 
-  test('the matrix of T-59: twelve predictions, each with its own ending, and totals that reconcile', {
-    timeout: 180_000,
-  }, async () => {
+  test('the matrix of T-59: twelve predictions, each with its own ending, and totals that reconcile', async () => {
     const broken: ParserRegistry = extendRegistry({
       broken: () => {
         throw new Error('this parser always breaks');

@@ -1,12 +1,13 @@
 // T-29 as it is written: a flood of output costs less than 50 MB and holds up nobody. Alone in its process, by both transports.
 import { afterAll, beforeAll, describe } from 'vitest';
+import { containerBench } from '../environment/containerBench.ts';
 import { floodSuite } from '../environment/suites/output.ts';
 import { docker } from '../support/docker.ts';
 import { repositoryImage, testDocker } from '../support/dockerEnvironment.ts';
 
 const MB = 1024 * 1024;
 /** What the configuration keeps unless somebody sets another. */
-const LIMITS = { rss: 50 * MB, yesS: 10, keptBytes: 5 * MB };
+const LIMITS = { rss: 50 * MB, yesS: 10, keptBytes: 5 * MB, othersMs: 1000 };
 
 describe.each([
   ['supervisor', true],
@@ -20,18 +21,6 @@ describe.each([
     const env = await bench.start();
     await env.execute('head -c 6000000 /dev/zero');
   });
-  floodSuite(
-    {
-      start: (options) =>
-        bench.start({
-          ...(options?.config ? { config: options.config } : {}),
-          ...(options?.setup ? { setup: options.setup } : {}),
-        }),
-      stop: () => bench.stop(),
-      workTree: () => '/testbed',
-      can: { limits: true, container: true, separateOutput: true },
-    },
-    LIMITS,
-  );
+  floodSuite(containerBench(bench), LIMITS);
   afterAll(() => bench.stop());
 });

@@ -40,7 +40,7 @@ describe.skipIf(!ready)('run --baseline', () => {
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('no comparable baseline')]);
     // The same model name answers worse now: it submits another instance's patch.
     cpSync(join(replies, 'swebatch__cronwheel-27.json'), join(replies, 'swebatch__cronwheel-23.json'));
-  }, 180_000);
+  });
 
   test('a regression is measured again and fails the night', async () => {
     const found = await night('night-2', '--baseline', 'last', '--max-drop', '2%', '--remeasure', '2');
@@ -57,7 +57,7 @@ describe.skipIf(!ready)('run --baseline', () => {
     expect(runs.map((r) => r.name ?? r.run)).toContain('night-2.again-1');
     // What was measured again is not the newest night.
     expect(JSON.parse((await cli(['report', 'last', '-o', root, '--json'])).stdout).run).toBe('night-2');
-  }, 180_000);
+  });
 
   test('a night that is whole becomes a leaderboard entry, with the scripts that judged it', async () => {
     const to = join(dir, 'entry');
@@ -89,5 +89,5 @@ describe.skipIf(!ready)('run --baseline', () => {
     const found = await cli(['compare', 'night-1', 'night-3', '--gate', '--remeasure', '1', '-o', root]);
     expect(found.code, found.stderr).toBe(0);
     expect(found.stderr).toContain('gate: flaky; matched 2: broken 0, flaky 1, fixed 0');
-  }, 180_000);
+  });
 });

@@ -25,6 +25,7 @@ export interface RunningCli {
 const baseEnv = (): NodeJS.ProcessEnv => ({
   PATH: `${join(REPO, 'node_modules', '.bin')}:${process.env.PATH}`,
   HOME: process.env.HOME,
+  TMPDIR: process.env.TMPDIR,
   TZ: 'UTC',
   SWEBATCH_DEBUG: '1',
 });

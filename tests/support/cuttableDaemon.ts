@@ -10,6 +10,8 @@ export interface CuttableDaemon {
   readonly path: string;
   cut(): void;
   refuse(on: boolean): void;
+  /** Resolves once the daemon has sent the text on one of the connections. */
+  passed(text: string): Promise<void>;
   close(): void;
 }
 
@@ -17,6 +19,7 @@ export function cuttableDaemon(): CuttableDaemon {
   const folder = mkdtempSync(join(tmpdir(), 'swebatch-daemon-'));
   const path = join(folder, 'docker.sock');
   const pairs = new Set<Socket>();
+  const watchers = new Set<(chunk: Buffer) => void>();
   let refused = false;
   const server: Server = createServer((client) => {
     if (refused) return void client.destroy();
@@ -26,6 +29,9 @@ export function cuttableDaemon(): CuttableDaemon {
       socket.on('error', () => undefined).on('close', () => pairs.delete(socket));
     }
     client.pipe(upstream).pipe(client);
+    upstream.on('data', (chunk: Buffer) => {
+      for (const watcher of watchers) watcher(chunk);
+    });
   }).listen(path);
   const cut = () => {
     for (const socket of pairs) socket.destroy();
@@ -36,6 +42,15 @@ export function cuttableDaemon(): CuttableDaemon {
     refuse: (on) => {
       refused = on;
     },
+    passed: (text) =>
+      new Promise((resolve) => {
+        const watcher = (chunk: Buffer) => {
+          if (!chunk.includes(text)) return;
+          watchers.delete(watcher);
+          resolve();
+        };
+        watchers.add(watcher);
+      }),
     close: () => {
       cut();
       server.close();

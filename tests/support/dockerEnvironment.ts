@@ -73,9 +73,10 @@ export interface TestDocker {
 }
 
 let attempts = 0;
+/** Unlike those of the tests that run beside these in another process. */
 const nextAttempt = () => {
   attempts += 1;
-  return String(attempts);
+  return `${process.pid}.${attempts}`;
 };
 
 export function testDocker(defaults: Partial<EnvironmentConfig> = {}): TestDocker {

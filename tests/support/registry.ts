@@ -76,34 +76,44 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function untilUp(url: string, child: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 15_000;
+/** Resolves with whether it answers: false when it ended, as it does when somebody else took its port first. */
+async function untilUp(url: string, child: ChildProcess): Promise<boolean> {
+  const deadline = Date.now() + 120_000;
   while (Date.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`docker-registry ended with ${child.exitCode}`);
+    if (child.exitCode !== null) return false;
     const up = await fetch(url).then(
-      (r) => r.status < 500,
+      (r) => r.headers.has('docker-distribution-api-version'),
       () => false,
     );
-    if (up) return;
+    if (up) return true;
     await new Promise((done) => setTimeout(done, 50));
   }
-  throw new Error('docker-registry did not come up within 15 s');
+  child.kill('SIGKILL');
+  throw new Error('docker-registry did not come up within 2 min');
+}
+
+/** The registry cannot choose its port itself, so the free one it is given may be gone when it listens. */
+async function startProcess(dir: string, auth: string): Promise<{ child: ChildProcess; port: number }> {
+  for (let tries = 0; tries < 5; tries += 1) {
+    const port = await freePort();
+    writeFileSync(
+      join(dir, 'config.yml'),
+      `version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: ${join(dir, 'data')}\nhttp:\n  addr: 127.0.0.1:${port}\n${auth}`,
+    );
+    const child = spawn(BINARY, ['serve', join(dir, 'config.yml')], { stdio: 'ignore' });
+    if (await untilUp(`http://127.0.0.1:${port}/v2/`, child)) return { child, port };
+  }
+  throw new Error('docker-registry ended five times before it answered');
 }
 
 export async function startRegistry(options: { htpasswd?: string } = {}): Promise<TestRegistry> {
   const dir = mkdtempSync(join(tmpdir(), 'swebatch-registry-'));
-  const port = await freePort();
   const auth = options.htpasswd
     ? `auth:\n  htpasswd:\n    realm: test\n    path: ${join(dir, 'htpasswd')}\n`
     : '';
   if (options.htpasswd) writeFileSync(join(dir, 'htpasswd'), options.htpasswd);
-  writeFileSync(
-    join(dir, 'config.yml'),
-    `version: 0.1\nlog:\n  level: error\nstorage:\n  filesystem:\n    rootdirectory: ${join(dir, 'data')}\nhttp:\n  addr: 127.0.0.1:${port}\n${auth}`,
-  );
-  const child = spawn(BINARY, ['serve', join(dir, 'config.yml')], { stdio: 'ignore' });
+  const { child, port } = await startProcess(dir, auth);
   const upstream = `http://127.0.0.1:${port}`;
-  await untilUp(`${upstream}/v2/`, child);
 
   const faults: RegistryFault[] = [];
   const requests: TestRegistry['requests'] = [];
@@ -200,25 +210,31 @@ function forward(
     return;
   }
   const { method, url, headers } = incoming;
-  const upstream = httpRequest({ host: '127.0.0.1', port, method, path: url, headers }, async (answer) => {
+  const upstream = httpRequest({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode!, answer.headers);
-    if (!fault) {
-      answer.pipe(outgoing);
-      return;
-    }
-    let sent = 0;
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      const room = fault.kind === 'slow' ? chunk.length : Math.max(0, (fault.afterBytes ?? 0) - sent);
-      sent += chunk.length;
-      if (room > 0) outgoing.write(chunk.subarray(0, room));
-      if (fault.kind === 'slow') await new Promise((done) => setTimeout(done, fault.pauseMs));
-      else if (room < chunk.length) {
-        if (fault.kind === 'cut') outgoing.destroy();
-        return; // a stall: the connection stays open and silent
-      }
-    }
-    outgoing.end();
+    if (!fault) answer.pipe(outgoing);
+    // A registry that ends while it answers is a broken connection to its client, not an error of the test.
+    else passOn(answer, outgoing, fault).catch(() => outgoing.destroy());
   });
   upstream.on('error', () => outgoing.destroy());
   incoming.pipe(upstream);
+}
+
+async function passOn(
+  answer: AsyncIterable<Buffer>,
+  outgoing: ServerResponse,
+  fault: RegistryFault,
+): Promise<void> {
+  let sent = 0;
+  for await (const chunk of answer) {
+    const room = fault.kind === 'slow' ? chunk.length : Math.max(0, (fault.afterBytes ?? 0) - sent);
+    sent += chunk.length;
+    if (room > 0) outgoing.write(chunk.subarray(0, room));
+    if (fault.kind === 'slow') await new Promise((done) => setTimeout(done, fault.pauseMs));
+    else if (room < chunk.length) {
+      if (fault.kind === 'cut') outgoing.destroy();
+      return; // a stall: the connection stays open and silent
+    }
+  }
+  outgoing.end();
 }

@@ -1,5 +1,5 @@
 // A second, real Docker engine with its own small disk (an ext4 file on a loop device). Needs root and dockerd; gone after the test.
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -75,39 +75,43 @@ export async function startSecondEngine(diskMb: number): Promise<SecondEngine> {
   const child = spawn(
     DOCKERD!,
     [
-      '--data-root',
-      join(disk, 'docker'),
-      '--exec-root',
-      join(dir, 'exec'),
-      '--pidfile',
-      join(dir, 'pid'),
-    ].concat(
-      [
-        '-H',
-        `unix://${socket}`,
-        '--bridge',
-        bridge,
-        '--iptables=false',
-        '--ip6tables=false',
-        '--log-level',
-        'error',
+      ...[
+        '--data-root',
+        join(disk, 'docker'),
+        '--exec-root',
+        join(dir, 'exec'),
+        '--pidfile',
+        join(dir, 'pid'),
       ],
-      ['--containerd-namespace', space, '--containerd-plugins-namespace', `${space}-p`],
-    ),
+      ...['-H', `unix://${socket}`, '--log-level', 'error'],
+      ...['--bridge', bridge, '--iptables=false', '--ip6tables=false'],
+      ...['--containerd-namespace', space, '--containerd-plugins-namespace', `${space}-p`],
+    ],
     { stdio: 'ignore' },
   );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   const docker = new Docker({ socketPath: socket });
-  const deadline = Date.now() + 30_000;
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the second dockerd ended with ${child.exitCode}`);
-    const up = await docker.ping().then(
-      () => true,
-      () => false,
-    );
-    if (up) break;
-    if (Date.now() > deadline) throw new Error('the second dockerd did not come up within 30 s');
-    await new Promise((done) => setTimeout(done, 100));
+  const close = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+    await ended;
+    // A killed engine leaves its containers running under their shims.
+    for (const pid of processesNaming(dir))
+      for (const victim of [...childrenOf(pid), pid]) endProcess(victim);
+    // What its containers and its own containerd may still hold.
+    const mounts = readFileSync('/proc/mounts', 'utf8');
+    const inside = mounts
+      .split('\n')
+      .map((line) => line.split(' ')[1] ?? '')
+      .filter((path) => path.startsWith(dir));
+    for (const path of inside.toReversed()) execFileSync('umount', ['-l', path]);
+    execFileSync('ip', ['link', 'delete', bridge]);
+    rmSync(dir, { recursive: true, force: true });
+  };
+  try {
+    await untilUp(docker, child);
+  } catch (error) {
+    await close();
+    throw error;
   }
   return {
     docker,
@@ -117,21 +121,20 @@ export async function startSecondEngine(diskMb: number): Promise<SecondEngine> {
       child.kill('SIGKILL');
       await ended;
     },
-    async close() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      await ended;
-      // A killed engine leaves its containers running under their shims.
-      for (const pid of processesNaming(dir))
-        for (const victim of [...childrenOf(pid), pid]) endProcess(victim);
-      // What its containers and its own containerd may still hold.
-      const mounts = readFileSync('/proc/mounts', 'utf8');
-      const inside = mounts
-        .split('\n')
-        .map((line) => line.split(' ')[1] ?? '')
-        .filter((path) => path.startsWith(dir));
-      for (const path of inside.toReversed()) execFileSync('umount', ['-l', path]);
-      execFileSync('ip', ['link', 'delete', bridge]);
-      rmSync(dir, { recursive: true, force: true });
-    },
+    close,
   };
+}
+
+async function untilUp(docker: Docker, child: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the second dockerd ended with ${child.exitCode}`);
+    const up = await docker.ping().then(
+      () => true,
+      () => false,
+    );
+    if (up) return;
+    if (Date.now() > deadline) throw new Error('the second dockerd did not come up within 2 min');
+    await new Promise((done) => setTimeout(done, 100));
+  }
 }

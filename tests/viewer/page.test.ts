@@ -50,7 +50,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
   const open = async (hash: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     page = await context.newPage();
-    page.setDefaultTimeout(8_000);
+    page.setDefaultTimeout(30_000);
     errors = watchErrors(page);
     await page.goto(`${viewer.url}#/${hash}`);
     return page;
@@ -79,10 +79,10 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
   test('filters, sorts and keeps both in the address', async () => {
     await open('run/nightly-1/instances');
     await page.getByRole('grid').waitFor();
-    expect(await rowCount()).toBe(60);
+    await expect.poll(rowCount).toBe(60);
     await page.getByLabel('Filter').fill('django class:agent');
     await expect.poll(rowCount).toBeLessThan(12);
-    expect(page.url()).toContain('f=django');
+    await expect.poll(() => page.url()).toContain('f=django');
     await page.getByRole('button', { name: 'Cost' }).click();
     await expect
       .poll(() => page.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort'))
@@ -91,8 +91,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     const before = await shown(page.getByRole('row').nth(1));
     await page.goto('about:blank');
     await page.goto(shared);
-    await page.getByRole('grid').waitFor();
-    expect(await shown(page.getByRole('row').nth(1))).toBe(before);
+    await expect.poll(() => shown(page.getByRole('row').nth(1))).toBe(before);
     await page.getByLabel('Filter').fill('nosuchfield:1');
     await page.getByText('no field "nosuchfield"').waitFor();
     expect(errors).toEqual([]);
@@ -125,7 +124,9 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.keyboard.press('j');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('k');
-    expect(await page.locator('[role=row][aria-selected=true]').getAttribute('aria-rowindex')).toBe('3');
+    await expect
+      .poll(() => page.locator('[role=row][aria-selected=true]').getAttribute('aria-rowindex'))
+      .toBe('3');
     await page.keyboard.press('Enter');
     await page.getByRole('feed').focus();
     await page.keyboard.press('n');
@@ -144,9 +145,11 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.getByText('THOUGHT: step 9,').waitFor();
     // The long output of step 4 arrives after the jump; the step asked for stays at the top all the same.
     await settled();
-    const feed = (await page.getByRole('feed').boundingBox())!;
-    const article = (await page.getByRole('article', { name: 'Agent, step 9' }).boundingBox())!;
-    expect(Math.abs(article.y - feed.y)).toBeLessThan(60);
+    const topOf = async (place: Locator) => (await place.boundingBox())!.y;
+    const article = page.getByRole('article', { name: 'Agent, step 9' });
+    await expect
+      .poll(async () => Math.abs((await topOf(article)) - (await topOf(page.getByRole('feed')))))
+      .toBeLessThan(60);
     await page.getByRole('tab', { name: 'Patch and tests' }).click();
     await page.getByText('as the maintainers did').waitFor();
     await page.getByRole('button', { name: /test_fix/ }).click();
@@ -185,7 +188,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.goBack();
     await page.getByRole('grid', { name: 'Matrix' }).getByRole('link').first().click();
     await page.getByRole('heading', { name: /History of/ }).waitFor();
-    expect(await rowCount()).toBeGreaterThanOrEqual(2);
+    await expect.poll(rowCount).toBeGreaterThanOrEqual(2);
     expect(errors).toEqual([]);
   });
 
@@ -313,7 +316,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.getByText('</script><script>window.__pwned').first().waitFor();
     // Messages come in chunks: each is waited for.
     for (const text of ['<img src=x onerror=', '‹U+202E›', 'nul ␀ bell ␇'])
-      await expect.poll(() => shown(page.getByRole('feed')), { timeout: 15_000 }).toContain(text);
+      await expect.poll(() => shown(page.getByRole('feed'))).toContain(text);
     await page.locator('.ansi-red', { hasText: 'red' }).first().waitFor();
   });
 
@@ -394,7 +397,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(8_000);
+    page.setDefaultTimeout(30_000);
     errors = watchErrors(page);
     await page.goto(base);
     await page.getByText('as of ').waitFor();
@@ -429,7 +432,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       writeFileSync(join(dir, file), exportHtml(dir, run, { pageDir: built.dir }));
     const context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(8_000);
+    page.setDefaultTimeout(30_000);
     errors = watchErrors(page);
     const address = pathToFileURL(join(dir, 'run.html')).href;
     await page.goto(address);

@@ -1,11 +1,8 @@
 // A real engine on a small disk (T-33, D7), and two real engines side by side.
-import { execFile } from 'node:child_process';
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/config.ts';
 import { createDockerFactory } from '../../../src/environment/docker.ts';
@@ -19,7 +16,9 @@ import {
   systemClock,
 } from '../../../src/environment/images/service.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
+import { loadBase } from '../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
+import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../support/registry.ts';
 import { type SecondEngine, secondEngineAvailable, startSecondEngine } from '../../support/secondEngine.ts';
 
@@ -37,8 +36,8 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     engine = await startSecondEngine(220);
   });
   afterAll(async () => {
-    await engine.close();
-    await registry.close();
+    await engine?.close();
+    await registry?.close();
   });
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'swebatch-disk-'));
@@ -125,19 +124,16 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
 });
 
 describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () => {
-  const BASE = 'swebatch-test/base:1';
   let second: SecondEngine;
   let dir: string;
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'swebatch-two-'));
     second = await startSecondEngine(1500);
-    const tar = join(dir, 'base.tar');
-    await pipeline(await docker.getImage(BASE).get(), createWriteStream(tar));
-    await promisify(execFile)('docker', ['-H', `unix://${second.socket}`, 'load', '-q', '-i', tar]);
+    await loadBase(second, dir);
   });
   afterAll(async () => {
-    await second.close();
+    await second?.close();
     rmSync(dir, { recursive: true });
   });
 
@@ -167,7 +163,7 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const start = (attempt: number) =>
       factory.start({
         instanceId: `a__a-${attempt}`,
-        image: BASE,
+        image: BASE_IMAGE,
         owner: currentOwner('two-engines', `${attempt}`),
       });
     const opened = [await start(1), await start(2)];
@@ -189,5 +185,5 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
       for (const environment of opened) await environment.close();
       await factory.close();
     }
-  }, 90_000);
+  });
 });

@@ -151,8 +151,8 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
   test('a slow registry is no stalled one, and its progress is shown', async () => {
     const image = await pushed({ layerBytes: [2_000_000] });
-    registry.faults.push({ on: '/blobs/', kind: 'slow', pauseMs: 40 });
-    const { stage, events } = service({}, { stallSeconds: 1 });
+    registry.faults.push({ on: '/blobs/', kind: 'slow', pauseMs: 120 });
+    const { stage, events } = service({}, { stallSeconds: 3 });
     await stage.ensure(image);
     const seen = events.flatMap((e) => (e.type === 'progress' ? [e.progress.downloadedBytes] : []));
     expect(new Set(seen).size).toBeGreaterThan(3);

@@ -2,6 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { countProcesses, type Suite } from '../conformance.ts';
 
+/** Far more than a busy machine needs to end what runs, far less than what runs would take. */
+const SOON_MS = 30_000;
+
 export function controlSuite({ bench, shared }: Suite): void {
   describe('timeout', () => {
     /** Sleeps of a length that nothing else on the machine has. */
@@ -36,12 +39,12 @@ time.sleep(${n})"`,
       const env = await bench.start();
       const n = unique();
       const began = performance.now();
-      const result = await env.execute(`echo partial; ${make(n)}`, { timeoutS: 1 });
-      expect(performance.now() - began).toBeLessThan(3000);
+      const result = await env.execute(`echo partial; ${make(n)}`, { timeoutS: 2 });
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       expect(result.timedOut).toBe(true);
       expect(result.exitCode).toBe(-1);
       expect(result.output).toContain('partial\n');
-      expect(result.exceptionInfo).toContain('timed out after 1s');
+      expect(result.exceptionInfo).toContain('timed out after 2s');
       expect((await env.execute(countProcesses(n))).output).toBe('0\n');
       expect((await env.execute('echo alive')).output).toBe('alive\n');
     });
@@ -64,8 +67,8 @@ time.sleep(${n})"`,
     test('a background child that keeps stdout open does not delay the end', async () => {
       const env = await bench.start();
       const began = performance.now();
-      const result = await env.execute('sleep 30 & echo done');
-      expect(performance.now() - began).toBeLessThan(1500);
+      const result = await env.execute('sleep 300 & echo done');
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       expect([result.output, result.exitCode]).toEqual(['done\n', 0]);
     });
 
@@ -83,7 +86,7 @@ time.sleep(${n})"`,
       setTimeout(() => abort.abort(new Error('stop now')), 300);
       const began = performance.now();
       await expect(running).rejects.toThrow('stop now');
-      expect(performance.now() - began).toBeLessThan(2500);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       expect((await env.execute(countProcesses(n))).output).toBe('0\n');
       await expect(env.execute('true', { signal: abort.signal })).rejects.toThrow('stop now');
     });
@@ -95,7 +98,7 @@ time.sleep(${n})"`,
         const result = await env.execute(
           // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's
           'for p in /proc/[0-9]*; do p=${p#/proc/}; if [ $p != 1 ] && [ $p != $$ ] && [ "$(cat /proc/$p/comm)" = bash ]; then kill -9 $p; fi; done; echo survived',
-          { timeoutS: 5 },
+          { timeoutS: 20 },
         );
         // Whoever ran the command may be among the dead; then the result says that it is not known.
         if (!result.output.includes('survived')) expect(result.exceptionInfo).toContain('not known');
@@ -131,7 +134,7 @@ time.sleep(${n})"`,
       expect((await other.execute('echo ok')).output).toBe('ok\n');
       const result = await bomb;
       expect(result.output).toMatch(/Resource temporarily unavailable|Cannot fork/);
-      expect(performance.now() - began).toBeLessThan(8000);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       expect(await bombed.execute('echo alive', { timeoutS: 20 })).toMatchObject({
         output: 'alive\n',
         exceptionInfo: '',

@@ -1,13 +1,13 @@
 /// <reference lib="dom" />
-// A run of 500 instances x 200 steps opens and answers as fast as a small one.
+// A run of 500 instances x 200 steps opens and answers as fast as a small one; what it draws is held by tests/viewer/large.test.ts.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startViewer, type Viewer } from '../../src/viewer/server.ts';
-import { browserAvailable, buildPage, launch } from './browser.ts';
-import { addRun, openFixture } from './fixture.ts';
+import { browserAvailable, buildPage, launch } from '../viewer/browser.ts';
+import { addRun, openFixture } from '../viewer/fixture.ts';
 
 const INSTANCES = 500;
 const STEPS = 200;
@@ -74,9 +74,6 @@ describe.skipIf(!browserAvailable())('a run of 500 x 200', () => {
     const took = performance.now() - began;
     process.stdout.write(`first table: ${Math.round(took)} ms\n`);
     expect(took).toBeLessThan(3_000);
-    const rows = await page.getByRole('row').count();
-    expect(rows).toBeLessThan(80);
-    expect(await page.getByRole('grid').getAttribute('aria-rowcount')).toBe(String(INSTANCES + 1));
   });
 
   test('typing a filter, sorting and moving through the table answer in under 100 ms', async () => {
@@ -97,7 +94,7 @@ describe.skipIf(!browserAvailable())('a run of 500 x 200', () => {
     judge('move', await interactions(), 8);
   });
 
-  test('a trajectory of 400 messages moves step by step in under 100 ms and draws only what is in sight', async () => {
+  test('a trajectory of 400 messages moves step by step in under 100 ms', async () => {
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await page.getByText('THOUGHT: step 1,').waitFor();
@@ -110,7 +107,6 @@ describe.skipIf(!browserAvailable())('a run of 500 x 200', () => {
       );
     }
     judge('trajectory', await interactions(), 12);
-    expect(await page.getByRole('article').count()).toBeLessThan(40);
   });
 
   test('scrolling through the whole trajectory drops no frame for longer than 100 ms in the median', async () => {

@@ -1,0 +1,10 @@
+// Real containers as the conformance suite takes them.
+import type { TestDocker } from '../support/dockerEnvironment.ts';
+import type { Bench } from './conformance.ts';
+
+export const containerBench = (docker: TestDocker): Bench => ({
+  start: docker.start,
+  stop: docker.stop,
+  workTree: () => '/testbed',
+  can: { limits: true, container: true, separateOutput: true },
+});

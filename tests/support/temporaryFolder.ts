@@ -1,0 +1,11 @@
+// All temporary folders of a test run lie in one that is gone afterwards: nothing is left in the machine's, and nothing there is in the way.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Run by Vitest before its workers start; they and the programs they start inherit TMPDIR. */
+export default function setUp(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), 'swebatch-tests-'));
+  process.env.TMPDIR = folder;
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}
