@@ -1,7 +1,7 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { ModelConfigError } from '../model/failure.ts';
 import { openStore, StorageError, type Store } from '../store/open.ts';
 import { findRun, hasRuns, type RunRow } from '../store/runs.ts';
@@ -46,6 +46,14 @@ export const env = (name: string): string | undefined => {
 
 export const resultsRoot = (option: string | undefined): string => resolve(option ?? 'results');
 
+/** A command for the person to copy: it names the results root where that is not the default one. */
+export function commandOn(root: string, words: string): string {
+  if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
+  const near = relative('', root);
+  const path = near.startsWith('..') ? root : near || '.';
+  return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
+}
+
 export const databasePath = (root: string): string => resolve(root, 'swebatch.db');
 
 export function openForReading(root: string): Store {
@@ -62,7 +70,9 @@ export function requireRun(store: Store, selector: string): RunRow {
     throw new CliError(`${dirname(store.name)} holds no runs yet`, {
       hint: 'start one with "swebatch run", or name another results root with -o',
     });
-  throw new CliError(`there is no run "${selector}"`, { hint: 'list them with "swebatch ls"' });
+  throw new CliError(`there is no run "${selector}"`, {
+    hint: `list them with ${commandOn(dirname(store.name), 'ls')}`,
+  });
 }
 
 /** What a disk says, and no defect of ours. */

@@ -23,6 +23,7 @@ import { openStore, type Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../store/runs.ts';
 import {
   CliError,
+  commandOn,
   databasePath,
   EXIT,
   inert,
@@ -137,14 +138,14 @@ export async function gradeRun(task: GradingTask): Promise<number> {
     await images?.close();
   }
   if (stop.interruptedBy !== null) {
-    say(`interrupted; go on with "swebatch evaluate ${run.name}"`);
+    say(`interrupted; go on with ${commandOn(root, `evaluate ${run.name}`)}`);
     return signalExitCode(stop.interruptedBy);
   }
   return await conclude(task, dir, grader.summary().ungraded);
 }
 
 async function conclude(task: GradingTask, dir: string, ungraded: number): Promise<number> {
-  const { store, run, config } = task;
+  const { store, root, run, config } = task;
   const reports = await exportRunReports({ store, run, dir }, config.dialect, task.whole);
   // The summary written when the run ended knew no verdicts.
   await exportSummary(store, run.id, dir, pricesOfRun);
@@ -173,7 +174,7 @@ async function conclude(task: GradingTask, dir: string, ungraded: number): Promi
   for (const { path } of reports) say(`report: ${path}`);
   if (ungraded === 0) return EXIT.done;
   say(
-    `incomplete: ${ungraded} prediction(s) have no verdict; "swebatch evaluate ${run.name}" tries them again`,
+    `incomplete: ${ungraded} prediction(s) have no verdict; ${commandOn(root, `evaluate ${run.name}`)} tries them again`,
   );
   return EXIT.incomplete;
 }

@@ -18,7 +18,7 @@ import { createStopLadder } from '../runner/stop.ts';
 import type { Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/runs.ts';
 import { type TrialRow, trialsOf } from '../store/trials.ts';
-import { CliError, EXIT, env, printJson, say } from './context.ts';
+import { CliError, commandOn, EXIT, env, printJson, say } from './context.ts';
 import { requireEngine } from './imageEngine.ts';
 import { openLog } from './log.ts';
 import { createNotifier } from './notify.ts';
@@ -93,7 +93,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
     graceS: config.stop_grace_s,
     exitNow: () => {
       progress.stop();
-      say(`exiting at once; what ran is resumable with "swebatch resume ${run.name}"`);
+      say(`exiting at once; what ran is resumable with ${commandOn(root, `resume ${run.name}`)}`);
       process.exit(signalExitCode(stop.interruptedBy ?? 'SIGINT'));
     },
   });
@@ -182,32 +182,32 @@ function conclude(request: ExecuteRequest, result: SessionResult, interruptedBy:
 }
 
 function exitCodeOf(request: ExecuteRequest, result: SessionResult, interruptedBy: string | null): number {
-  const { run } = request;
+  const { root, run } = request;
   const decided = (['agent', 'limit', 'model'] as const).reduce((n, c) => n + (result.counts[c] ?? 0), 0);
   const notRun = result.counts.not_run ?? 0;
   switch (result.status) {
     case 'interrupted':
-      say(`interrupted; go on with "swebatch resume ${run.name}"`);
+      say(`interrupted; go on with ${commandOn(root, `resume ${run.name}`)}`);
       return signalExitCode(interruptedBy ?? 'SIGINT');
     case 'failed':
       say(`error: ${result.fatal ?? 'the configuration cannot work'}; ${notRun} trial(s) not run`);
       return EXIT.usage;
     case 'budget':
       say(
-        `run budget ${formatCost(run.budget_nano)} reached: ${decided} finished, ${notRun} not run; go on with "swebatch resume ${run.name} --cost-limit N"`,
+        `run budget ${formatCost(run.budget_nano)} reached: ${decided} finished, ${notRun} not run; go on with ${commandOn(root, `resume ${run.name} --cost-limit N`)}`,
       );
       return EXIT.budget;
     case 'complete':
       if (result.graded && result.graded.ungraded > 0) {
         say(
-          `incomplete: ${result.graded.ungraded} prediction(s) could not be graded; try "swebatch evaluate ${run.name}"`,
+          `incomplete: ${result.graded.ungraded} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run.name}`)}`,
         );
         return EXIT.incomplete;
       }
       return EXIT.done;
     default:
       say(
-        `incomplete: ${result.counts.infra ?? 0} trial(s) ended for reasons that are not the model's; run them again with "swebatch resume ${run.name} --retry infra"`,
+        `incomplete: ${result.counts.infra ?? 0} trial(s) ended for reasons that are not the model's; run them again with ${commandOn(root, `resume ${run.name} --retry infra`)}`,
       );
       return EXIT.incomplete;
   }

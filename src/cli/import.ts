@@ -21,7 +21,7 @@ import { openStore, type Store } from '../store/open.ts';
 import { type RunRow, runByName } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { attemptById } from '../store/trials.ts';
-import { CliError, databasePath, EXIT, printJson, resultsRoot, say } from './context.ts';
+import { CliError, commandOn, databasePath, EXIT, printJson, resultsRoot, say } from './context.ts';
 import { hubVariables } from './datasets.ts';
 import { checkArgs } from './runArgs.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
@@ -113,7 +113,7 @@ export const importVerb: Verb = {
       await exportRun({ store, run, dir: join(root, run.name), version: VERSION });
       if (args.json) printJson({ run: run.name, instances: imported.instances.length, verdicts: judged });
       say(
-        `imported ${imported.instances.length} instances${verdicts.size > 0 ? ` and ${judged} verdicts` : ''} as run ${run.name}; look at it with "swebatch report ${run.name}"`,
+        `imported ${imported.instances.length} instances${verdicts.size > 0 ? ` and ${judged} verdicts` : ''} as run ${run.name}; look at it with ${commandOn(root, `report ${run.name}`)}`,
       );
       return EXIT.done;
     } finally {

@@ -12,6 +12,7 @@ import { reopenTrials } from '../store/trials.ts';
 import { type ResolvedConfig, resolveConfig } from './configOptions.ts';
 import {
   CliError,
+  commandOn,
   databasePath,
   EXIT,
   env,
@@ -228,7 +229,7 @@ function idsFor(args: RunArgs, named: readonly string[] | undefined): string[] |
     const lines = trialLines(store, run.id);
     if (!lines.some((l) => l.outcome !== null))
       throw new CliError(`run ${run.name} has no verdicts`, {
-        hint: `grade it with "swebatch evaluate ${run.name}"`,
+        hint: `grade it with ${commandOn(resultsRoot(args.output), `evaluate ${run.name}`)}`,
       });
     const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
     return named ? named.filter((id) => failed.has(id)) : [...failed];

@@ -1,5 +1,6 @@
 /** `swebatch show`: one run, or one trajectory as a readable conversation. */
 import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
 import { formatCost } from '../money.ts';
 import { observedIn } from '../store/observed.ts';
@@ -10,6 +11,7 @@ import { type TrialLine, trialLines } from '../store/trialLines.ts';
 import { attemptsOf, classCounts } from '../store/trials.ts';
 import {
   CliError,
+  commandOn,
   EXIT,
   inert,
   openForReading,
@@ -54,6 +56,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   const counts = Object.fromEntries(classCounts(store, run.id));
   const money = spentNano(store, run.id);
   const arms = armsOf(store, run.id);
+  const root = dirname(store.name);
   if (json) {
     printJson({
       ...run,
@@ -76,7 +79,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `cost      ${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}`,
       `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
       '',
-      `trials:   swebatch ls ${run.name}      report: swebatch report ${run.name}`,
+      `look on   ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
     ].join('\n'),
   );
 }
@@ -89,7 +92,7 @@ function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
   if (ids.size === 1) return found.at(-1)!;
   if (ids.size === 0)
     throw new CliError(`run ${run.name} has no instance "${part}"`, {
-      hint: `list them with "swebatch ls ${run.name}"`,
+      hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
     });
   throw new CliError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
 }

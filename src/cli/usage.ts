@@ -8,7 +8,8 @@ export async function usageMessage(message: string, args: readonly string[], ver
   if (message.startsWith('Not enough non-option arguments')) {
     const needed = command.match(/<[^>]+>/g) ?? [];
     const there = Number(/got (\d+)/.exec(message)?.[1] ?? 0);
-    return `${needed.slice(there).join(' and ').replaceAll('..', '')} is missing: swebatch ${command}`;
+    const missing = needed.slice(there).join(' and ').replaceAll('..', '');
+    return `${missing} ${needed.length - there > 1 ? 'are' : 'is'} missing: swebatch ${command}`;
   }
   const valueless = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
   if (valueless) return `${dashed(valueless)} needs a value`;
