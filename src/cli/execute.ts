@@ -19,6 +19,7 @@ import type { Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/runs.ts';
 import { type TrialRow, trialsOf } from '../store/trials.ts';
 import { CliError, commandOn, EXIT, env, printJson, say } from './context.ts';
+import { failureLines } from './failures.ts';
 import { requireEngine } from './imageEngine.ts';
 import { openLog } from './log.ts';
 import { createNotifier } from './notify.ts';
@@ -182,7 +183,7 @@ function conclude(request: ExecuteRequest, result: SessionResult, interruptedBy:
 }
 
 function exitCodeOf(request: ExecuteRequest, result: SessionResult, interruptedBy: string | null): number {
-  const { root, run } = request;
+  const { store, root, run } = request;
   const decided = (['agent', 'limit', 'model'] as const).reduce((n, c) => n + (result.counts[c] ?? 0), 0);
   const notRun = result.counts.not_run ?? 0;
   switch (result.status) {
@@ -209,6 +210,7 @@ function exitCodeOf(request: ExecuteRequest, result: SessionResult, interruptedB
       say(
         `incomplete: ${result.counts.infra ?? 0} trial(s) ended for reasons that are not the model's; run them again with ${commandOn(root, `resume ${run.name} --retry infra`)}`,
       );
+      for (const line of failureLines(store, run.id)) say(line);
       return EXIT.incomplete;
   }
 }

@@ -104,6 +104,8 @@ export function apply(state: State, event: RunEvent): void {
       state.durations.push(event.elapsedMs);
       state.spentNano += event.costNano ?? 0;
       if (event.sealed) state.done += 1;
+      if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
+        state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
       break;
     case 'graded':
       state.graded.total += 1;

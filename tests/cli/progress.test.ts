@@ -46,6 +46,16 @@ const ended: RunEvent = {
 };
 
 describe('texts', () => {
+  test('why an instance failed that is not the model’s fault stands below the slots; other ends leave the note', () => {
+    const failed = (exitClass: 'infra' | 'limit'): RunEvent => ({
+      ...ended,
+      exitReason: exitClass === 'infra' ? 'env_start_failed' : 'limit_steps',
+      exitClass,
+      message: 'no space left',
+    });
+    expect(stateAfter(...started, failed('infra')).lastNote).toBe('a__a-1 env_start_failed: no space left');
+    expect(stateAfter(...started, failed('limit')).lastNote).toBe('');
+  });
   test('the cost of all counts what the running ones have spent, once', () => {
     expect(overallText(stateAfter(...started), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
     expect(overallText(stateAfter(...started, ended), 2)).toMatch(/^\$1\.25 of \$5\.00 /);

@@ -56,6 +56,7 @@ describe.skipIf(!docker)('a batch', () => {
       expect(preds[broken]!.model_patch).toBe('');
       expect(Object.values(preds).filter((p) => p.model_patch !== '')).toHaveLength(2);
       expect(result.code).toBe(3);
+      expect(result.stderr).toMatch(/\n {2}internal_error 1: swebatch__cronwheel-23: .*nobody foresaw this/);
       // Each trial begins once and ends once on the display.
       const events = result.stdout
         .trim()
