@@ -52,7 +52,7 @@ export interface SideHead {
   /** Over the matched instances. */
   readonly resolved: Proportion;
   readonly meanResolved: number | null;
-  /** Of the mean, over instances: t, where there are several epochs. */
+  /** Of the mean, over instances, where there are several epochs. */
   readonly meanInterval: Interval | null;
 }
 
@@ -274,7 +274,13 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
     epochs: side.epochs,
     resolved: proportion(resolved, n),
     meanResolved: n === 0 ? null : mean(means),
-    meanInterval: side.epochs > 1 ? shareInterval(means) : null,
+    meanInterval:
+      side.epochs > 1
+        ? shareInterval(
+            means,
+            results.reduce((s, r) => s + r.scores.length, unnamedNeither),
+          )
+        : null,
   };
 }
 

@@ -110,7 +110,9 @@ function facts(c: Comparison, pHolm: number | null): [string, string][] {
   rows.push([
     'detectable',
     c.detectable === null
-      ? 'no instance differs: nothing to estimate it from'
+      ? c.matched < 2
+        ? 'one instance shows nothing about the next'
+        : 'no instance differs: nothing to estimate it from'
       : `${(100 * c.detectable).toFixed(1)} pp with 80 % power (n = ${c.matched}${c.discordance === null ? '' : `, ${percent(c.discordance)} discordant`}); smaller differences stay unseen`,
   ]);
   if (c.sensitivity && (c.sensitivity.n !== c.matched || c.partly.length > 0))

@@ -1,5 +1,6 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
 import type { RunData } from '../store/reportQueries.ts';
+import { plain } from './safeText.ts';
 import { flagsOf, isGraded, standingOf } from './verdict.ts';
 
 const COLUMNS = [
@@ -88,6 +89,8 @@ export function trialsCsv(data: RunData): string {
 function cell(value: Cell): string {
   if (value === null) return '';
   if (typeof value !== 'string') return String(value);
-  const inert = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  // Nor may a cell move the cursor of a terminal that the table is printed to.
+  const text = plain(value);
+  const inert = /^[=+\-@\t]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }

@@ -2,6 +2,7 @@
  * Blocks as one HTML file without a script, a link or a request. Bars are table cells with a background, because mail programs
  * remove SVG; where SVG is shown, it adds the intervals.
  */
+import { head as beginning } from './columns.ts';
 import type { Bar, Block, Document } from './document.ts';
 import { html } from './safeText.ts';
 
@@ -77,7 +78,7 @@ function intervals(title: string, max: number, bars: readonly Bar[]): string {
   const x = (v: number) => (left + width * share(v, max)).toFixed(1);
   const marks = shown.map((bar, i) => {
     const y = 12 + i * step;
-    return `<text x="${left - 8}" y="${y + 4}" text-anchor="end">${html(bar.label.slice(0, 30))}</text><line x1="${x(bar.low!)}" x2="${x(bar.high!)}" y1="${y}" y2="${y}" stroke="#57606a" stroke-width="2"/><circle cx="${x(bar.value)}" cy="${y}" r="4" fill="#2f6feb"><title>${html(bar.text)}</title></circle>`;
+    return `<text x="${left - 8}" y="${y + 4}" text-anchor="end">${html(beginning(bar.label, 30))}</text><line x1="${x(bar.low!)}" x2="${x(bar.high!)}" y1="${y}" y2="${y}" stroke="#57606a" stroke-width="2"/><circle cx="${x(bar.value)}" cy="${y}" r="4" fill="#2f6feb"><title>${html(bar.text)}</title></circle>`;
   });
   const bottom = 12 + shown.length * step;
   const axis = [0, 0.25, 0.5, 0.75, 1].map(

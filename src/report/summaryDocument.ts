@@ -81,7 +81,7 @@ function headline(arm: ArmSummary): [string, string][] {
     const { mean, n, interval, newInstances, sameInstances } = arm.estimate;
     rows.push([
       'resolved',
-      `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (${newInstances ? 't' : 'Wilson'} 95 %)`,
+      `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`,
     ]);
     rows.push([
       'trials',
@@ -95,9 +95,11 @@ function headline(arm: ArmSummary): [string, string][] {
     ]);
     rows.push([
       '',
-      sameInstances
-        ? `same instances again: SE ${(100 * sameInstances.se).toFixed(1)} pp, one epoch ${(100 * sameInstances.oneEpochSd).toFixed(1)} pp (n = ${sameInstances.n})`
-        : 'same instances again: unknown, no instance has two valid epochs',
+      sameInstances && sameInstances.withinVariance === 0
+        ? `same instances again: unknown, none changed over its epochs (n = ${sameInstances.n})`
+        : sameInstances
+          ? `same instances again: SE ${(100 * sameInstances.se).toFixed(1)} pp, one epoch ${(100 * sameInstances.oneEpochSd).toFixed(1)} pp (n = ${sameInstances.n})`
+          : 'same instances again: unknown, no instance has two valid epochs',
     ]);
   } else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
   if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);

@@ -24,4 +24,14 @@ test('one line a trial; unknown is empty, formulas are text, quotes are doubled'
   expect(second[header.indexOf('cost_nano')]).toBe('');
   expect(second[header.indexOf('missing')]).toBe('not_graded');
   expect(lines[3]).toContain('not_run');
+  // A table is often printed to a terminal; and what is left of an escape may begin a formula.
+  const hostile = recordRun(db, { name: 'e', ids: ['\u001b[2J=1+1', '+1', '-1', '@x'], happened: () => [] });
+  const cells = trialsCsv(loadRunData(db, hostile)!);
+  expect(cells).not.toContain('\u001b');
+  expect(
+    cells
+      .split('\r\n')
+      .slice(1, 5)
+      .map((l) => l.split(',')[3]),
+  ).toEqual(["'=1+1", "'+1", "'-1", "'@x"]);
 });

@@ -1,5 +1,7 @@
 // Gates: T-60 of the adversarial list to the letter, and every rule alone.
 import { describe, expect, test } from 'vitest';
+import { gateExit } from '../../src/cli/gating.ts';
+import { remeasure } from '../../src/cli/remeasure.ts';
 import { candidateOf, remeasurementsOf } from '../../src/report/candidate.ts';
 import { compareSides } from '../../src/report/compare.ts';
 import { forecast, makespan, nightMs, type PastAttempt, undetectable } from '../../src/report/forecast.ts';
@@ -11,6 +13,7 @@ import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/renderTerminal.ts';
 import { sideOfArm } from '../../src/report/side.ts';
 import { loadRunData, type RunData } from '../../src/store/reportQueries.ts';
+import { runByName } from '../../src/store/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const good: Happened = { outcome: 'resolved' };
@@ -227,6 +230,34 @@ test('junit.xml is red only where the gate is: what it let pass is skipped with 
   const named = gated(never, b, { mustPass: ['a__a-01'] });
   expect(junitXml(b, named)).toMatch(/name="a__a-01"[^>]*><failure message="not resolved/);
   expect(junitXml(b, gated(never, b, {}))).not.toContain('<failure');
+});
+
+test('what could not be measured again leaves the night incomplete; where nobody asked for it, inconclusive', () => {
+  const base = load({ name: 'base', ids: ids(1, 10), happened: () => [good] });
+  const b = load({ name: 'night', ids: ids(1, 10), happened: (id) => [id === 'a__a-01' ? bad : good] });
+  const outage = load({ ids: ids(1, 1), happened: () => [{ reason: 'env_died' }] });
+  const found = gated(base, b, {}, [outage]);
+  expect([gateExit(found, true), gateExit(found, false)]).toEqual([3, 0]);
+  expect(gateExit(gated(base, b, { minResolved: 1 }, [outage]), true)).toBe(1);
+  const flaky = load({ ids: ids(1, 1), happened: () => [good] });
+  expect(gateExit(gated(base, b, {}, [flaky]), true)).toBe(0);
+});
+
+test('measuring again spends what is left of the budget of the run, and nothing where nothing is left', async () => {
+  const db = openMemory();
+  recordRun(db, {
+    name: 'spent',
+    ids: ids(1, 2),
+    config: { run: {}, grading: {}, arms: [{ name: 'default' }] },
+    happened: () => [bad],
+  });
+  // Two calls at a dollar each.
+  db.prepare("UPDATE runs SET budget_nano = 2e9 WHERE name = 'spent'").run();
+  const run = runByName(db, 'spent')!;
+  const again = { store: db, root: '.', run, arm: 'default', ids: ids(1, 1), epochs: 3 };
+  expect(await remeasure(again)).toBeUndefined();
+  expect(runByName(db, 'spent.again-1')).toBeUndefined();
+  db.close();
 });
 
 test('the verdict says how what changed did before', () => {

@@ -1,8 +1,7 @@
 /** Independent repeats: pass@k, pass^k, and the two kinds of noise that are always confused. */
 
-import { isNoSpread, mean, standardError, variance } from './means.ts';
+import { isNoSpread, mean, standardError, sum, variance } from './means.ts';
 import { CONFIDENCE, type Interval, wilson } from './proportions.ts';
-import { studentCritical } from './special.ts';
 
 /** Chance that at least one of k draws from n tries with c successes succeeds; null when fewer than k were scored. */
 export function passAtK(n: number, c: number, k: number): number | null {
@@ -43,16 +42,22 @@ export interface EpochEstimate {
 }
 
 /**
- * A t interval for the mean of shares, which ends where shares end. Where all shares are equal t would claim certainty (5 of 5 as
- * [100, 100]), and a single one has no spread: then Wilson's, with each instance counted once. Null for none.
+ * For the mean of shares over instances: Wilson's interval with as many instances as their spread is worth. A t interval is Wald's in other
+ * clothes: it leaves [0, 1], is too short near the ends and a point where all instances did the same (5 of 5 as [100, 100]). Instances that
+ * agree in all their epochs give what one epoch gives; epochs that differ narrow it, to at most their number. Null for none.
  */
-export function shareInterval(xs: readonly number[], confidence = CONFIDENCE): Interval | null {
-  if (xs.length === 0) return null;
-  const m = mean(xs);
+export function shareInterval(
+  xs: readonly number[],
+  trials: number,
+  confidence = CONFIDENCE,
+): Interval | null {
+  const n = xs.length;
+  if (n === 0) return null;
+  const m = Math.min(1, mean(xs));
   const se = standardError(xs);
-  if (se === null || isNoSpread(se)) return wilson(Math.min(1, m) * xs.length, xs.length, confidence);
-  const half = studentCritical(1 - confidence, xs.length - 1) * se;
-  return { low: Math.max(0, m - half), high: Math.min(1, m + half) };
+  const worth =
+    se === null || isNoSpread(se) ? n : Math.min(Math.max(trials, n), Math.max(n, (m * (1 - m)) / se ** 2));
+  return wilson(m * worth, worth, confidence);
 }
 
 /** `items[i]`: scores of instance i over its scored epochs. */
@@ -68,7 +73,7 @@ export function epochEstimate(
   return {
     n: scored.length,
     mean: m,
-    interval: shareInterval(means, confidence)!,
+    interval: shareInterval(means, sum(scored.map((item) => item.length)), confidence)!,
     newInstances: se === null || isNoSpread(se) ? null : { se },
     sameInstances: sameInstanceNoise(scored),
   };
@@ -105,8 +110,9 @@ export function passTable(items: readonly { n: number; c: number }[], maxK: numb
     if (enough.length === 0) return [];
     const at = enough.map((item) => passAtK(item.n, item.c, k)!);
     const hat = enough.map((item) => passHatK(item.n, item.c, k)!);
+    const trials = sum(enough.map((item) => item.n));
     const line = (xs: number[]): PassEstimate => {
-      return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs)!, n: xs.length };
+      return { mean: mean(xs), se: standardError(xs), interval: shareInterval(xs, trials)!, n: xs.length };
     };
     return [{ k, passAtK: line(at), passHatK: line(hat) }];
   };

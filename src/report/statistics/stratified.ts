@@ -1,6 +1,6 @@
 /** A stratified sample's estimate for the whole dataset: strata weighted by their true size. */
 import { isNoSpread } from './means.ts';
-import { CONFIDENCE, type Interval, wilson, zOf } from './proportions.ts';
+import { CONFIDENCE, type Interval, wilson } from './proportions.ts';
 
 export interface StratumResult {
   readonly key: string;
@@ -81,9 +81,9 @@ function varianceOf(s: Seen, finite: boolean): number {
   return (s.weight ** 2 * left * rate * (1 - rate)) / (s.n - 1);
 }
 
-/** Where every stratum is all or nothing the formula finds no error at all, as for 0 of 10: then Wilson's over the instances. */
+/** Wilson's, with as many instances as the error is worth; where every stratum is all or nothing the formula finds none, as for 0 of 10. */
 function intervalOf(p: number, se: number | null, n: number, confidence: number): Interval {
-  if (se === null || isNoSpread(se)) return wilson(Math.min(1, p) * n, n, confidence);
-  const half = zOf(confidence) * se;
-  return { low: Math.max(0, p - half), high: Math.min(1, p + half) };
+  const share = Math.min(1, p);
+  const worth = se === null || isNoSpread(se) ? n : (share * (1 - share)) / se ** 2;
+  return wilson(share * worth, worth, confidence);
 }

@@ -35,14 +35,22 @@ export const SPLITS = {
 } as const;
 export type Split = keyof typeof SPLITS;
 
-/** What can be filled in from the record alone; the rest is listed for the submitter. */
-export function draftMetadata(facts: { readonly models: readonly string[]; readonly attempts: '1' | '2+' }): {
+const BUCKET = 's3://swe-bench-submissions';
+
+/** What can be filled in from the record alone; the rest is listed for the submitter. `place`: "<split>/<entry>". */
+export function draftMetadata(facts: {
+  readonly models: readonly string[];
+  readonly attempts: '1' | '2+';
+  readonly place: string;
+}): {
   metadata: SubmissionMetadata;
   toFillIn: string[];
 } {
   return {
     metadata: {
       info: { name: `swebatch + ${facts.models[0] ?? 'unknown model'}`, site: '', report: '', authors: [] },
+      // Where the maintainers put them when they merge.
+      assets: { logs: `${BUCKET}/${facts.place}/logs`, trajs: `${BUCKET}/${facts.place}/trajs` },
       tags: {
         checked: false,
         model: [...facts.models],

@@ -103,7 +103,7 @@ export function reviewSubmission(input: ReviewInput): Review {
     problems,
     warnings: [
       ...(epochs > 1 ? [`the run has ${epochs} epochs; the entry holds the first`] : []),
-      ...warningsOf(metadata),
+      ...warningsOf(metadata, models),
     ],
     checklist,
     models,
@@ -192,7 +192,7 @@ function contradictions(checklist: readonly Answer[], claims: Partial<Record<Box
   );
 }
 
-const warningsOf = (metadata: SubmissionMetadata | null): string[] =>
+const warningsOf = (metadata: SubmissionMetadata | null, answered: readonly string[]): string[] =>
   metadata === null
     ? []
     : [
@@ -200,6 +200,10 @@ const warningsOf = (metadata: SubmissionMetadata | null): string[] =>
           ? ['info.report is empty: entries without a technical report were rejected']
           : []),
         ...(metadata.info.site === '' ? ['info.site is empty'] : []),
+        ...(metadata.tags.checked ? ['tags.checked is for the maintainers to set'] : []),
+        ...metadata.tags.model
+          .filter((m) => m !== 'Undisclosed' && !answered.some((a) => sameModel(m, a) || sameModel(a, m)))
+          .map((m) => `tags.model "${m}" is none of the models that answered: ${answered.join(', ')}`),
         ...metadata.tags.model
           .filter((m) => /latest$/i.test(m))
           .map((m) => `tags.model "${m}" is an alias, not a snapshot`),

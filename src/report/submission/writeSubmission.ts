@@ -73,9 +73,10 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
     ...(request.claims ? { claims: request.claims } : {}),
     acceptModelChange: request.acceptModelChange ?? false,
   });
-  const draft = draftMetadata({ models: review.models, attempts: review.attempts });
-  const metadata = request.metadata ?? draft.metadata;
   const entry = entryName(data.run.createdAt, request.system, review.models[0] ?? 'unknown');
+  const place = `${request.split}/${entry}`;
+  const draft = draftMetadata({ models: review.models, attempts: review.attempts, place });
+  const metadata = request.metadata ?? draft.metadata;
   const folder = join(request.target, 'evaluation', request.split, entry);
   const problems = [...review.problems, ...(existsSync(folder) ? [`${folder} exists already`] : [])];
   if (problems.length > 0) return { ok: false, problems, review };

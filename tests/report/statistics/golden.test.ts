@@ -256,17 +256,21 @@ describe('epochs', () => {
     const items = Array.from({ length: 500 }, (_, i) => (i < 100 ? [1, 0] : [1, 1]));
     near(epochEstimate(items)!.sameInstances!.oneEpochSd, 0.014142, 6);
   });
-  test('an interval of shares ends at 0 and 1, where a t interval of few instances does not', () => {
+  test('an interval of shares ends at 0 and 1; epochs that agree tell no more than one, others narrow it to at most their number', () => {
     const { interval } = epochEstimate([
       [1, 1],
       [1, 1],
       [1, 1],
       [0, 0],
     ])!;
-    expect(interval).toEqual({ low: 0, high: 1 });
+    expect(interval).toEqual(wilson(3, 4));
     const inside = epochEstimate(Array.from({ length: 40 }, (_, i) => [i % 2, i % 2]))!;
-    // t(39) = 2.0226909, SE = sqrt(10 / (40 * 39)).
-    near(inside.interval.low, 0.5 - 2.0226909 * Math.sqrt(10 / (40 * 39)), 6);
+    expect(inside.interval).toEqual(wilson(20, 40));
+    // Means 1/4 and 3/4: SE² = 1/16 / 39, so that 40 instances are worth 156 of 160 trials.
+    const mixed = epochEstimate(Array.from({ length: 40 }, (_, i) => (i % 2 ? [1, 1, 1, 0] : [1, 0, 0, 0])))!;
+    near(mixed.interval.low, wilson(78, 156).low, 9);
+    const level = epochEstimate([...Array.from({ length: 39 }, () => [1, 0]), [1, 1]])!;
+    near(level.interval.low, wilson(41, 80).low, 9);
     const [row] = passTable(
       [
         { n: 2, c: 2 },
@@ -275,7 +279,7 @@ describe('epochs', () => {
       ],
       1,
     );
-    expect(row!.passAtK).toMatchObject({ n: 3, interval: { low: 0, high: 1 } });
+    expect(row!.passAtK).toMatchObject({ n: 3, interval: wilson(2, 3) });
   });
   test('where all instances did the same an interval is Wilson over them, and never ±0', () => {
     const all = (n: number, scores: number[]) => epochEstimate(Array.from({ length: n }, () => scores))!;

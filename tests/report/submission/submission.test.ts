@@ -103,6 +103,9 @@ describe('a night with an unresolved outage', () => {
     );
     const metadata = parse(readFileSync(join(found.folder, 'metadata.yaml'), 'utf8'));
     expect(metadata.tags.checked).toBe(false);
+    expect(metadata.assets.logs).toMatch(
+      /^s3:\/\/[a-z-]+\/verified\/20261121_my-system_default-2026-01-15\/logs$/,
+    );
     expect(metadata.tags.system.attempts).toBe('1');
     const results = JSON.parse(readFileSync(join(found.folder, 'results/results.json'), 'utf8'));
     const db = run.db
@@ -180,7 +183,7 @@ describe('the checklist', () => {
     expect(review(dishonest).problems).toEqual([]);
   });
   test('a result that was tried again is no pass@1, and metadata may not say so', () => {
-    const metadata = { ...draftMetadata({ models: ['m'], attempts: '1' }).metadata };
+    const metadata = { ...draftMetadata({ models: ['m'], attempts: '1', place: 'verified/e' }).metadata };
     const found = review({}, { redone: ['a__a-01'], metadata });
     expect(ticked(found).pass_at_1).toBe(false);
     expect(found.problems.join()).toContain('tags.system.attempts');
@@ -225,6 +228,16 @@ describe('the checklist', () => {
     expect(sameModel('gpt-5', 'gpt-5-mini')).toBe(false);
     expect(sameModel('gpt-5-2026-08-07', 'gpt-5-2026-10-01')).toBe(false);
   });
+  test('metadata that the record does not bear out is said', () => {
+    const draft = draftMetadata({ models: ['vendor/default'], attempts: '1', place: 'verified/e' }).metadata;
+    const said = (tags: object) =>
+      review({}, { metadata: { ...draft, tags: { ...draft.tags, ...tags } } }).warnings.join('\n');
+    expect(said({})).not.toMatch(/tags\./);
+    expect(said({ model: ['Undisclosed'] })).not.toMatch(/tags\./);
+    expect(said({ model: ['better-model'], checked: true })).toMatch(
+      /tags\.checked is for the maintainers[\s\S]*"better-model" is none of the models that answered: vendor\/default-2026-01-15/,
+    );
+  });
   test('a verdict without its patch is refused', () => {
     const { db, runId } = prepared({});
     db.prepare('UPDATE attempts SET model_patch = NULL WHERE id = 3').run();
@@ -243,7 +256,7 @@ describe('the checklist', () => {
 });
 
 describe('metadata', () => {
-  const valid = draftMetadata({ models: ['claude-x-20260101'], attempts: '1' }).metadata;
+  const valid = draftMetadata({ models: ['claude-x-20260101'], attempts: '1', place: 'verified/e' }).metadata;
   test('types are checked: the truthy text that shows a false badge is refused', () => {
     expect(parseMetadata(valid).ok).toBe(true);
     const wrong = parseMetadata({
