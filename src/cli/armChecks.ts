@@ -8,6 +8,7 @@ import { createModelFactory } from '../model/factory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../model/prices.ts';
 import type { ArmConfig } from '../runner/plan.ts';
 import { env } from './context.ts';
+import { environmentRedactor } from './secrets.ts';
 
 export interface Finding {
   readonly what: string;
@@ -31,7 +32,29 @@ export async function checkArm(arm: ArmConfig, runLimit: number): Promise<Findin
       ),
     ];
   const { free, problems } = await loadParts(arm);
-  return [...(free === null ? [] : modelFindings(arm, runLimit, free)), ...problems];
+  return [...(free === null ? [] : modelFindings(arm, runLimit, free)), ...problems, ...secretFindings(arm)];
+}
+
+/** No secret enters a container, also not one that somebody wrote into the configuration (issue 3 line 13). */
+export function secretFindings({
+  name,
+  model,
+  environment,
+}: Pick<ArmConfig, 'name' | 'model' | 'environment'>): Finding[] {
+  const secrets = environmentRedactor([model.api_key_env]);
+  const given: Record<string, string> = { startup_command: environment.startup_command ?? '' };
+  for (const [key, value] of Object.entries(environment.env)) given[`env.${key}`] = value;
+  return Object.entries(given).flatMap(([key, value]) => {
+    if (!secrets.contains(value)) return [];
+    const secret = /‹redacted:(.*?)›/.exec(secrets.text(value))?.[1] ?? 'a secret';
+    return [
+      bad(
+        `environment of arm ${name}`,
+        `environment.${key} holds the value of $${secret}, which commands of the agent would see`,
+        `take it out, or unset ${secret} if it is no secret`,
+      ),
+    ];
+  });
 }
 
 function modelFindings({ name, agent, model }: ArmConfig, runLimit: number, free: boolean): Finding[] {

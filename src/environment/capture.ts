@@ -61,23 +61,30 @@ export async function diffSnapshot(
       `the capture took longer than ${limits.timeoutS} s (environment.capture_timeout)`,
     ]);
   if (lines.includes('same')) return empty('empty', warnings);
+  const largest = () =>
+    after('big')
+      .map((line) => ({ bytes: Number(line.split(' ')[0]), path: line.slice(line.indexOf(' ') + 1) }))
+      .sort((a, b) => b.bytes - a.bytes)
+      .slice(0, LISTED_FILES)
+      .map((f) => `${f.path} (${f.bytes} bytes)`)
+      .join(', ');
+  const [changed] = after('files');
+  if (changed !== undefined)
+    return empty('oversized', [
+      ...warnings,
+      `the changed files have ${changed} bytes, more than 50 times environment.max_patch_bytes (${limits.maxBytes}); largest files: ${largest()}`,
+    ]);
   const size = Number(after('size')[0] ?? Number.NaN);
   if (lines.includes('lost') || Number.isNaN(size))
     return empty('invalid', [
       ...warnings,
       `the capture failed (rc ${done.code}): ${done.output.slice(-300).trim()}`,
     ]);
-  if (size > limits.maxBytes) {
-    const files = after('big')
-      .map((line) => ({ bytes: Number(line.split(' ')[0]), path: line.slice(line.indexOf(' ') + 1) }))
-      .sort((a, b) => b.bytes - a.bytes)
-      .slice(0, LISTED_FILES)
-      .map((f) => `${f.path} (${f.bytes} bytes)`);
+  if (size > limits.maxBytes)
     return empty('oversized', [
       ...warnings,
-      `the patch has ${size} bytes, more than environment.max_patch_bytes (${limits.maxBytes}); largest files: ${files.join(', ')}`,
+      `the patch has ${size} bytes, more than environment.max_patch_bytes (${limits.maxBytes}); largest files: ${largest()}`,
     ]);
-  }
   const read = await run('exec cat "$P/patch"', {
     timeoutS: limits.timeoutS,
     maxBytes: limits.maxBytes + 4096,

@@ -13,11 +13,12 @@
  */
 const PRELUDE = String.raw`[ -n "$BASH_VERSION" ] || exit 90
 export LC_ALL=C
-unset \${!GIT_@} BASH_ENV ENV LD_PRELOAD
+unset \${!GIT_@} BASH_ENV ENV LD_PRELOAD TMOUT FUNCNEST POSIXLY_CORRECT
 command -v git >/dev/null 2>&1 || { echo nogit; exit 90; }
 if [ -z "$P" ]; then
   for d in /var/lib /var/tmp /tmp /dev/shm; do if mkdir "$d/.swebatch.$N" 2>/dev/null; then P=$d/.swebatch.$N; break; fi; done
 fi
+[ -n "$P" ] || { echo 'no folder can be written to'; exit 91; }
 mkdir -p "$P/home" 2>/dev/null || { echo "cannot write $P"; exit 91; }
 export HOME=$P/home XDG_CONFIG_HOME=$P/home GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_DIR=$P/git GIT_WORK_TREE=$W GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat GIT_NO_REPLACE_OBJECTS=1 GIT_LITERAL_PATHSPECS=1
@@ -55,7 +56,7 @@ if [ -n "$head" ] && git read-tree "$head" 2>/dev/null; then :; fi
 git ls-files -o -i --exclude-standard --directory -z >"$P/ignored"
 while IFS= read -r -d '' path; do
   case $path in *$'\n'*) continue ;; esac
-  path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}
+  path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}; path=\${path// /\\ }
   printf '/%s\n' "\${path%/}"
 done <"$P/ignored" >>"$P/git/info/exclude"
 rm -f "$P/ignored"
@@ -66,13 +67,15 @@ git rev-list --objects --no-object-names "$tree" >"$P/list" 2>/dev/null || { git
 git pack-objects -q "$P/git/objects/pack/pack" <"$P/list" >/dev/null
 rm -f "$P/git/objects/info/alternates" "$P/list"
 git prune-packed -q
-cp "$P/git/index" "$P/start.index" 2>/dev/null || :
+# With its time: git tells by it which files may have changed within the second in which they were read.
+cp -p "$P/git/index" "$P/start.index" 2>/dev/null || :
 git cat-file -e "$tree"
 printf 'folder %s\ntree %s\n' "$P" "$tree"
 `.replaceAll('\\${', '${');
 
 /**
- * Writes $P/patch and prints lines: `warn TEXT`, `size N`, `big BYTES PATH`, `check ok|bad TEXT`, `same` when nothing changed.
+ * Writes $P/patch and prints lines: `warn TEXT`, `size N`, `files N` (too much to make a
+ * patch of), `big BYTES PATH`, `check ok|bad TEXT`, `same` when nothing changed, `lost` when no patch can be made.
  * The check applies the patch to the start tree's index and compares tree ids, which is stricter than `git apply --check`.
  */
 export const CAPTURE_SCRIPT = String.raw`${prelude}
@@ -90,7 +93,7 @@ if ! git cat-file -e "$START" 2>/dev/null; then
   echo 'warn the start snapshot was deleted; it was rebuilt from the repository'
   git read-tree "$START"
 else
-  cp "$P/start.index" "$P/git/index" 2>/dev/null || git read-tree "$START"
+  cp -p "$P/start.index" "$P/git/index" 2>/dev/null || git read-tree "$START"
 fi
 rm -f "$P/git/index.lock" "$P/patch"
 cp "$P/git/info/exclude" "$P/exclude.start" 2>/dev/null || : >"$P/exclude.start"
@@ -101,7 +104,7 @@ while IFS= read -r -d '' path; do
   case $path in
     */)
       printf 'warn embedded repository %q left out\n' "\${path%/}"
-      path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}
+      path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}; path=\${path// /\\ }
       printf '/%s\n' "\${path%/}" >>"$P/git/info/exclude"
       ;;
   esac
@@ -112,12 +115,41 @@ while IFS= read -r -d '' path; do
   if [ -p "$W/$path" ] || [ -S "$W/$path" ] || [ -b "$W/$path" ] || [ -c "$W/$path" ]; then
     printf 'warn special file %q left out\n' "$path"
     git update-index --force-remove -- "$path"
-    path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}
+    path=\${path//\\/\\\\}; path=\${path//\*/\\*}; path=\${path//\?/\\?}; path=\${path//[/\\[}; path=\${path// /\\ }
     printf '/%s\n' "$path" >>"$P/git/info/exclude"
   fi
 done <"$P/modified"
-if ! git add -A --ignore-errors . 2>"$P/errors"; then
-  while IFS= read -r line; do case $line in error:* | fatal:*) printf 'warn git: %s\n' "$line" ;; esac; done <"$P/errors"
+# What git would have to read, compress and hold in memory is measured first: a core dump or a data set makes no patch.
+total=0 names=() big=()
+measure() {
+  local i=0 bytes
+  while IFS= read -r bytes; do
+    total=$((total + bytes))
+    [ "$bytes" -lt "$((MAX / 10))" ] || big+=("$bytes \${names[i]}")
+    i=$((i + 1))
+  done < <(stat -c %s -- "\${names[@]}" 2>/dev/null)
+  names=()
+}
+while IFS= read -r -d '' path; do
+  if [ -f "$path" ] && [ ! -L "$path" ]; then names+=("$path"); fi
+  [ "\${#names[@]}" -lt 500 ] || measure
+done < <(cat "$P/others" "$P/modified")
+[ "\${#names[@]}" -eq 0 ] || measure
+if [ "$total" -gt "$((MAX * 50))" ]; then
+  printf 'files %s\n' "$total"
+  for path in "\${big[@]}"; do printf 'big %s %q\n' "\${path%% *}" "\${path#* }"; done
+  cp "$P/exclude.start" "$P/git/info/exclude"
+  exit 0
+fi
+git add -A --ignore-errors . 2>"$P/errors"
+added=$?
+if [ "$added" -ne 0 ]; then
+  while IFS= read -r line; do
+    case $line in error:* | fatal:*) printf 'warn git: %s\n' "$line" ;; esac
+    # A file that may not be read was not part of the start tree either. What could not be stored is work that would be lost in silence.
+    case $line in *'insert into database'* | *'No space left'* | *'quota exceeded'* | *'Input/output error'* | *'Cannot allocate memory'* | *'ut of memory'*) added=128 ;; esac
+  done <"$P/errors"
+  if [ "$added" -ge 128 ]; then echo 'warn the changed files could not all be stored'; echo lost; exit 0; fi
 fi
 # Links to commits of nested repositories or submodules never belong in a patch: back to what they were.
 git diff-index --cached --raw -z --no-renames "$START" -- >"$P/raw"

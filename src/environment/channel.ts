@@ -4,8 +4,9 @@
  */
 import type { EnvironmentConfig } from './config.ts';
 import { type CommandResult, EnvironmentError, type ExecuteOptions } from './environment.ts';
-import type { CommandEnd, RunningCommand, Transport } from './transport.ts';
+import { type CommandEnd, MAX_ARGV_BYTES, type RunningCommand, type Transport } from './transport.ts';
 import { formatLimit, formatSize, parseSize } from './units.ts';
+import { within } from './within.ts';
 
 /** After a kill request the end mark comes within milliseconds; later than this the container is restarted. */
 const KILL_GRACE_MS = 1500;
@@ -65,15 +66,22 @@ const refusal = (exitCode: number, exceptionInfo: string, transport: Transport['
   exceptionInfo,
 });
 
+/** Shells read a long command from a file (`. FILE`); another interpreter gets it as an argument or not at all. */
+const readsFiles = (interpreter: readonly string[]) =>
+  interpreter.some((part) => /^(?:.*\/)?(?:ba|da|z|mk|k|a|fi)?sh$/.test(part));
+
 /** Why a command is not run at all, or undefined. Exit code 126, as for something that cannot be executed. */
 export function commandRefusal(
   command: string,
   options: ExecuteOptions,
-  maxCommandBytes: number,
+  config: Pick<EnvironmentConfig, 'interpreter' | 'max_command_bytes'>,
 ): string | undefined {
   const bytes = Buffer.byteLength(command);
-  if (bytes > maxCommandBytes)
-    return `command is ${formatSize(bytes)}; limit ${formatSize(maxCommandBytes)}. It was not run: write the content in several smaller commands.`;
+  const limit = readsFiles(config.interpreter)
+    ? config.max_command_bytes
+    : Math.min(config.max_command_bytes, MAX_ARGV_BYTES);
+  if (bytes > limit)
+    return `command is ${formatSize(bytes)}; limit ${formatSize(limit)}. It was not run: write the content in several smaller commands.`;
   if (command.includes('\0'))
     return 'command contains a NUL character, which no shell can take. It was not run: use printf or python to write such bytes.';
   for (const [name, value] of Object.entries(options.env ?? {})) {
@@ -87,17 +95,6 @@ export function commandRefusal(
 
 export const timeoutInfo = (timeoutS: number): string =>
   `timed out after ${timeoutS}s: the command and everything it started were killed; what it printed until then is kept. Commands have no input (stdin is empty) and no terminal.`;
-
-/** True when `work` said so in time. */
-async function within(work: Promise<boolean>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const done = await Promise.race([work.catch(() => false), late]);
-  clearTimeout(timer);
-  return done;
-}
 
 export function createChannel(
   transport: Transport,
@@ -144,7 +141,11 @@ export function createChannel(
   };
 
   /** Runs to an end, whoever makes it: the command, the clock, the caller or the disk. */
-  const finish = async (running: RunningCommand, timeoutMs: number, signal?: AbortSignal): Promise<Ended> => {
+  const finish = async (
+    running: RunningCommand,
+    timeoutMs: number,
+    { signal, watchDisk }: { signal?: AbortSignal | undefined; watchDisk: boolean },
+  ): Promise<Ended> => {
     const began = performance.now();
     let why: Ended['why'] = 'itself';
     let usedBytes = 0;
@@ -163,10 +164,11 @@ export function createChannel(
     const onAbort = () => stop('abort');
     if (signal?.aborted) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
-    const unwatch = control.watchDisk((bytes) => {
+    const onFull = (bytes: number) => {
       usedBytes = bytes;
       stop('disk');
-    });
+    };
+    const unwatch = watchDisk ? control.watchDisk(onFull) : () => undefined;
     const first = await Promise.race([running.ended, stuck]);
     clearTimeout(timer);
     clearTimeout(grace);
@@ -239,7 +241,11 @@ export function createChannel(
     const info = [memoryInfo(end)];
     if (end.forksRefused > 0) {
       // A fork bomb in the background would leave no process for the next command.
-      if (!(await within(running.sweepLeft(), KILL_GRACE_MS))) await restart();
+      const swept = await within(
+        running.sweepLeft().catch(() => false),
+        KILL_GRACE_MS,
+      );
+      if (!swept) await restart();
       info.push(
         `process limit ${config.pids_limit} reached (fork: Resource temporarily unavailable); what the command left in the background was killed.`,
       );
@@ -252,7 +258,7 @@ export function createChannel(
     execute: (command, options = {}) =>
       exclusively(async () => {
         options.signal?.throwIfAborted();
-        const refused = commandRefusal(command, options, config.max_command_bytes);
+        const refused = commandRefusal(command, options, config);
         if (refused) return refusal(126, refused, transport.name);
         const timeoutS = options.timeoutS ?? config.timeout;
         const cwd = options.cwd ?? config.cwd;
@@ -263,7 +269,7 @@ export function createChannel(
           maxOutputBytes: config.max_output_bytes,
         });
         return toResult(
-          await finish(running, timeoutS * 1000, options.signal),
+          await finish(running, timeoutS * 1000, { signal: options.signal, watchDisk: true }),
           timeoutS,
           cwd,
           options.signal,
@@ -278,7 +284,8 @@ export function createChannel(
           maxOutputBytes: options.maxBytes ?? 1024 * 1024,
           harness: true,
         });
-        const { end, why } = await finish(running, options.timeoutS * 1000);
+        // Not watched: what an agent did before it filled the disk is still brought home.
+        const { end, why } = await finish(running, options.timeoutS * 1000, { watchDisk: false });
         if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
           throw await died({ while: 'running a script of the harness' });
         const { raw, output, omittedBytes } = running.output();
@@ -292,10 +299,10 @@ export function createChannel(
       }),
     killAll: () =>
       exclusively(async () => {
-        const done = await Promise.race([
+        const done = await within(
           transport.killAll().catch(() => false),
-          new Promise<false>((resolve) => setTimeout(() => resolve(false), KILL_GRACE_MS * 2).unref()),
-        ]);
+          KILL_GRACE_MS * 2,
+        );
         if (done) return;
         const death = await control.death({ while: 'killing what is left' });
         if (death) throw death;

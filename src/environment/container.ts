@@ -55,6 +55,8 @@ export function containerSpec(options: ContainerOptions, name: string): Docker.C
     AttachStdout: false,
     AttachStderr: false,
     Tty: false,
+    // The image's own check would run beside the agent, cost an exec each time, and might write into the work tree.
+    Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       // --init answers SIGTERM and reaps orphans; without it a stop waits out its grace.
       Init: true,
@@ -164,6 +166,24 @@ export async function deathOf(
   }
 }
 
+/** Reads an archive from the engine; one that is cut short is an error, where a bare pipe would wait for ever. */
+export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
+  const extract = tar.extract();
+  let whole = false;
+  const fail = (error: Error) => {
+    if (!whole) extract.destroy(error);
+  };
+  archive.on('end', () => {
+    whole = true;
+  });
+  archive
+    .on('error', fail)
+    .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
+  signal?.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
+  archive.pipe(extract);
+  return extract;
+}
+
 async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of stream) if (Buffer.isBuffer(part)) parts.push(part);
@@ -186,7 +206,10 @@ export async function putFile(
 
 const MAX_LINKS = 8;
 
-export async function getFile(container: Docker.Container, path: string, links = 0): Promise<Uint8Array> {
+export const getFile = (container: Docker.Container, path: string, links = 0): Promise<Uint8Array> =>
+  withDaemonRetry(() => readFile(container, path, links));
+
+async function readFile(container: Docker.Container, path: string, links: number): Promise<Uint8Array> {
   let archive: NodeJS.ReadableStream;
   try {
     archive = await container.getArchive({ path });
@@ -195,8 +218,7 @@ export async function getFile(container: Docker.Container, path: string, links =
       throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
     throw error;
   }
-  const extract = tar.extract();
-  archive.pipe(extract);
+  const extract = extractArchive(archive);
   let found: { kind: string; link: string; content: Buffer } | undefined;
   // Read to the end: leaving the loop early would destroy the stream under the pipe.
   for await (const entry of extract) {
@@ -206,5 +228,5 @@ export async function getFile(container: Docker.Container, path: string, links =
   if (found?.kind === 'file') return found.content;
   if (found?.kind !== 'symlink') throw new Error(`${path} is not a file`);
   if (links >= MAX_LINKS) throw new Error(`too many symbolic links at ${path}`);
-  return getFile(container, posix.resolve(posix.dirname(path), found.link), links + 1);
+  return readFile(container, posix.resolve(posix.dirname(path), found.link), links + 1);
 }

@@ -13,30 +13,41 @@ export async function writtenBytes(container: Docker.Container): Promise<number>
   return sized.parse(info).SizeRw ?? 0;
 }
 
-/** Calls `onFull` once when the layer is over the limit; a command that ends before the first poll is checked by the next one. */
+/**
+ * Calls `onFull` once when the layer is over the limit. A look may take longer than the command beside which it began: what it found is
+ * then told to the next one, else commands of some milliseconds could write without limit.
+ */
 export function createDiskWatch(
   container: Docker.Container,
   limitBytes: number,
   pollMs: number = POLL_MS,
+  measure: (container: Docker.Container) => Promise<number> = writtenBytes,
 ): (onFull: (usedBytes: number) => void) => () => void {
   if (limitBytes <= 0) return () => () => undefined;
-  let lastCheck = performance.now();
+  let lastLook = performance.now();
+  let found = 0;
+  let looking: Promise<void> | undefined;
+  const look = () => {
+    lastLook = performance.now();
+    looking ??= measure(container)
+      .catch(() => 0)
+      .then((used) => {
+        looking = undefined;
+        if (used > limitBytes) found = used;
+      });
+    return looking;
+  };
   return (onFull) => {
     let stopped = false;
     let timer: NodeJS.Timeout | undefined;
-    const check = async () => {
-      lastCheck = performance.now();
-      const used = await writtenBytes(container).catch(() => 0);
+    const next = () => {
       if (stopped) return;
-      if (used > limitBytes) onFull(used);
-      else schedule();
-    };
-    const schedule = () => {
-      const wait = Math.max(0, lastCheck + pollMs - performance.now());
-      timer = setTimeout(() => void check(), wait);
+      if (found > 0) return onFull(found);
+      const wait = Math.max(0, lastLook + pollMs - performance.now());
+      timer = setTimeout(() => void look().then(next), wait);
       timer.unref();
     };
-    schedule();
+    next();
     return () => {
       stopped = true;
       clearTimeout(timer);

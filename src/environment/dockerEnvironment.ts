@@ -44,11 +44,10 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
       if (!snapshot)
         return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
       await channel.killAll();
-      if (snapshot.kind === 'copy') return diffTrees(container, snapshot, config.cwd, config.max_patch_bytes);
-      return diffSnapshot(run, snapshot, config.cwd, {
-        timeoutS: config.capture_timeout,
-        maxBytes: config.max_patch_bytes,
-      });
+      const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
+      return snapshot.kind === 'copy'
+        ? orDeath(diffTrees(container, snapshot, config.cwd, limits))
+        : diffSnapshot(run, snapshot, config.cwd, limits);
     },
     putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),
     getFile: (path) => orDeath(getFile(container, path)),

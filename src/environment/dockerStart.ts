@@ -133,7 +133,13 @@ async function seal(
 ) {
   phase('seal');
   return shared.sealer.seal(image, async (): Promise<SealRoom> => {
-    const place = await openContainer(shared, request, image.id, []);
+    // The image is committed from this container: no variable of this run's configuration may be in it for other runs.
+    const bare: DockerShared = {
+      ...shared,
+      config: { ...shared.config, env: {} },
+      options: { ...shared.options, quietEnv: false },
+    };
+    const place = await openContainer(bare, request, image.id, []);
     return {
       container: place.container,
       run: place.run,

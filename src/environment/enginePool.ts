@@ -96,15 +96,18 @@ export function createEnginePool(
   function placeOn(entry: Entry): Place {
     let entered = false;
     let open = true;
+    const hasRoom = () =>
+      entry.lostAt === undefined && (entry.engine.slots === 0 || entry.active < entry.engine.slots);
     entry.assigned += 1;
     return {
       host: entry.engine.name,
+      hasRoom,
       async enter(signal) {
         while (!entered) {
           signal?.throwIfAborted();
           if (entry.lostAt !== undefined)
             throw new EnvironmentError('daemon_lost', `the engine ${entry.engine.name} does not answer`);
-          if (entry.engine.slots === 0 || entry.active < entry.engine.slots) {
+          if (hasRoom()) {
             entry.active += 1;
             entered = true;
           } else await change(signal);

@@ -136,6 +136,8 @@ export interface Place {
   readonly host: string;
   /** Waits until the engine may hold one more environment; rejects with daemon_lost when it is lost meanwhile, or with the signal. */
   enter(signal?: AbortSignal): Promise<void>;
+  /** Nobody would have to wait at this moment. */
+  hasRoom(): boolean;
   release(): void;
 }
 

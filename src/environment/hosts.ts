@@ -40,10 +40,26 @@ export function createHostsFactory({ pool, factories, prefer }: HostsParts): Env
     };
   }
 
+  /** What gives up a start that was begun ahead, by attempt. */
+  const ahead = new Map<string, AbortController>();
+
   return {
     kind: 'docker',
+    prepare(request) {
+      const { place, signal, owner } = request;
+      // Only where the image is ready, and never instead of one that waits: an engine holds no more than its slots.
+      if (!place?.hasRoom()) return;
+      const abort = new AbortController();
+      ahead.set(owner.attempt, abort);
+      factories.get(place.host)?.prepare?.({
+        ...request,
+        signal: signal ? AbortSignal.any([signal, abort.signal]) : abort.signal,
+      });
+    },
     async start(request) {
       let place = request.place;
+      const begun = ahead.get(request.owner.attempt);
+      ahead.delete(request.owner.attempt);
       for (;;) {
         request.signal?.throwIfAborted();
         place ??= await pool.choose(prefer && ((host) => prefer(host, request.image)));
@@ -53,6 +69,7 @@ export function createHostsFactory({ pool, factories, prefer }: HostsParts): Env
           place.release();
           if (!isLoss(error)) throw error;
           pool.lose(place.host, error.message); // nothing has run yet: the next engine takes it
+          begun?.abort(error);
           place = undefined;
         }
       }

@@ -223,7 +223,7 @@ async function startLocal(
     const missing = (await stat(cwd).catch(() => undefined))?.isDirectory()
       ? undefined
       : `the working directory ${cwd} does not exist. The command was not run.`;
-    const refused = commandRefusal(command, more, config.max_command_bytes) ?? missing;
+    const refused = commandRefusal(command, more, config) ?? missing;
     const fixed = { transport: 'local' as const, oomKilled: false };
     if (refused)
       return {

@@ -1,22 +1,30 @@
 /**
  * Back-pressure for floods: a command that prints faster than anybody can read (`yes`) must not take the event loop from the other
- * slots. Past the first megabytes the stream is read in short turns with pauses between them.
+ * slots. Past the first megabytes the stream is read in short turns with pauses between them; what nobody waits for any more, the
+ * output of a background process after the end of its command, in shorter turns with longer pauses.
  */
 import type { Readable } from 'node:stream';
 
-const FREE_BYTES = 8 * 1024 * 1024;
-const TURN_BYTES = 2 * 1024 * 1024;
-const PAUSE_MS = 10;
+export interface Pace {
+  readonly freeBytes: number;
+  readonly turnBytes: number;
+  readonly pauseMs: number;
+}
+
+const MB = 1024 * 1024;
+const AWAITED: Pace = { freeBytes: 8 * MB, turnBytes: 2 * MB, pauseMs: 10 };
+/** 5 MB a second: more than a server logs. */
+export const UNWANTED: Pace = { freeBytes: 0, turnBytes: MB / 4, pauseMs: 50 };
 
 /** Call after each chunk with its size and the total of the command so far. */
-export function createPace(stream: Readable): (bytes: number, total: number) => void {
+export function createPace(stream: Readable, pace: Pace = AWAITED): (bytes: number, total: number) => void {
   let turn = 0;
   return (bytes, total) => {
-    if (total < FREE_BYTES) return;
+    if (total < pace.freeBytes) return;
     turn += bytes;
-    if (turn < TURN_BYTES) return;
+    if (turn < pace.turnBytes) return;
     turn = 0;
     stream.pause();
-    setTimeout(() => stream.resume(), PAUSE_MS);
+    setTimeout(() => stream.resume(), pace.pauseMs);
   };
 }

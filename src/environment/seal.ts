@@ -14,7 +14,7 @@ import { LABELS } from './owner.ts';
 import { SEAL_SCRIPT, VERIFY_SCRIPT } from './sealScripts.ts';
 
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
-const SEAL_VERSION = 1;
+const SEAL_VERSION = 2;
 export const SEALED_REPOSITORY = 'swebatch-sealed';
 const SEAL_TIMEOUT_S = 1800;
 const FOLDER_NAME = 'start';

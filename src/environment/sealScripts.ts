@@ -11,7 +11,7 @@ if [ -z "$BASH_VERSION" ]; then
   exit 0
 fi
 export LC_ALL=C
-unset \${!GIT_@} BASH_ENV ENV LD_PRELOAD
+unset \${!GIT_@} BASH_ENV ENV LD_PRELOAD TMOUT FUNCNEST POSIXLY_CORRECT
 command -v git >/dev/null 2>&1 || { echo 'absent the image has no git'; exit 0; }
 cd "$W" 2>/dev/null || { echo "absent there is no folder $W"; exit 0; }
 # Ownership checks: the environment serves git from 2.31, a HOME of our own the versions before.
@@ -35,7 +35,8 @@ leftover() {
   done < <(g for-each-ref --format='%(refname)')
   ref=$(g remote); if [ -n "$ref" ]; then echo "remote $ref"; return; fi
   for f in "$dir"/logs "$top"/logs "$dir"/worktrees/* "$dir"/objects/info/alternates "$dir"/objects/info/http-alternates "$dir"/objects/info/commit-graph* \
-    "$dir"/objects/pack/multi-pack-index* "$dir"/rebase-merge "$dir"/rebase-apply "$dir"/sequencer "$dir"/remotes/* "$dir"/branches/* "$dir"/*_HEAD "$top"/*_HEAD; do
+    "$dir"/objects/pack/multi-pack-index* "$dir"/rebase-merge "$dir"/rebase-apply "$dir"/sequencer "$dir"/remotes/* "$dir"/branches/* "$dir"/*_HEAD "$top"/*_HEAD \
+    "$dir"/lost-found "$dir"/rr-cache "$dir"/info/refs "$dir"/BISECT_* "$top"/BISECT_*; do
     if [ -e "$f" ]; then echo "$f"; return; fi
   done
 }
@@ -79,12 +80,12 @@ g config --local --name-only --get-regexp '^(remote|branch)\.' >/dev/null 2>&1 &
 g config --local --unset-all extensions.partialClone 2>/dev/null
 if [ -s "$dir/objects/info/alternates" ]; then g repack -a -d -q 2>/dev/null || fail 'objects could not be copied from the alternates'; fi
 rm -rf "$dir"/logs "$top"/logs "$dir"/worktrees "$dir"/rebase-merge "$dir"/rebase-apply "$dir"/sequencer "$dir"/remotes "$dir"/branches \
-  "$dir"/*_HEAD "$top"/*_HEAD "$dir"/objects/info/alternates "$dir"/objects/info/http-alternates "$dir"/objects/info/commit-graph* "$dir"/objects/pack/multi-pack-index*
+  "$dir"/*_HEAD "$top"/*_HEAD "$dir"/lost-found "$dir"/rr-cache "$dir"/info/refs "$dir"/BISECT_* "$top"/BISECT_* "$dir"/objects/info/alternates "$dir"/objects/info/http-alternates "$dir"/objects/info/commit-graph* "$dir"/objects/pack/multi-pack-index*
 rm -f "$dir"/objects/pack/*.keep "$dir"/objects/pack/*.promisor "$dir"/objects/pack/*.bitmap
 for pack in "$dir"/objects/pack/*.pack; do if [ -e "$pack" ] && [ ! -e "\${pack%.pack}.idx" ]; then rm -f "\${pack%.pack}".*; fi; done
 g repack -a -d -q 2>"$HOME/errors" || fail "repack: $(head -c 300 "$HOME/errors")"
 g prune --expire=now 2>"$HOME/errors" || fail "prune: $(head -c 300 "$HOME/errors")"
-rm -rf "$dir"/logs "$top"/logs "$dir"/objects/info/commit-graph*
+rm -rf "$dir"/logs "$top"/logs "$dir"/info/refs "$dir"/objects/info/commit-graph*
 left=$(leftover)
 [ -z "$left" ] || fail "still there: $left"
 count=$(unreachable)

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { createDemux } from './demux.ts';
 import { createCollector, type OutputCollector } from './output.ts';
-import { createPace } from './pace.ts';
+import { createPace, UNWANTED } from './pace.ts';
 import { SUPERVISOR_SCRIPT } from './supervisorScript.ts';
 import {
   type CommandEnd,
@@ -18,10 +18,15 @@ import {
   type Transport,
   type TransportCommand,
 } from './transport.ts';
+import { within } from './within.ts';
 
 const LAST_WORDS = 4096;
-/** Beyond this many held streams a container is the agent's own chaos: late output may then mix in. */
+/** Beyond this many streams that are really held a container is the agent's own chaos: late output may then mix in. */
 const MAX_RETIRED = 8;
+/** How long one of them may take to say whether it is still held. */
+const PROBE_MS = 200;
+/** Run on a stream to learn that; what was left in the stream is dropped with its output. */
+const NOTHING: TransportCommand = { command: ':', cwd: '/', env: {}, maxOutputBytes: 4096, harness: true };
 const nonce = () => randomBytes(12).toString('hex');
 
 const MODE = { argument: 0, file: 1, harness: 2 } as const;
@@ -68,13 +73,14 @@ async function openSession(
   });
   const stream: Duplex = await exec.start({ hijack: true, stdin: true });
   const pace = createPace(stream);
+  const paceUnwanted = createPace(stream, UNWANTED);
   const answers = new Map<string, (value: string | undefined) => void>();
   let alive = true;
   let words = '';
   let current: CurrentCommand | undefined;
 
   const onStdout = (chunk: Buffer) => {
-    if (!current) return;
+    if (!current) return paceUnwanted(chunk.length, chunk.length);
     const { collector, scan } = current;
     scan(chunk);
     pace(chunk.length, collector.totalBytes);
@@ -165,6 +171,12 @@ async function openSession(
   };
 }
 
+interface Retired {
+  readonly session: Session;
+  /** Under way: true when nobody holds the stream any more. */
+  probe: Promise<boolean> | undefined;
+}
+
 /** Starts the first session, so that an image that cannot run it is known at once (the caller then takes the plain exec path). */
 export async function createSupervisorTransport(
   container: Docker.Container,
@@ -173,15 +185,30 @@ export async function createSupervisorTransport(
 ): Promise<Transport> {
   let session: Session | undefined = await openSession(container, interpreter, '', startTimeoutMs);
   let { keep } = session;
-  let retired: Session[] = [];
+  let retired: Retired[] = [];
   let retireNext = false;
+
+  /** One of the retired whose holder has ended since; taken off the list. */
+  const takeFree = async (): Promise<Session | undefined> => {
+    for (const old of [...retired]) {
+      old.probe ??= old.session.run(NOTHING).ended.then((end) => end.kind === 'exit' && !end.held);
+      const free = await within(old.probe, PROBE_MS);
+      if (free === undefined) continue;
+      old.probe = undefined;
+      if (!free) continue;
+      retired = retired.filter((other) => other !== old);
+      return old.session;
+    }
+    return undefined;
+  };
 
   const ready = async (): Promise<Session> => {
     if (session && retireNext && session.alive()) {
-      retired = retired.filter((old) => old.alive());
-      if (retired.length < MAX_RETIRED) {
-        retired.push(session);
-        session = undefined;
+      retired = retired.filter((old) => old.session.alive());
+      const next = retired.length < MAX_RETIRED ? undefined : await takeFree();
+      if (next || retired.length < MAX_RETIRED) {
+        retired.push({ session, probe: undefined });
+        session = next;
       }
     }
     retireNext = false;
@@ -193,7 +220,8 @@ export async function createSupervisorTransport(
   };
 
   const reset = () => {
-    for (const old of [...retired, ...(session ? [session] : [])]) old.close();
+    for (const old of retired) old.session.close();
+    session?.close();
     retired = [];
     session = undefined;
     // After a restart the container's own processes have other ids.
@@ -214,7 +242,7 @@ export async function createSupervisorTransport(
     },
     async killAll() {
       const done = await (await ready()).killAll();
-      for (const old of retired) old.close();
+      for (const old of retired) old.session.close();
       retired = [];
       return done;
     },

@@ -18,8 +18,10 @@
  *   a moment, and a command that opened /proc/PID/fd/1 just then would write into the pipe between K and S.
  * - it is opened anew per command, because a program that makes its stdout non-blocking (node does) changes the open
  *   file description, which later commands would share.
- * - held=1 says that a process still has our stdout open: the host then moves on to a fresh stream, so that the late output of a
- *   background process never shows up in the output of another command.
+ * - held=1 says that a process still has our stdout open, under whatever number: the host then moves on to a fresh stream, so that the
+ *   late output of a background process never shows up in the output of another command.
+ * - variables that change bash itself (TMOUT ends every read after so many seconds) are put aside and given back to each command.
+ * - stdin is one /dev/null opened at the start: an agent that removed the file still has commands that run.
  * - oom_score_adj is raised so that the memory limit kills the command and not the supervisor.
  * - every variable is called __sb_*: assigning to a name that the container exports would change the command's environment.
  */
@@ -86,13 +88,16 @@ __sb_base() {
 
 export const SUPERVISOR_SCRIPT = String.raw`
 set -m
-__sb_lcset=\${LC_ALL+x} __sb_lc=\${LC_ALL-}
+__sb_saved=()
+for __sb_f in LC_ALL TMOUT FUNCNEST POSIXLY_CORRECT; do
+  if [[ \${!__sb_f+x} ]]; then __sb_saved+=("$__sb_f=\${!__sb_f}"); unset "$__sb_f"; fi
+done
 LC_ALL=C
 trap '' TERM INT HUP QUIT USR1 USR2 PIPE
 __sb_keep=$1
 shift
 __sb_interp=("$@")
-exec 5>&1
+exec 5>&1 6</dev/null
 __sb_out=/proc/$$/fd/5
 { : >"$__sb_out"; } 2>/dev/null || __sb_out=
 __sb_cg=
@@ -164,12 +169,12 @@ __sb_serve() {
     fi
     {
       trap - TERM INT HUP QUIT USR1 USR2 PIPE
-      exec </dev/null
+      exec <&6 6<&-
       if [[ $__sb_out ]]; then exec >"$__sb_out" 2>&1 5>&-; else exec 2>&1 5>&-; fi
-      { printf 800 >/proc/self/oom_score_adj; } 2>/dev/null
-      if [[ $__sb_lcset ]]; then LC_ALL=$__sb_lc; else unset LC_ALL; fi
+      { printf 800 >/proc/self/oom_score_adj; } 2>&-
       cd -- "$__sb_cwd" || exit 126
-      unset OLDPWD SHLVL
+      unset OLDPWD SHLVL LC_ALL
+      for __sb_var in "\${__sb_saved[@]}"; do export "$__sb_var"; done
       export SWEBATCH_CMD=$__sb_mark
       for __sb_var in "\${__sb_vars[@]}"; do export "$__sb_var"; done
       if (( __sb_file == 2 )); then exec bash -p -c "$__sb_cmd"; fi
@@ -183,8 +188,8 @@ __sb_serve() {
     if (( \${#__sb_pids[@]} > 4 )); then
       for __sb_p in "\${__sb_pids[@]}"; do
         [[ $__sb_keep == *" \${__sb_p#/proc/} "* || $__sb_p == /proc/$BASHPID ]] && continue
-        for __sb_fd in 1 2; do
-          if [[ $__sb_p/fd/$__sb_fd -ef /proc/$$/fd/5 ]]; then __sb_held=1; break 2; fi
+        for __sb_fd in "$__sb_p"/fd/*; do
+          if [[ $__sb_fd -ef /proc/$$/fd/5 ]]; then __sb_held=1; break 2; fi
         done
       done
     fi
@@ -214,6 +219,7 @@ done
 
 /** `bash -p -c` body of the plain exec path's kill: arguments are mark, keep list, pid of the command's wrapper ('' for none). */
 export const SWEEP_SCRIPT = String.raw`
+unset TMOUT FUNCNEST POSIXLY_CORRECT
 LC_ALL=C
 ${SWEEP_FUNCTIONS}
 __sb_start= __sb_pgrp=
@@ -223,7 +229,8 @@ printf '%s' "$__sb_killed"
 `.replaceAll('\\${', '${');
 
 /** Prints the keep list: run once before the agent's first command. */
-export const BASE_SCRIPT = `${SWEEP_FUNCTIONS}
+export const BASE_SCRIPT = `unset TMOUT FUNCNEST POSIXLY_CORRECT
+${SWEEP_FUNCTIONS}
 __sb_base
 printf '%s' "$__sb_given"
 `.replaceAll('\\${', '${');

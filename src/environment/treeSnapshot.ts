@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
-import tar from 'tar-stream';
 import type { ScriptRunner } from './capture.ts';
+import { extractArchive } from './container.ts';
+import { withDaemonRetry } from './dockerErrors.ts';
 import { type CapturedPatch, EnvironmentError } from './environment.ts';
 import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';
 
@@ -17,7 +18,9 @@ export interface TreeSnapshot {
 
 const IGNORED = new Set(['.git', 'node_modules', '__pycache__', '.venv', '.pytest_cache', '.tox']);
 const KEEP_SCRIPT = `
+P=
 for d in /var/lib /var/tmp /tmp; do if mkdir "$d/.swebatch.$N" 2>/dev/null; then P=$d/.swebatch.$N; break; fi; done
+[ -n "$P" ] || { echo 'no folder can be written to'; exit 1; }
 if [ -d "$W" ]; then cp -a "$W" "$P/tree" || exit 1; else mkdir "$P/tree"; fi
 printf 'folder %s' "$P"
 `;
@@ -49,17 +52,32 @@ interface Entry {
 const isIgnored = (path: string) =>
   path.endsWith('.pyc') || path.split('/').some((part) => IGNORED.has(part));
 
+interface Tree {
+  readonly entries: Map<string, Entry>;
+  readonly contents: Map<string, Buffer>;
+  readonly repositories: Set<string>;
+}
+
 /** Walks an archive of `folder`; `want` says whose content is kept. */
-async function readTree(
+const readTree = (
   container: Docker.Container,
   folder: string,
   want: (path: string) => boolean,
-): Promise<{ entries: Map<string, Entry>; contents: Map<string, Buffer>; repositories: Set<string> }> {
+  signal: AbortSignal,
+): Promise<Tree> => withDaemonRetry(() => walkArchive(container, folder, want, signal));
+
+async function walkArchive(
+  container: Docker.Container,
+  folder: string,
+  want: (path: string) => boolean,
+  signal: AbortSignal,
+): Promise<Tree> {
   const entries = new Map<string, Entry>();
   const contents = new Map<string, Buffer>();
   const repositories = new Set<string>();
-  const extract = tar.extract();
-  (await container.getArchive({ path: folder })).pipe(extract);
+  signal.throwIfAborted();
+  const archive = await container.getArchive({ path: folder });
+  const extract = extractArchive(archive, signal);
   for await (const entry of extract) {
     const { type, mode = 0, linkname } = entry.header;
     // The archive's names begin with the folder's own.
@@ -103,11 +121,32 @@ export async function diffTrees(
   container: Docker.Container,
   snapshot: TreeSnapshot,
   workTree: string,
+  limits: { timeoutS: number; maxBytes: number },
+): Promise<CapturedPatch> {
+  const { timeoutS } = limits;
+  const signal = timeoutS > 0 ? AbortSignal.timeout(timeoutS * 1000) : new AbortController().signal;
+  try {
+    return await compareTrees(container, snapshot, workTree, limits.maxBytes, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return {
+      patch: new Uint8Array(0),
+      state: 'invalid',
+      warnings: [`the capture took longer than ${timeoutS} s (environment.capture_timeout)`],
+    };
+  }
+}
+
+async function compareTrees(
+  container: Docker.Container,
+  snapshot: TreeSnapshot,
+  workTree: string,
   maxBytes: number,
+  signal: AbortSignal,
 ): Promise<CapturedPatch> {
   const startFolder = `${snapshot.folder}/tree`;
-  const before = await readTree(container, startFolder, none);
-  const after = await readTree(container, workTree, none);
+  const before = await readTree(container, startFolder, none, signal);
+  const after = await readTree(container, workTree, none, signal);
   const warnings = [...after.repositories]
     .filter((path) => !before.repositories.has(path))
     .map((path) => `embedded repository ${path} left out`);
@@ -135,13 +174,13 @@ export async function diffTrees(
   });
   // Compression may make it smaller, but what is that large is not read into memory to find out.
   if (bytes > maxBytes * 4) return oversized(bytes);
-  const wantedOf = (tree: typeof before) => {
+  const wantedOf = (tree: Tree) => {
     const wanted = new Set(changed.flatMap((path) => [path, tree.entries.get(path)?.linkTo ?? path]));
     return (path: string) => wanted.has(path);
   };
-  const old = await readTree(container, startFolder, wantedOf(before));
-  const now = await readTree(container, workTree, wantedOf(after));
-  const version = (tree: typeof old, path: string): FileVersion | undefined => {
+  const old = await readTree(container, startFolder, wantedOf(before), signal);
+  const now = await readTree(container, workTree, wantedOf(after), signal);
+  const version = (tree: Tree, path: string): FileVersion | undefined => {
     const entry = tree.entries.get(path);
     const content = tree.contents.get(path);
     return entry && content ? { mode: entry.mode, content } : undefined;

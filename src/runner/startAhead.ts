@@ -2,6 +2,7 @@
  * While a slot captures and removes, the container of the trial that comes next is begun: at most one for each slot that is being
  * emptied, so that a run never holds more than twice its slots. What is begun and not wanted any more is given up at once.
  */
+import type { Place } from '../environment/environment.ts';
 import { nextAttemptNumber, type TrialRow } from '../store/trials.ts';
 import type { Batch } from './slot.ts';
 import { startRequestOf } from './startRequest.ts';
@@ -20,6 +21,8 @@ export interface StartAhead {
 interface Waiting {
   readonly trial: TrialRow;
   readonly priority: number;
+  /** The engine that has its image, with several engines. */
+  readonly place: Place | undefined;
   begun: boolean;
 }
 
@@ -27,11 +30,11 @@ export function createStartAhead(batch: Batch): StartAhead {
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
-  const begin = ({ trial }: Waiting) => {
+  const begin = ({ trial, place }: Waiting) => {
     try {
       const request = startRequestOf(batch, trial, nextAttemptNumber(batch.store, trial.id));
       const { environmentFactory } = batch.arms.get(trial.arm_id)!;
-      environmentFactory.prepare?.({ ...request, signal: wanted.signal });
+      environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
       // The slot that takes the trial meets the same and ends it with a reason.
     }
@@ -42,7 +45,12 @@ export function createStartAhead(batch: Batch): StartAhead {
       // The slot ends it with the reason.
       if (admitted?.failure) return;
       const behind = waiting.findIndex((other) => other.priority < priority);
-      waiting.splice(behind < 0 ? waiting.length : behind, 0, { trial, priority, begun: false });
+      waiting.splice(behind < 0 ? waiting.length : behind, 0, {
+        trial,
+        priority,
+        place: admitted?.place,
+        begun: false,
+      });
     },
     taken(trial) {
       const at = waiting.findIndex((other) => other.trial.id === trial.id);

@@ -69,6 +69,20 @@ describe.skipIf(!available)('docker faults', () => {
         evidence: { limit: '30m' },
       });
     });
+
+    test('also when it only runs commands that are shorter than a look at the disk, and the work comes home', async () => {
+      const env = await bench.start({ config: { supervisor, disk: '30m' }, factory: { diskPollMs: 1 } });
+      const fill = async () => {
+        await env.execute('echo work >> README.md; head -c 60M /dev/zero > /big');
+        for (let i = 0; i < 1000; i += 1) await env.execute(':');
+      };
+      await expect(fill()).rejects.toMatchObject({ code: 'disk_full' });
+      const captured = await env.capturePatch();
+      expect([captured.state, Buffer.from(captured.patch).toString()]).toEqual([
+        'ok',
+        expect.stringContaining('+work'),
+      ]);
+    });
   });
 
   describe('connections', () => {
@@ -271,6 +285,7 @@ describe.skipIf(!available)('docker faults', () => {
         SecurityOpt: ['no-new-privileges'],
       });
       expect([mounts, host.Binds, host.CapAdd]).toEqual([[], null, null]);
+      expect(config.Healthcheck).toEqual({ Test: ['NONE'] });
       expect(config.Labels).toMatchObject({
         [LABELS.run]: 'test-run',
         [LABELS.instance]: 'test__test-1',

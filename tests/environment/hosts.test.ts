@@ -57,6 +57,13 @@ function engine(name: string, slots = 0) {
   };
   return { host, state };
 }
+/** With starts ahead, of which the last is remembered by its signal. */
+function preparing(name: string, slots = 0) {
+  const { host, state } = engine(name, slots);
+  const prepared: StartRequest[] = [];
+  const factory = { ...host.factory, prepare: (asked: StartRequest) => void prepared.push(asked) };
+  return { host: { ...host, factory }, state, prepared };
+}
 const where = (environment: Environment) => environment.info.notes.at(-1);
 
 describe('placing', () => {
@@ -114,6 +121,50 @@ describe('places', () => {
     await new Promise((turn) => setImmediate(turn));
     pool.lose('a', 'no answer');
     expect(where(await waiting)).toBe('engine: b');
+  });
+});
+
+describe('starting ahead', () => {
+  test('happens on the engine that has the image', async () => {
+    const [a, b] = [preparing('a'), preparing('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    factory.prepare!(request({ place: await pool.choose((host) => host === 'b') }));
+    expect([a.prepared.length, b.prepared.length]).toEqual([0, 1]);
+    factory.prepare!(request());
+    expect([a.prepared.length, b.prepared.length]).toEqual([0, 1]);
+  });
+
+  test('not on an engine that is full', async () => {
+    const only = preparing('only', 1);
+    const { factory, pool } = several([only.host]);
+    const first = await factory.start(request());
+    const place = await pool.choose();
+    factory.prepare!(request({ place }));
+    expect(only.prepared).toEqual([]);
+    await first.close();
+    factory.prepare!(request({ place }));
+    expect(only.prepared.length).toBe(1);
+  });
+
+  test('what was begun on an engine that is lost before the start is given up', async () => {
+    const [a, b] = [preparing('a'), preparing('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    const asked = request({ place: await pool.choose((host) => host === 'a') });
+    const run = new AbortController();
+    factory.prepare!({ ...asked, signal: run.signal });
+    pool.lose('a', 'no answer');
+    expect(a.prepared[0]!.signal!.aborted).toBe(false);
+    expect(where(await factory.start(asked))).toBe('engine: b');
+    expect(a.prepared[0]!.signal!.aborted).toBe(true);
+  });
+
+  test('and so is what its request gives up', async () => {
+    const a = preparing('a');
+    const { factory, pool } = several([a.host]);
+    const run = new AbortController();
+    factory.prepare!(request({ place: await pool.choose(), signal: run.signal }));
+    run.abort();
+    expect(a.prepared[0]!.signal!.aborted).toBe(true);
   });
 });
 

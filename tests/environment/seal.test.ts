@@ -20,7 +20,7 @@ mk remote; git update-ref refs/remotes/origin/main HEAD; git symbolic-ref refs/r
 mk pull; git update-ref refs/pull/1/head HEAD
 mk fetchhead; git rev-parse HEAD > .git/FETCH_HEAD
 mk orighead; git rev-parse HEAD > .git/ORIG_HEAD
-mk unreachable
+mk unreachable; git fsck --lost-found >/dev/null
 mk worktree; git worktree add -q /other HEAD
 mk packed; git branch p; git gc -q; git branch -qD p
 git checkout -q main; git reset -q --hard $base
@@ -73,7 +73,7 @@ describe.skipIf(!available)('sealing', () => {
       expect(`${name} ${found.output}`).not.toContain('rc 0');
     }
     const clean = await env.execute(
-      'git remote; git for-each-ref --format="%(refname)"; git reflog; git fsck --unreachable --no-reflogs 2>&1; ls .git/*_HEAD .git/logs .git/objects/info/alternates 2>/dev/null; git config --get-regexp "remote|branch"; echo end',
+      'git remote; git for-each-ref --format="%(refname)"; git reflog; git fsck --unreachable --no-reflogs 2>&1; ls -d .git/*_HEAD .git/logs .git/lost-found .git/info/refs .git/objects/info/alternates 2>/dev/null; git config --get-regexp "remote|branch"; echo end',
     );
     expect(clean.output).toBe('refs/heads/main\nend\n');
     const after = (await env.execute(facts)).output;
@@ -112,6 +112,14 @@ describe.skipIf(!available)('sealing', () => {
     });
     expect(env.info.history).toBe('sealed');
   });
+
+  test('nor a variable of the configuration it was made under', async () => {
+    const image = await derivedImage(LEAKY);
+    await forget(image);
+    await bench.start({ image, config: { env: { OF_ONE_RUN: 'only' } } });
+    const other = await bench.start({ image });
+    expect((await other.execute('env')).output).not.toContain('OF_ONE_RUN');
+  }, 60_000);
 
   test('HEAD beyond the base commit is refused, unless allowed', async () => {
     const image = await derivedImage(LEAKY);

@@ -1,6 +1,6 @@
 // Which trial's container is begun while a slot is being emptied.
 import { describe, expect, test } from 'vitest';
-import { EnvironmentError, type StartRequest } from '../../src/environment/environment.ts';
+import { EnvironmentError, type Place, type StartRequest } from '../../src/environment/environment.ts';
 import type { Batch } from '../../src/runner/slot.ts';
 import { createStartAhead } from '../../src/runner/startAhead.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -64,6 +64,14 @@ describe('starting ahead', () => {
     ahead.waits(trial(2), 0);
     ahead.slotEmptying();
     expect(ids(prepared)).toEqual(['a__a-2']);
+  });
+
+  test('it goes to the engine that was chosen for the trial', () => {
+    const { ahead, prepared } = setUp();
+    const place = { host: 'b' } as Place;
+    ahead.waits(trial(1), 0, { failure: undefined, place });
+    ahead.slotEmptying();
+    expect(prepared[0]?.place).toBe(place);
   });
 
   test('not once the run stops or its budget is spent', () => {

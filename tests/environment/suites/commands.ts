@@ -75,10 +75,27 @@ export function commandSuite({ bench, shared }: Suite): void {
       expect((await env.execute('echo "[$FROM_BASH_ENV]"')).output).toBe('[yes]\n');
     });
 
+    test('variables that change bash reach commands, and do not change what runs them', async () => {
+      const variables = { TMOUT: '1', FUNCNEST: '1', POSIXLY_CORRECT: 'y', LC_ALL: 'C' };
+      const env = await bench.start({ config: { env: variables } });
+      const { output, exitCode } = await env.execute(
+        'sleep 1.5; echo $TMOUT $FUNCNEST $POSIXLY_CORRECT $LC_ALL; exit 3',
+      );
+      expect([output, exitCode]).toEqual(['1 1 y C\n', 3]);
+      expect((await env.execute('sleep 100', { timeoutS: 0.5 })).timedOut).toBe(true);
+      expect((await env.execute('echo alive')).output).toBe('alive\n');
+      await env.execute('echo x >> README.md');
+      expect((await env.capturePatch()).state).toBe('ok');
+    });
+
     test('another interpreter can be configured', async () => {
       const env = await bench.start({ config: { interpreter: ['python3', '-c'] } });
       const result = await env.execute('import sys; print(sys.version_info[0]); sys.exit(5)');
       expect([result.output, result.exitCode]).toEqual(['3\n', 5]);
+      // It reads no shell file, so what is too long for an argument is refused in words.
+      const long = await env.execute(`x = '${'x'.repeat(200_000)}'; print('ran')`);
+      expect([long.output, long.exitCode]).toEqual(['', 126]);
+      expect(long.exceptionInfo).toContain('command is 195 KB; limit 128 KB');
     });
 
     test('overlapping calls wait for each other', async () => {

@@ -93,6 +93,27 @@ for b in '😀é€'.encode():
         expect(third.output).toBe('again\n');
       },
     );
+
+    test.skipIf(!bench.can.separateOutput)(
+      'also when it holds the output under another number than 1 and 2',
+      async () => {
+        const env = await bench.start();
+        const first = await env.execute('exec 7>&1; (sleep 0.3; echo late >&7) >/dev/null 2>&1 & echo now');
+        expect(first.output).toBe('now\n');
+        expect((await env.execute('sleep 0.8; echo mine')).output).toBe('mine\n');
+      },
+    );
+
+    test.skipIf(!bench.can.separateOutput)(
+      'also after many background processes that held theirs and have ended',
+      async () => {
+        const env = await bench.start();
+        for (let i = 0; i < 10; i += 1) await env.execute(`sleep 0.1 & echo ${i}`);
+        await env.execute('sleep 0.3');
+        expect((await env.execute('(sleep 0.3; echo late) & echo now')).output).toBe('now\n');
+        expect((await env.execute('sleep 1; echo mine')).output).toBe('mine\n');
+      },
+    );
   });
 
   floodSuite(bench, { rss: RSS_LIMIT, yesS: 3, keptBytes: MB, othersMs: null });
