@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createRedactor } from '../src/redact.ts';
 
-const KEY = 'sk-ca/nary+"42"-Zß';
+const KEY = 'sk-ca/nary+"42"!-Zß';
 const redactor = () => createRedactor([{ name: 'OPENAI_API_KEY', value: KEY }]);
 
 describe('redaction', () => {
@@ -25,6 +25,54 @@ describe('redaction', () => {
         const encoded = Buffer.from(`${before}${KEY}${after}`).toString('base64');
         expect(redactor().text(encoded)).toContain('redacted');
       }),
+    );
+  });
+
+  const LONG = `sk-proj-${'aB3+/xYz'.repeat(19)}`;
+  const long = () => createRedactor([{ name: 'LONG', value: LONG }]);
+  const wrapped = (width: number, lineBreak = '\n') =>
+    Buffer.from(`PATH=/bin\nKEY=${LONG}\nHOME=/`)
+      .toString('base64')
+      .replaceAll(new RegExp(`.{${width}}`, 'g'), `$&${lineBreak}`);
+
+  test.each([
+    ['as base64 prints it', wrapped(76)],
+    ['as openssl prints it', wrapped(64)],
+    ['in narrow lines with carriage returns', wrapped(30, '\r\n')],
+    ['indented, in YAML', wrapped(76, '\n    ')],
+    ['inside JSON', JSON.stringify({ output: wrapped(76) })],
+    ['inside JSON inside JSON', JSON.stringify({ arguments: JSON.stringify({ text: wrapped(64) }) })],
+  ])('a long key whose base64 is broken into lines, %s, is replaced', (_name, text) => {
+    expect(long().contains(text)).toBe(true);
+    const out = long().text(text);
+    expect(out).toContain('‹redacted:LONG›');
+    // No piece of it stays: what is left are the lines around it.
+    const core = Buffer.from(LONG).toString('base64').slice(4, -4);
+    for (let at = 0; at + 10 <= core.length; at += 5) expect(out).not.toContain(core.slice(at, at + 10));
+  });
+
+  test.each([
+    ['JSON inside JSON inside JSON', JSON.stringify({ a: JSON.stringify({ b: JSON.stringify([KEY]) }) })],
+    ['JSON in ASCII, as Python writes it', JSON.stringify(KEY).replace('ß', '\\u00df')],
+    ['a password with every mark, quoted as Python does', encodeURIComponent(KEY).replace('!', '%21')],
+    ['URL-encoded in small digits', encodeURIComponent(KEY).replaceAll(/%../g, (c) => c.toLowerCase())],
+    ['JSON with escaped slashes', JSON.stringify(KEY).replaceAll('/', '\\/')],
+  ])('%s', (_name, text) => {
+    expect(redactor().text(text)).toContain('‹redacted:OPENAI_API_KEY›');
+  });
+
+  test('a key of several lines, as a certificate has them', () => {
+    const pem = '-----BEGIN KEY-----\nabc/def+ghi\n-----END KEY-----\n';
+    const { text } = createRedactor([{ name: 'PEM', value: pem }]);
+    for (const form of [pem, pem.trim(), pem.replaceAll('\n', '\r\n'), JSON.stringify(JSON.stringify(pem))])
+      expect(text(`x${form}y`)).not.toContain('def+ghi');
+  });
+
+  test('in bytes the mark is the same as in text, and what is around it stays as it is', () => {
+    const before = Buffer.from([0xff, 0x00]);
+    const out = redactor().bytes(Buffer.concat([before, Buffer.from(`ü ${KEY} ü`), before]));
+    expect(Buffer.from(out)).toEqual(
+      Buffer.concat([before, Buffer.from('ü ‹redacted:OPENAI_API_KEY› ü'), before]),
     );
   });
 
