@@ -18,7 +18,7 @@ import type { PlannedInstance } from '../runner/slot.ts';
 import { createStopLadder } from '../runner/stop.ts';
 import { pricesOfRun } from '../runner/tokenPrices.ts';
 import { goldStandings } from '../store/calibration.ts';
-import { verdictsOf } from '../store/evaluations.ts';
+import { type Gradable, verdictsOf } from '../store/evaluations.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../store/runs.ts';
 import {
@@ -123,13 +123,11 @@ export async function gradeRun(task: GradingTask): Promise<number> {
     dir,
     version: VERSION,
   });
+  const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
   try {
     for (let time = 0; time < (task.repeat ?? 1); time++) {
       done = 0;
-      total = grader.enqueueMissing(
-        (g) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id),
-        task.again || time > 0,
-      );
+      total = grader.enqueueMissing(asked, task.again || time > 0);
       await grader.drain();
     }
   } finally {
@@ -141,7 +139,7 @@ export async function gradeRun(task: GradingTask): Promise<number> {
     say(`interrupted; go on with ${commandOn(root, `evaluate ${run.name}`)}`);
     return signalExitCode(stop.interruptedBy);
   }
-  return await conclude(task, dir, grader.summary().ungraded);
+  return await conclude(task, dir, grader.summary(asked).ungraded);
 }
 
 async function conclude(task: GradingTask, dir: string, ungraded: number): Promise<number> {
@@ -149,7 +147,9 @@ async function conclude(task: GradingTask, dir: string, ungraded: number): Promi
   const reports = await exportRunReports({ store, run, dir }, config.dialect, task.whole);
   // The summary written when the run ended knew no verdicts.
   await exportSummary(store, run.id, dir, pricesOfRun);
-  const faults = [...verdictsOf(store, run.id).values()].filter((row) => row.error_message !== null);
+  const faults = [...verdictsOf(store, run.id).values()].filter(
+    (row) => row.error_message !== null && (!task.only || task.only.has(row.instance_id)),
+  );
   if (task.json)
     printJson(
       reports.map((part) => ({

@@ -10,6 +10,7 @@ import { exportRun } from '../runner/exportRun.ts';
 import { importRun } from '../runner/importRun.ts';
 import {
   type GradedElsewhere,
+  runFromInstanceReport,
   runFromInstanceReports,
   runFromReport,
   type Verdicts,
@@ -50,7 +51,7 @@ export const importVerb: Verb = {
         type: 'string',
         demandOption: true,
         describe:
-          "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder, or a run report of the harness or of sb-cli",
+          "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness or of sb-cli",
       })
       .option('output', outputOption)
       .option('run-id', {
@@ -126,7 +127,8 @@ export const importVerb: Verb = {
 async function read({ source, report }: z.infer<typeof argsSchema>): Promise<GradedElsewhere> {
   const found = statSync(source, { throwIfNoEntry: false });
   if (!found) throw new CliError(`there is no ${source}`);
-  if (!found.isDirectory()) return runFromReport(source, verdictsIn(source));
+  if (!found.isDirectory())
+    return (await runFromInstanceReport(source)) ?? runFromReport(source, verdictsIn(source));
   const mini = readMiniRun(source);
   const run =
     mini.instances.length > 0

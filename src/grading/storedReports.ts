@@ -22,7 +22,10 @@ function completedOf(row: EvaluationRow): Completed {
   return { report: row.report === null ? null : { resolved: row.resolved === 1 }, infra };
 }
 
-/** `datasetIds`: what the report counts as total; default the run's own instances. */
+/**
+ * `datasetIds`: what the report is about, predictions included; default the run's own instances. A run of predictions may hold more than
+ * one call asked for, and a score over what it did not ask for would be none.
+ */
 export function storedReports(
   db: Store,
   runId: number,
@@ -33,7 +36,9 @@ export function storedReports(
   const idOf = new Map(instancesOf(db, runId).map((row) => [row.id, row.instance_id]));
   const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm.name]));
   const verdicts = verdictsOf(db, runId);
-  const parts = Map.groupBy(gradableTrials(db, runId), (trial) => `${trial.epoch} ${trial.arm_id}`);
+  const whole = datasetIds && new Set(datasetIds);
+  const asked = gradableTrials(db, runId).filter((t) => !whole || whole.has(idOf.get(t.instance_pk)!));
+  const parts = Map.groupBy(asked, (trial) => `${trial.epoch} ${trial.arm_id}`);
   return [...parts.values()].map((trials) => ({
     arm: arms.get(trials[0]!.arm_id)!,
     epoch: trials[0]!.epoch,

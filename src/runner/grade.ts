@@ -59,7 +59,7 @@ export interface Grader {
   /** Everything that is sealed and has no verdict for its patch. Returns how many. */
   enqueueMissing(only?: (g: Gradable) => boolean, again?: boolean): number;
   drain(): Promise<void>;
-  summary(): GradingSummary;
+  summary(only?: (g: Gradable) => boolean): GradingSummary;
   close(): Promise<void>;
 }
 
@@ -152,12 +152,17 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
       await files;
       if (broken !== null) throw broken instanceof Error ? broken : new Error(String(broken));
     },
-    summary() {
+    summary(only = () => true) {
       const outcomes: Record<string, number> = {};
       const verdicts = verdictsOf(store, run.id);
-      for (const { outcome } of verdicts.values()) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-      const unusable = [...verdicts.values()].filter((v) => UNUSABLE.has(v.outcome)).length;
-      return { outcomes, ungraded: gradableTrials(store, run.id).length - verdicts.size + unusable };
+      const asked = gradableTrials(store, run.id).filter(only);
+      let ungraded = 0;
+      for (const { trial_id } of asked) {
+        const outcome = verdicts.get(trial_id)?.outcome;
+        if (outcome) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+        if (!outcome || UNUSABLE.has(outcome)) ungraded++;
+      }
+      return { outcomes, ungraded };
     },
     close: () => factory.close(),
   };

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type ImportedVerdict, readInstanceReport, readRunReport } from '../grading/imports.ts';
+import { type ImportedVerdict, readInstanceReport, readRunReport, reportedIds } from '../grading/imports.ts';
 import { FILES, findInstanceFolders } from '../grading/logLayout.ts';
 import { type Prediction, parsePredictions } from '../grading/predictions.ts';
 import { exitClassOf } from '../outcome.ts';
@@ -97,13 +97,27 @@ export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere
 const patchOf = (prediction: Prediction | undefined, verdict: ImportedVerdict): string | null =>
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
+/** A copied folder has another name (`<id>.first-try`); its report says which instance it is about. */
+function idOf(folderName: string, report: string | null): string {
+  const stated = report === null ? [] : reportedIds(report);
+  return stated.length === 1 ? stated[0]! : folderName;
+}
+
+/** The folder of one instance, when the file is its report; null when it is something else. */
+export async function runFromInstanceReport(path: string): Promise<GradedElsewhere | null> {
+  const report = readFileSync(path, 'utf8');
+  if (!readInstanceReport(report, idOf('', report)).ok || basename(path) !== FILES.report) return null;
+  return runFromInstanceReports(dirname(path));
+}
+
 /** Empty when there is none. */
 export async function runFromInstanceReports(folder: string): Promise<GradedElsewhere> {
   const found = await findInstanceFolders(folder);
   const text = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
   const verdicts = new Map<string, VerdictOf>();
-  const instances = found.map(({ path, name, model }) => {
+  const instances = found.map(({ path, name: folderName, model }) => {
     const report = text(join(path, FILES.report));
+    const name = idOf(folderName, report);
     const read = report === null ? null : readInstanceReport(report, name);
     const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;

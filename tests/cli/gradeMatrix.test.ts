@@ -130,5 +130,16 @@ describe.skipIf(!available)('T-59 through the program', () => {
     expect([...second.stderr.matchAll(/\] (demo__\w+-1)/g)].map((m) => m[1]).toSorted()).toEqual(
       (['changed', 'oom'] as const).map(idOf),
     );
+
+    // Who asks for one is told about that one: the number, the notes and the exit code.
+    const one = await evaluate('-i', idOf('gold'));
+    expect(one.code, one.stderr).toBe(0);
+    expect(one.stderr).not.toContain('note:');
+    expect(JSON.parse(one.stdout)[0].report).toMatchObject({
+      total_instances: 1,
+      submitted_instances: 1,
+      resolved_instances: 1,
+      error_instances: 0,
+    });
   });
 });

@@ -141,6 +141,12 @@ test('run reports come from the newest verdicts, with reasons from the stored lo
       ambiguous_failure_ids: ['b'],
     },
   }); // prettier-ignore
+  // A call that asks for some of them is told about those.
+  expect(storedReports(db, 1, 'v5', ['a'])[0]!.report).toMatchObject({
+    total_instances: 1,
+    submitted_ids: ['a'],
+    resolved_ids: ['a'],
+  });
   verdict(b!, { outcome: 'timeout', resolved: null, report: null });
   expect(storedReports(db, 1, 'v5')[0]!.report).toMatchObject({ error_ids: ['b'], total_instances: 3 });
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
+  runFromInstanceReport,
   runFromInstanceReports,
   runFromReport,
   type Verdicts,
@@ -101,4 +102,20 @@ test("the harness's instance folders: keyed or not, with patches; an unreadable 
   expect(verdicts.get('a__a-1')!.report).toContain('"resolved":true');
   expect(verdicts.get('a__a-3')!.report).toBeNull();
   expect((await runFromInstanceReports(join(home, 'sb'))).imported.instances).toEqual([]);
+});
+
+test('a copied folder is about the instance that its report names; one report.json alone is one instance', async () => {
+  const inner = { patch_successfully_applied: true, resolved: true };
+  write('copies/a__a-1.first-try/report.json', { 'a__a-1': inner });
+  write('copies/a__a-2/report.json', inner);
+  write('copies/a__a-2/patch.diff', 'diff two');
+  expect(said((await runFromInstanceReports(join(home, 'copies'))).verdicts)).toEqual({
+    'a__a-1': 'resolved',
+    'a__a-2': 'resolved',
+  });
+  const one = await runFromInstanceReport(join(home, 'copies/a__a-2/report.json'));
+  expect(one?.imported.instances.map((i) => [i.instanceId, i.modelPatch])).toEqual([['a__a-2', 'diff two']]);
+  const copy = await runFromInstanceReport(join(home, 'copies/a__a-1.first-try/report.json'));
+  expect(said(copy!.verdicts)).toEqual({ 'a__a-1': 'resolved' });
+  expect(await runFromInstanceReport(write('h/other.json', { resolved_ids: [] }))).toBeNull();
 });
