@@ -33,6 +33,11 @@ export function printData(text: string): void {
   if (!stdoutGone) process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
+/** Not a byte more or less: what a program reads. */
+export function printExactly(text: string): void {
+  if (!stdoutGone) process.stdout.write(text);
+}
+
 export const printJson = (value: unknown): void => printData(JSON.stringify(value, null, 2));
 
 export function say(text: string): void {

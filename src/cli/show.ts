@@ -4,11 +4,15 @@ import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
 import { formatCost } from '../money.ts';
 import { observedIn } from '../store/observed.ts';
-import { type Store, statement } from '../store/open.ts';
+import type { Store } from '../store/open.ts';
 import { armsOf, type RunRow, spentNano } from '../store/runs.ts';
 import { commandsOf, messagesOf } from '../store/steps.ts';
 import { type TrialLine, trialLines } from '../store/trialLines.ts';
 import { attemptsOf, classCounts } from '../store/trials.ts';
+import { viewerQueries } from '../store/viewerQueries.ts';
+import type { AttemptDocument, MessageChunk } from '../viewer/documents.ts';
+import { createDocuments } from '../viewer/resources.ts';
+import { patchLines, trajectoryLines } from '../viewer/terminal.ts';
 import {
   CliError,
   commandOn,
@@ -16,6 +20,7 @@ import {
   inert,
   openForReading,
   printData,
+  printExactly,
   printJson,
   requireRun,
   resultsRoot,
@@ -97,7 +102,8 @@ function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
   throw new CliError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
 }
 
-const LONG = 4000;
+/** Lines of a message; `--full` shows all. */
+const LONG = 60;
 
 function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, unknown>>): void {
   const line = pickTrial(store, run, argv.instance as string);
@@ -129,30 +135,29 @@ function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, u
     return;
   }
   if (argv.patch) {
-    printData(inert(attempt.model_patch ?? ''));
+    const patch = attempt.model_patch ?? '';
+    // To a file or to git every byte counts; on a terminal nothing of a patch may steer it.
+    if (process.stdout.isTTY) printData(inert(patch));
+    else printExactly(patch);
     return;
   }
-  const cost = statement(store, 'SELECT sum(cost_nano) AS nano FROM model_calls WHERE attempt_id = ?').get(
-    attempt.id,
-  ) as { nano: number | null };
-  const shorten = (text: string) =>
-    argv.full || text.length <= LONG
-      ? text
-      : `${text.slice(0, LONG / 2)}\n[... ${text.length - LONG} characters, --full shows them ...]\n${text.slice(-LONG / 2)}`;
-  page(
-    [
-      `${inert(line.instance_id)} · run ${run.name} · arm ${inert(line.arm)} · epoch ${line.epoch} · attempt ${attempt.number} of ${attempts.length}`,
-      `${attempt.exit_reason ?? 'running'}${attempt.exit_detail ? ` (${inert(attempt.exit_detail)})` : ''} · ${attempt.steps} steps · ${formatCost(cost.nano)} · outcome ${line.outcome ?? '-'}`,
-      ...(attempt.error_message ? [`error: ${inert(attempt.error_message)}`] : []),
-      ...messages.map(
-        (m) =>
-          `\n── ${m.seq} ${m.role} ${'─'.repeat(Math.max(0, 60 - m.role.length))}\n${shorten(inert(m.content))}`,
-      ),
-      ...(attempt.model_patch
-        ? [`\n── patch ${'─'.repeat(55)}\n${shorten(inert(attempt.model_patch))}`]
-        : []),
-    ].join('\n'),
+  page(conversation(store, attempt.id, argv.full as boolean));
+}
+
+/** The attempt as the viewer knows it: every message with its step, time and cost, the calls of tools, the patch at the end. */
+function conversation(store: Store, attemptId: number, full: boolean): string {
+  const documents = createDocuments(viewerQueries(store), { title: '' });
+  const attempt = documents.read(`attempts/${attemptId}`) as AttemptDocument;
+  const maxLines = full ? 0 : LONG;
+  const messages = Array.from({ length: attempt.chunks }).flatMap(
+    (_, chunk) => (documents.read(`attempts/${attemptId}/messages/${chunk}`) as MessageChunk).messages,
   );
+  // The last message of an attempt that submitted is the patch itself.
+  const shown = messages.at(-1)?.content === attempt.patch ? messages.slice(0, -1) : messages;
+  return [
+    ...trajectoryLines(attempt, shown, { maxLines }),
+    ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
+  ].join('\n');
 }
 
 /** On a terminal a long text goes through a pager, as git does it; what is in it is inert already. */

@@ -25,8 +25,17 @@ export function* trajectoryLines(
     yield rule(rows.get(message.seq), message.role);
     if (message.reasoning) yield* indent(safeText(message.reasoning).split('\n'), '  · ');
     if (message.content !== '') yield* fold(safeText(message.content).split('\n'), options.maxLines ?? 40);
-    for (const call of message.toolCalls) yield* indent(safeText(call.text).split('\n'), '  $ ');
+    for (const call of message.toolCalls)
+      yield* indent(
+        safeText(call.text).split('\n'),
+        call.name === 'bash' ? '  $ ' : `  ${safeText(call.name)} `,
+      );
   }
+}
+
+/** The patch of an attempt, under a rule like a message's. */
+export function patchLines(patch: string, options: TrajectoryOptions = {}): string[] {
+  return [rule(undefined, 'patch'), ...fold(safeText(patch).split('\n'), options.maxLines ?? 40)];
 }
 
 function* headLines(doc: AttemptDocument): Generator<string> {

@@ -1,0 +1,63 @@
+// `swebatch show RUN INSTANCE`: what a person reads of an attempt, and what a program gets of its patch.
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { statement } from '../../src/store/open.ts';
+import { cli, tempDir } from '../support/cli.ts';
+import { addRun, openFixture } from '../viewer/fixture.ts';
+
+const ID = 'django__django-10000';
+const OTHER = 'sympy__sympy-10001';
+const PATCH =
+  'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\u001b[31m\r\n\\ No newline at end of file';
+let dir: string;
+const show = (...more: string[]) => cli(['show', 'nightly', ...more, '-o', dir]);
+
+beforeAll(() => {
+  dir = tempDir();
+  const store = openFixture(dir);
+  addRun(store, { name: 'nightly', instances: 2, steps: 3 });
+  const tool = (name: string, args: string) => ({
+    id: name,
+    type: 'function',
+    function: { name, arguments: args },
+  });
+  const said = {
+    role: 'assistant',
+    content: '',
+    tool_calls: [tool('bash', '{"command":"cat a.py"}'), tool('python', '{}')],
+  };
+  const first = `(SELECT seq FROM messages WHERE attempt_id = 1 AND role = 'assistant' ORDER BY seq LIMIT 1)`;
+  statement(store, `UPDATE messages SET content = '', data = ? WHERE attempt_id = 1 AND seq = ${first}`).run(
+    JSON.stringify(said),
+  );
+  statement(store, 'UPDATE attempts SET model_patch = ? WHERE id = 1').run(PATCH);
+  // What an attempt that submitted ends with.
+  const last = '(SELECT max(seq) FROM messages WHERE attempt_id = 1)';
+  statement(store, `UPDATE messages SET content = ? WHERE attempt_id = 1 AND seq = ${last}`).run(PATCH);
+  const long = Array.from({ length: 500 }, (_, i) => `+line ${i}`).join('\n');
+  statement(store, 'UPDATE attempts SET model_patch = ? WHERE id = 2').run(long);
+  store.close();
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+test('calls of tools are shown with their commands, each message with its step, time and cost', async () => {
+  const { stdout, code } = await show(ID);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /── assistant · step 1 · [\d.]+ s · \$0\.0\d+ ─+\n {2}\$ cat a\.py\n {2}python \{\}\n/,
+  );
+  expect(stdout).toMatch(/── user · step 1 · 0\.\d s/);
+  expect(stdout).not.toContain('\u001b');
+});
+
+test('the patch comes once, and what is long loses its middle without --full', async () => {
+  expect((await show(ID)).stdout.split('diff --git a/x b/x')).toHaveLength(2);
+  const short = (await show(OTHER)).stdout;
+  expect(short).toMatch(/\+line 1\n(?:.*\n)* {2}… 440 lines left out …\n(?:.*\n)*\+line 499/);
+  expect(short).not.toContain('+line 250');
+  expect((await show(OTHER, '--full')).stdout).toContain('+line 250');
+});
+
+test('--patch gives a program the patch to the byte', async () => {
+  expect((await show(ID, '--patch')).stdout).toBe(PATCH);
+});
