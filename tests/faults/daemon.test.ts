@@ -63,7 +63,7 @@ describe.skipIf(!available)('a daemon that goes away', () => {
     const { running, daemon } = await begin();
     daemon.refuse(true);
     daemon.cut();
-    setTimeout(() => daemon.refuse(false), 2000);
+    setTimeout(() => daemon.refuse(false), 1000);
     const result = await running.done;
     expect(result.stderr).toContain('complete');
     expect(result.code).toBe(0);

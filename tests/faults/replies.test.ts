@@ -73,7 +73,10 @@ describe.skipIf(!docker)('waiting', () => {
   });
 
   test('T-04 a server that takes the connection and never answers is left at the first-byte deadline, for a new socket', async () => {
-    const { result, one } = await runWith({ 'a__a-1': after({ hang: true }) });
+    const { result, one } = await runWith(
+      { 'a__a-1': after({ hang: true }) },
+      { model: { first_byte_timeout_s: 3 } },
+    );
     expect(result.code).toBe(0);
     expect(one('a__a-1').exit_reason).toBe('submitted');
     expect(callsOf('a__a-1')[0]).toMatchObject({ state: 'aborted', cost_nano: null });

@@ -111,8 +111,8 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
         api_key_env: 'FAKE_KEY',
         ...(options.prices === false ? {} : { prices: { input: 1, output: 2 } }),
         retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
-        first_byte_timeout_s: 3,
-        total_timeout_s: 20,
+        first_byte_timeout_s: 10,
+        total_timeout_s: 60,
         ...options.model,
       },
       run: {
