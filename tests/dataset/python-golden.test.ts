@@ -1,11 +1,11 @@
 // Shuffle, slice and filter against results that CPython 3.11 gave (fixtures/python-golden.json) and reference golden values.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { pythonShuffle } from '../../src/dataset/python-random.ts';
 import { parseFilter } from '../../src/dataset/python-regex.ts';
 import { applySlice, parseSlice } from '../../src/dataset/python-slice.ts';
+import fc from '../support/property.ts';
 
 interface Golden {
   shuffle: { seed: number; n: number; order: number[] }[];

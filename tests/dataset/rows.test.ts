@@ -1,10 +1,11 @@
 // One Instance out of the forms that the official datasets and their relatives use.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { imageOf } from '../../src/dataset/instance.ts';
 import { parsePythonLiteral } from '../../src/dataset/python-literal.ts';
 import { gradingHashOf, normaliseRow, rowHashOf } from '../../src/dataset/row.ts';
 import { parseTestIds } from '../../src/dataset/test-ids.ts';
+import fc from '../support/property.ts';
 import { instanceOf, rawRow } from './rows.ts';
 
 describe('FAIL_TO_PASS', () => {

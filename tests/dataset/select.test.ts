@@ -1,7 +1,8 @@
 // Selection: the order of its steps, what is refused, and what a sample promises.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { type SelectOptions, selectInstances } from '../../src/dataset/select.ts';
+import fc from '../support/property.ts';
 import { instanceOf } from './rows.ts';
 
 const ids = [

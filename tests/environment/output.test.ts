@@ -1,7 +1,8 @@
 // The bounded collector and the decoding of its bytes.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { createCollector, decodeUtf8 } from '../../src/environment/output.ts';
+import fc from '../support/property.ts';
 
 const collect = (chunks: readonly Uint8Array[], max: number) => {
   const collector = createCollector(max);

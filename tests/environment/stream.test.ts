@@ -1,9 +1,10 @@
 // Docker's frames and our end marks, however the bytes are cut.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { createDemux } from '../../src/environment/demux.ts';
 import { createCollector } from '../../src/environment/output.ts';
 import { type CommandEnd, createMarkScanner } from '../../src/environment/transport.ts';
+import fc from '../support/property.ts';
 
 const frame = (type: number, data: Uint8Array) => {
   const header = Buffer.alloc(8);

@@ -1,10 +1,11 @@
 // No log can make a parser quadratic: a hundred thousand characters of any repeated fragment of its own vocabulary stay cheap.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/contract.ts';
 import { OFFICIAL_PARSERS } from '../../src/grading/parsers/registry.ts';
 import { readLog } from '../../src/grading/readLog.ts';
 import { cpuMs } from '../support/cpuTime.ts';
+import fc from '../support/property.ts';
 
 /** Pieces that open a construct without closing it are what makes a backtracking parser slow. */
 const OPENINGS = [

@@ -1,8 +1,9 @@
 // Money of a call (T-18 to T-20): hand-computed costs, every kind of token, prices nobody knows, usage that is nonsense.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { costOf, estimateNano, noPriceMessage, priceKnown } from '../../src/model/prices.ts';
 import { readUsage } from '../../src/model/usage.ts';
+import fc from '../support/property.ts';
 
 const AT = new Date('2026-11-21T00:00:00Z');
 const PRICES = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };

@@ -1,9 +1,10 @@
 // Reading a chat completion, whatever a server calls one.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { providerError, readCompletion } from '../../src/model/reply.ts';
 import { assembleStream } from '../../src/model/stream.ts';
 import { completionBody, completionChunks } from '../support/fakeCompletion.ts';
+import fc from '../support/property.ts';
 
 function reply(message: Record<string, unknown>, finish = 'stop') {
   const read = readCompletion({ id: 'r1', model: 'm', choices: [{ message, finish_reason: finish }] });

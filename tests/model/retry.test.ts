@@ -1,10 +1,11 @@
 // The seed's retry rules: formula, jitter, cap, precedence of Retry-After, and what a person reads when they are used up.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../src/model/clock.ts';
 import { retryConfigSchema } from '../../src/model/config.ts';
 import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/retry.ts';
 import { parseReset, rateHint, retryAfter } from '../../src/model/retryAfter.ts';
+import fc from '../support/property.ts';
 import { autoClock } from './harness.ts';
 
 const defaults = retryConfigSchema.parse({});

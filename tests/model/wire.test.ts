@@ -1,8 +1,9 @@
 // The bytes of a request: what is sent, what never is, and that it can always be decoded.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import type { Message, ToolSpec } from '../../src/model/model.ts';
 import { createRequestWriter, extraHeaders, sentParameters } from '../../src/model/wire.ts';
+import fc from '../support/property.ts';
 
 const TOOL: ToolSpec = {
   type: 'function',

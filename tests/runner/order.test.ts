@@ -1,7 +1,8 @@
 // The order in which trials start, the forecast, and what is said about a partial result.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { biasWarning, estimator, orderTrials, quantile, remainingSeconds } from '../../src/runner/order.ts';
+import fc from '../support/property.ts';
 
 const past = (instanceId: string, model: string, repo: string, seconds: number) => ({
   instanceId,

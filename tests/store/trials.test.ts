@@ -1,10 +1,11 @@
 // The trial and attempt state machine, by example and against a reference model under random interleavings.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { recoverRun } from '../../src/runner/recover.ts';
 import { beginCall } from '../../src/store/steps.ts';
 import * as trials from '../../src/store/trials.ts';
 import { verifyRun } from '../../src/store/verify.ts';
+import fc from '../support/property.ts';
 import { ending, freshStore, planted } from './support.ts';
 
 const begin = (store: ReturnType<typeof freshStore>, trialId: number) =>

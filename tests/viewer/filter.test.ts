@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { csvCell, toCsv } from '../../src/viewer/csv.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../src/viewer/filter.ts';
+import fc from '../support/property.ts';
 
 interface Row {
   id: string;

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { safeText, settleLines, showUnseen, stripEscapes } from '../../src/viewer/safeText.ts';
+import fc from '../support/property.ts';
 import { HOSTILE } from './fixture.ts';
 
 describe('text of others', () => {

@@ -2,7 +2,6 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { imagesConfigSchema, parsePolicy } from '../../../src/environment/images/config.ts';
 import { findLogin, readDockerCliConfig } from '../../../src/environment/images/credentials.ts';
@@ -15,6 +14,7 @@ import { pullProgress } from '../../../src/environment/images/progress.ts';
 import { canonicalName, parseReference } from '../../../src/environment/images/reference.ts';
 import type { ManifestAnswer } from '../../../src/environment/images/registry.ts';
 import { pullThrottle } from '../../../src/environment/images/throttle.ts';
+import fc from '../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 
 let dir: string;
