@@ -3,7 +3,7 @@
  * Made from the stored messages; command output is stored once, with the commands, and put back here.
  */
 import { nanoToDollars } from '../money.ts';
-import type { AttemptRecord, StoredCommand } from '../store/reportQueries.ts';
+import type { AttemptRecord, StoredCommand } from '../store/attemptBodies.ts';
 import { wellFormed } from './atomicWrite.ts';
 
 type Json = Record<string, unknown>;

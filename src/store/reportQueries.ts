@@ -1,6 +1,6 @@
 /**
- * What reports, comparisons and exports read, as plain data: one function loads a run, two read the bodies of one attempt.
- * The cores in src/report work on these types alone, so they can be fed from a database, from files or from a test.
+ * What reports and comparisons read of a run, as plain data. The cores in src/report work on these types alone, so they can be fed from
+ * a database, from files or from a test. What is large, patches, messages and logs: attemptBodies.ts.
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../outcome.ts';
@@ -81,15 +81,8 @@ export interface ReportTrial {
   readonly specHash: string | null;
 }
 
-/** Money and tokens of one attempt, sealed or not. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
-export interface AttemptCost {
-  readonly attemptId: number;
-  readonly trialId: number;
-  readonly number: number;
-  readonly arm: string;
-  readonly instanceId: string;
-  readonly epoch: number;
-  readonly exitReason: ExitReason | null;
+/** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
+interface LedgerSums {
   readonly calls: number;
   readonly costNano: number | null;
   readonly unknownCalls: number;
@@ -100,22 +93,25 @@ export interface AttemptCost {
   readonly reasoningTokens: number;
 }
 
+/** What one attempt cost, sealed or not. */
+export interface AttemptCost extends LedgerSums {
+  readonly attemptId: number;
+  readonly trialId: number;
+  readonly number: number;
+  readonly arm: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly exitReason: ExitReason | null;
+}
+
 /** The ledger summed by arm and answering model. */
-export interface LedgerLine {
+export interface LedgerLine extends LedgerSums {
   readonly arm: string;
   /** As it answered. */
   readonly model: string;
   /** What was asked for in calls that were answered. */
   readonly asked: readonly string[];
-  readonly calls: number;
   readonly failedCalls: number;
-  readonly costNano: number | null;
-  readonly unknownCalls: number;
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
   readonly priceVersions: readonly string[];
 }
 
@@ -264,132 +260,3 @@ const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) 
 const PHASES = `SELECT m.name AS arm, p.name, coalesce(sum(p.duration_ms), 0) AS totalMs, count(DISTINCT a.id) AS attempts
   FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ? AND p.offset_ms >= 0
   GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;
-
-/** A prediction as its trial's final attempt left it, whatever its class. */
-export interface PredictionRow {
-  readonly arm: string;
-  readonly model: string;
-  readonly instanceId: string;
-  readonly epoch: number;
-  readonly state: string;
-  readonly exitClass: ExitClass | null;
-  readonly exitReason: ExitReason | null;
-  readonly exitStatus: string | null;
-  readonly notRunReason: string | null;
-  readonly modelPatch: string | null;
-}
-
-export const predictionRows = (db: Db, runId: number): PredictionRow[] =>
-  db
-    .prepare(
-      `SELECT m.name AS arm, m.model, i.instance_id AS instanceId, t.epoch, t.state, f.exit_class AS exitClass, f.exit_reason AS exitReason,
-         f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, f.model_patch AS modelPatch
-       FROM trials t JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-       LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? ORDER BY t.position`,
-    )
-    .all(runId) as PredictionRow[];
-
-export interface StoredMessage {
-  readonly seq: number;
-  readonly role: string;
-  readonly content: string;
-  /** The whole message, JSON, without raw_output. */
-  readonly data: string;
-  readonly createdAt: string;
-}
-
-export interface StoredCommand {
-  readonly step: number;
-  readonly messageSeq: number | null;
-  readonly command: string;
-  readonly output: Uint8Array;
-  readonly exitCode: number;
-  readonly totalBytes: number;
-  readonly omittedBytes: number;
-}
-
-/** Everything a trajectory file of one attempt is made of. */
-export interface AttemptRecord {
-  readonly attemptId: number;
-  readonly number: number;
-  readonly final: boolean;
-  readonly run: string;
-  readonly arm: string;
-  readonly instanceId: string;
-  readonly epoch: number;
-  readonly startedAt: string;
-  readonly endedAt: string | null;
-  readonly exitReason: ExitReason | null;
-  readonly exitClass: ExitClass | null;
-  readonly exitStatus: string | null;
-  readonly errorMessage: string | null;
-  readonly submission: Uint8Array | null;
-  readonly steps: number;
-  readonly costNano: number | null;
-  readonly unknownCalls: number;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly messages: readonly StoredMessage[];
-  readonly commands: readonly StoredCommand[];
-}
-
-const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id AS final, r.name AS run, m.name AS arm, i.instance_id AS instanceId, t.epoch,
-    a.started_at AS startedAt, a.ended_at AS endedAt, a.exit_reason AS exitReason, a.exit_class AS exitClass, a.exit_status AS exitStatus,
-    a.error_message AS errorMessage, a.submission, a.steps, CASE WHEN c.calls IS NULL THEN 0 ELSE c.cost_nano END AS costNano,
-    coalesce(c.unknown_calls, 0) AS unknownCalls, coalesce(a.config, m.config) AS config
-  FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id`;
-
-const recordOf = (db: Db, row: Row): AttemptRecord => ({
-  ...(row as unknown as AttemptRecord),
-  final: row.final === 1,
-  config: record(row.config),
-  messages: db
-    .prepare(
-      'SELECT seq, role, content, data, created_at AS createdAt FROM messages WHERE attempt_id = ? ORDER BY seq',
-    )
-    .all(row.attemptId) as StoredMessage[],
-  commands: db
-    .prepare(
-      `SELECT step, message_seq AS messageSeq, command, output, exit_code AS exitCode, total_bytes AS totalBytes,
-         omitted_bytes AS omittedBytes FROM commands WHERE attempt_id = ? ORDER BY step, idx, id`,
-    )
-    .all(row.attemptId) as StoredCommand[],
-});
-
-export function attemptRecord(db: Db, attemptId: number): AttemptRecord | undefined {
-  const row = db.prepare(`${ATTEMPTS} WHERE a.id = ?`).get(attemptId) as Row | undefined;
-  return row && recordOf(db, row);
-}
-
-/** Ended attempts of a run, one at a time: bodies are large. */
-export function* attemptRecords(db: Db, runId: number): Generator<AttemptRecord> {
-  const ids = db
-    .prepare(
-      `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? AND a.state = 'ended' ORDER BY t.position, a.number`,
-    )
-    .all(runId) as { id: number }[];
-  for (const { id } of ids) yield attemptRecord(db, id)!;
-}
-
-/** What the grader left of one trial's final patch, with the row's date: for submissions. */
-export interface GradingBody {
-  readonly trialId: number;
-  readonly instanceId: string;
-  readonly modelPatch: string;
-  /** Of the dataset row; '' when it has none. */
-  readonly createdAt: string;
-  /** The harness's report.json, as text. */
-  readonly report: string | null;
-  /** Test output, gzip. */
-  readonly log: Uint8Array | null;
-}
-
-/** One at a time: logs are large. */
-export function* gradingBodies(db: Db, trialIds: readonly number[]): Generator<GradingBody> {
-  const body = db.prepare(
-    `SELECT v.trial_id AS trialId, v.instance_id AS instanceId, coalesce(f.model_patch, '') AS modelPatch,
-       coalesce(json_extract(i.row, '$.created_at'), '') AS createdAt, e.report, e.log
-     FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk
-     LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id WHERE v.trial_id = ?`,
-  );
-  for (const id of trialIds) yield body.get(id) as GradingBody;
-}

@@ -10,7 +10,7 @@ import { exportSummary } from '../../src/report/exportSummary.ts';
 import { partsOf, pathName } from '../../src/report/layout.ts';
 import { predictionsOf, predsJson, predsJsonl } from '../../src/report/predictions.ts';
 import { trajectoryJson, trajectoryOf, trajectoryPath } from '../../src/report/trajectory.ts';
-import { attemptRecords, predictionRows } from '../../src/store/reportQueries.ts';
+import { attemptRecords, predictionRows } from '../../src/store/attemptBodies.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const folders: string[] = [];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readMiniRun, reasonOf } from '../../src/report/importMiniRun.ts';
 import { trajectoryJson } from '../../src/report/trajectory.ts';
-import { attemptRecords } from '../../src/store/reportQueries.ts';
+import { attemptRecords } from '../../src/store/attemptBodies.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-import-'));

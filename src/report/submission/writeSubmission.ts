@@ -8,15 +8,9 @@ import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import type { Redactor } from '../../redact.ts';
+import { attemptRecord, type GradingBody, gradingBodies, predictionRows } from '../../store/attemptBodies.ts';
 import type { Store } from '../../store/open.ts';
-import {
-  attemptRecord,
-  type GradingBody,
-  gradingBodies,
-  loadRunData,
-  predictionRows,
-  type RunData,
-} from '../../store/reportQueries.ts';
+import { loadRunData, type RunData } from '../../store/reportQueries.ts';
 import { redoneTrials } from '../../store/secondChances.ts';
 import { writeAtomically } from '../atomicWrite.ts';
 import { predictionsOf, predsJsonl } from '../predictions.ts';
