@@ -109,15 +109,14 @@ function historyDocument(run: string, histories: readonly InstanceHistory[]): Do
     },
     {
       kind: 'table',
-      head: ['instance', 'label', 'flips', 'resolved', 'oldest to newest'],
-      align: ['left', 'left', 'right', 'left', 'left'],
+      head: ['instance', 'label', 'resolved', 'oldest to newest'],
+      align: ['left', 'left', 'right', 'left'],
       rows: histories.map((h) => [
         h.instanceId,
         h.label,
-        String(h.flips),
         rate(h.resolved),
         h.nights
-          .slice(-20)
+          .slice(-16)
           .map((n) => (n.resolved === null ? '·' : n.resolved ? '+' : '-'))
           .join(''),
       ]),

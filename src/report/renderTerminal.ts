@@ -74,7 +74,11 @@ function table(block: Extract<Block, { kind: 'table' }>, width: number): string 
   narrow(() => true, 12);
   narrow(() => true, 1);
   const cell = (text: string, j: number) =>
-    (block.align[j] === 'right' ? padLeft : pad)(shorten(text, widths[j]!), widths[j]!);
+    (block.align[j] === 'right' ? padLeft : pad)(
+      // Ids differ at their ends.
+      shorten(text, widths[j]!, block.head[j] === 'instance' ? 'left' : 'right'),
+      widths[j]!,
+    );
   return rows.map((row) => `  ${row.map(cell).join('  ')}`.trimEnd()).join('\n');
 }
 

@@ -99,6 +99,18 @@ describe('terminal', () => {
     const [wide, plainRow] = lines.slice(-2);
     expect(columns(wide!)).toBe(columns(plainRow!));
   });
+  test('an id that is too long loses its beginning: ids of one repository differ at their ends', () => {
+    const ids = [1, 2].map((n) => `${'scikit-learn__'.repeat(7)}scikit-learn-2574${n}`);
+    const shown = renderTerminal([
+      {
+        kind: 'table',
+        head: ['instance', 'rules'],
+        align: ['left', 'left'],
+        rows: ids.map((id) => [id, 'x']),
+      },
+    ]);
+    expect(shown).toMatch(/…\S*scikit-learn-25741 +x\n +…\S*scikit-learn-25742 +x/);
+  });
   test('numbers are never cut, the widest text is', () => {
     const text = renderTerminal([
       { kind: 'table', head: ['id', 'n'], align: ['left', 'right'], rows: [['x'.repeat(200), '123456789']] },

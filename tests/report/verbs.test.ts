@@ -88,6 +88,8 @@ describe('report', () => {
       record({ name: `e-${i}`, ids: ['e__e-1'], arms: ['coin'], happened: () => [one] });
     const { instances } = JSON.parse((await call('report', 'e-2', '--history', '--json')).stdout);
     expect(instances).toMatchObject([{ label: 'flaky', flips: 2, resolved: { x: 2, n: 3 } }]);
+    // The interval is whole at 80 columns.
+    expect((await call('report', 'e-2', '--history')).stdout).toContain('2/3 = 66.7 % [20.8, 93.9]  +-+');
   });
   test('an unknown run exits 2 and says what to do', async () => {
     const found = await call('report', 'nothing');
