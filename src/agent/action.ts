@@ -4,6 +4,8 @@
 export interface Action {
   readonly command: string;
   readonly callId?: string;
+  /** Python's name for the kind of value that came where text belongs: version 2 lets the engine's command line refuse it. */
+  readonly notText?: string;
 }
 /** A tool call that cannot run, and why: it still needs its answer. */
 export interface Refused {

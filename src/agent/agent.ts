@@ -16,7 +16,7 @@ import type {
   AgentResult,
   CreateAgent,
 } from './contract.ts';
-import { type Deadline, startDeadline } from './deadline.ts';
+import { type Deadline, startDeadline, timeExceeded } from './deadline.ts';
 import { fullHistory, shortened } from './degrade.ts';
 import { type Dialect, dialectOf, withOwnIds } from './dialect.ts';
 import { announce, resultOf } from './ending.ts';
@@ -152,8 +152,9 @@ export class DefaultAgent implements Agent {
     const startedAt = Date.now();
     const { command } = action;
     this.callbacks.onPhase?.(this.context(), 'exec');
-    const { metadata } = await this.deadline.during((signal) => this.bash.execute(action, { signal }));
-    const { result } = metadata;
+    const result =
+      this.dialect.refused(action) ??
+      (await this.deadline.during((signal) => this.bash.execute(action, { signal }))).metadata.result;
     this.callbacks.onCommand?.(this.context(), { step: this.meter.steps, index, command, result, startedAt });
     this.streaks.ran(result);
     if (result.timedOut && !this.dialect.timeoutIsObservation) {
@@ -219,6 +220,8 @@ export class DefaultAgent implements Agent {
 
   /** A failed query ends the attempt, but for a reply that came and was empty. */
   protected replyDespite(failure: ModelErrorResponse): ModelReply {
+    if (failure.metadata?.recordedEnd?.reason === 'limit_wall_time')
+      throw timeExceeded(this.parts.config.wall_time_limit_seconds);
     if (failure.metadata?.kind !== 'empty') throw new ModelFailed(failure);
     if (this.dialect.askAgainWhenEmpty) throw new EmptyReply();
     return EMPTY_REPLY;

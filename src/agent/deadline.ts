@@ -22,6 +22,9 @@ export interface Deadline {
   stop(): void;
 }
 
+export const timeExceeded = (limitS: number): TimeExceeded =>
+  new TimeExceeded(`the limit of ${limitS} seconds was reached`);
+
 /** setTimeout takes no more. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -50,8 +53,7 @@ export function startDeadline({ limitS, mode, now, signal: outer }: DeadlinePart
   if (mode === 'interrupts' && limitS > 0) arm();
 
   const check = (): void => {
-    if (fired || (0 < limitS && limitS <= elapsed()))
-      throw new TimeExceeded(`the limit of ${limitS} seconds was reached`);
+    if (fired || (0 < limitS && limitS <= elapsed())) throw timeExceeded(limitS);
   };
   const cutShort = (): boolean => fired && !outer?.aborted;
   return {

@@ -4,11 +4,13 @@
  */
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { Message, ModelReply, ToolCall } from '../model/model.ts';
-import { repr } from '../template/python.ts';
+import { strip, typeName } from '../template/python.ts';
 import type { Vars } from '../template/render.ts';
+import type { Action } from './action.ts';
 import type { AgentConfig } from './config.ts';
 import type { TerminatingException } from './exceptions.ts';
 import { bashBlock, NO_TOOL_CALLS, type Protocol, toolCall } from './protocol.ts';
+import { failureVars, publishedFailure, refusedByPython } from './publishedFailure.ts';
 import { parseJsonAsPython } from './pythonJson.ts';
 import { markerPrefix, SUBMIT_MARKERS, type Submission, submissionOf } from './submission.ts';
 import { sendableArguments, withUniqueIds } from './toolCall.ts';
@@ -36,6 +38,8 @@ export interface Dialect {
   /** Text that templates and the submission rule see. */
   outputText(result: CommandResult): string;
   exceptionInfo(result: CommandResult, command: string, environment: Environment): string;
+  /** The result of a command that is not run at all, else null. */
+  refused(action: Action): CommandResult | null;
   /** What the observation template sees as `output`; a template may print it whole. */
   observed(seen: Observed): Vars;
   submission(result: CommandResult): Submission | null;
@@ -91,6 +95,7 @@ const own: Dialect = {
   },
   outputText: (result) => result.output,
   exceptionInfo: (result) => (holed(result) ? TOO_LARGE : result.exceptionInfo),
+  refused: () => null,
   observed: ({ result, output, exceptionInfo, command }) => ({
     output,
     returncode: returnCode(result),
@@ -136,6 +141,7 @@ const v1: Dialect = {
   // Partial output of a timed-out command arrives as bytes and is not normalised.
   outputText: (result) => (result.timedOut ? result.output : universalNewlines(result.output)),
   exceptionInfo: () => '',
+  refused: () => null,
   observed: ({ result, output, command }) => ({ output, returncode: returnCode(result), action: command }),
   submission: (result) => publishedSubmission(result, SUBMIT_MARKERS),
   exitMessage: (_end, submission) => ({ role: 'user', content: submission }),
@@ -180,22 +186,13 @@ const v2: Dialect = {
     } as Omit<Message, 'extra'>;
   },
   outputText: (result) => (result.timedOut ? result.output : universalNewlines(result.output)),
-  exceptionInfo: (result, command, environment) =>
-    result.timedOut
-      ? `An error occurred while executing the command: Command '${repr(dockerArgv(command, environment))}' timed out after ${timeoutOf(environment)} seconds`
-      : '',
+  exceptionInfo: publishedFailure,
+  refused: refusedByPython,
   observed: ({ result, output, exceptionInfo }) => ({
     output,
     returncode: returnCode(result),
     exception_info: exceptionInfo,
-    ...(result.timedOut
-      ? {
-          extra: {
-            exception_type: 'TimeoutExpired',
-            exception: exceptionInfo.replace('An error occurred while executing the command: ', ''),
-          },
-        }
-      : {}),
+    ...failureVars(exceptionInfo),
   }),
   submission: (result) => publishedSubmission(result, [SUBMIT_MARKERS[0]]),
   exitMessage: (end, submission) => ({
@@ -220,7 +217,7 @@ const v2ToolCalls: Protocol = {
       : { content, tool_call_id: call.callId, role: 'tool', extra },
   parse(reply) {
     if (reply.toolCalls.length === 0) return { calls: [], error: NO_TOOL_CALLS, found: [] };
-    const calls: { command: string; callId: string }[] = [];
+    const calls: Action[] = [];
     for (const call of reply.toolCalls) {
       const parsed = parseJsonAsPython(call.function.arguments);
       const args = parsed.ok ? parsed.value : {};
@@ -229,30 +226,18 @@ const v2ToolCalls: Protocol = {
       const isObject = typeof args === 'object' && args !== null && !Array.isArray(args);
       if (!isObject || !Object.hasOwn(args, 'command'))
         error += "Missing 'command' argument in bash tool call.";
-      if (error) return { calls: [], error, found: [] };
-      calls.push({ command: String((args as { command: unknown }).command), callId: call.id });
+      if (error) return { calls: [], error: strip(error), found: [] };
+      calls.push(actionOf((args as { command: unknown }).command, call.id));
     }
     return { calls, error: null, found: [] };
   },
 };
 
-const timeoutOf = (environment: Environment): string => String(environment.templateVars().timeout ?? 60);
-
-function dockerArgv(command: string, environment: Environment): string[] {
-  const vars = environment.templateVars();
-  const env = (vars.env ?? {}) as Readonly<Record<string, string>>;
-  const interpreter = (vars.interpreter ?? ['bash', '-c']) as readonly string[];
-  return [
-    'docker',
-    'exec',
-    '-w',
-    String(vars.cwd ?? '/'),
-    ...Object.entries(env).flatMap(([key, value]) => ['-e', `${key}=${value}`]),
-    environment.info.containerId ?? '',
-    ...interpreter,
-    command,
-  ];
-}
+/** What the call holds is not looked at: what is no text fails where the engine's command line is made. */
+const actionOf = (command: unknown, callId: string): Action =>
+  typeof command === 'string'
+    ? { command, callId }
+    : { command: JSON.stringify(command), callId, notText: typeName(command).replace(/^None$/, 'NoneType') };
 
 export function dialectOf(compat: AgentConfig['compat']): Dialect {
   if (compat === 'mini-swe-agent-1') return v1;

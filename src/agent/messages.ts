@@ -6,6 +6,7 @@ import { isAction } from './action.ts';
 import { returnCode } from './dialect.ts';
 import type { TerminatingException } from './exceptions.ts';
 import type { Turn } from './protocol.ts';
+import { exceptionType } from './publishedFailure.ts';
 
 export type Extra = Readonly<Record<string, unknown>>;
 
@@ -32,7 +33,11 @@ export const observationExtra = (output: string, result: CommandResult, exceptio
   raw_output: output,
   returncode: returnCode(result),
   exception_info: exceptionInfo,
-  ...(result.timedOut ? { exception_type: 'TimeoutExpired' } : {}),
+  ...(result.timedOut
+    ? { exception_type: 'TimeoutExpired' }
+    : result.exitCode === -1 && exceptionInfo !== ''
+      ? { exception_type: exceptionType(exceptionInfo) }
+      : {}),
 });
 
 export const exitExtra = (end: TerminatingException, submission: string): Extra => ({

@@ -125,7 +125,7 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
       version: VERSION,
       cwd: process.cwd(),
       log: (level, message, data) => log.write(level, message, data),
-      fetchReplay: async (name) => openReplay(name, () => store).source,
+      fetchReplay: async (name, arm) => openReplay(name, () => store, arm).source,
     });
   } finally {
     await opened?.images.close();

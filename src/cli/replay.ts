@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
-import { readRecording } from '../agent/replay/recording.ts';
+import { readRecording, UnplayableRecording } from '../agent/replay/recording.ts';
 import { isEqual, type ReplayResult, replayTrajectory } from '../agent/replay/replay.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { createDockerFactory } from '../environment/docker.ts';
@@ -14,6 +14,8 @@ import { jsonOption, type Verb } from './verb.ts';
 
 interface FileResult extends ReplayResult {
   readonly file: string;
+  /** Why it could not be played at all. */
+  readonly problem?: string;
 }
 
 export const replayVerb: Verb = {
@@ -53,13 +55,15 @@ export const replayVerb: Verb = {
     if (files.length === 0) throw new CliError('no *.traj.json file there');
     const results: FileResult[] = [];
     for (const file of files) {
-      const json = parse(file);
-      const result = await readable(file, () =>
+      const result = await playedOrNot(file, (json) =>
         argv.environment === 'docker' ? replayInDocker(json, argv) : replayTrajectory(json),
       );
-      results.push({ file, ...result });
-      if (!argv.json) printData(lines(results.at(-1)!).join('\n'));
+      results.push(result);
+      if (!argv.json) printData(lines(result).join('\n'));
     }
+    const unreadable = results.filter((r) => r.problem !== undefined);
+    // One file that is none among many must not hide what the others came to; alone it is a wrong argument.
+    if (unreadable.length === files.length) throw new CliError(unreadable.map((r) => r.problem).join('\n'));
     if (argv.json)
       printJson(
         results.map(
@@ -72,6 +76,8 @@ export const replayVerb: Verb = {
             cost_equal,
             differences,
             elided,
+            standIns,
+            problem,
           }) => ({
             file,
             instance_id,
@@ -80,13 +86,16 @@ export const replayVerb: Verb = {
             submission_equal,
             cost_equal,
             elided: elided.length,
+            ...(standIns.length > 0 ? { stand_ins: standIns.length } : {}),
+            ...(problem === undefined ? {} : { problem }),
             differences: differences.slice(0, 5),
           }),
         ),
       );
     const equal = results.filter(isEqual).length;
     say(`${equal} of ${results.length} trajectories replay equal`);
-    return argv.check && equal < results.length ? EXIT.gate : EXIT.done;
+    if (argv.check && equal < results.length) return EXIT.gate;
+    return unreadable.length > 0 ? EXIT.usage : EXIT.done;
   },
 };
 
@@ -100,24 +109,40 @@ function trajectoryFiles(path: string): string[] {
     .map((name) => join(path, name));
 }
 
-/** What is JSON and no trajectory is said with the place, not with a stack. */
-async function readable<T>(file: string, work: () => Promise<T>): Promise<T> {
+/** A file that is no trajectory, or one that this agent cannot play, says so with the place and not with a stack; the others go on. */
+async function playedOrNot(
+  file: string,
+  play: (json: unknown) => Promise<ReplayResult>,
+): Promise<FileResult> {
+  let json: unknown;
   try {
-    return await work();
+    json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
+    return notPlayed(file, `${file} is no trajectory: ${(error as Error).message}`);
+  }
+  try {
+    return { file, ...(await play(json)) };
+  } catch (error) {
+    if (error instanceof UnplayableRecording)
+      return notPlayed(file, `${file}: ${error.message}`, error.instanceId);
     if (!(error instanceof z.ZodError)) throw error;
     const [issue] = error.issues;
-    throw new CliError(`${file} is no trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
+    return notPlayed(file, `${file} is no trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
   }
 }
 
-function parse(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new CliError(`${file} is no trajectory: ${(error as Error).message}`);
-  }
-}
+const notPlayed = (file: string, problem: string, instanceId = 'unknown'): FileResult => ({
+  file,
+  instance_id: instanceId,
+  messages: { equal: 0, total: 0 },
+  exit_status_equal: false,
+  submission_equal: false,
+  cost_equal: false,
+  differences: [{ where: 'replay', recorded: problem, replayed: '' }],
+  elided: [],
+  standIns: [],
+  problem,
+});
 
 const recordedEnvironmentSchema = z.looseObject({
   info: z.looseObject({
@@ -166,11 +191,16 @@ async function replayInDocker(json: unknown, argv: Readonly<Record<string, unkno
 const SHOWN = 3;
 
 function lines(result: FileResult): string[] {
-  const { messages, elided, differences } = result;
+  const { messages, elided, standIns, differences, problem } = result;
+  if (problem !== undefined) return [`UNREAD   ${inert(problem)}`];
   const state = isEqual(result) ? 'equal' : 'DIFFERS';
   const rebuilt = elided.length > 0 ? `, ${elided.length} elided output(s) rebuilt to the same length` : '';
+  const stoodIn =
+    standIns.length > 0
+      ? `, ${standIns.length} malformed repl${standIns.length === 1 ? 'y' : 'ies'} that the recording does not hold stood in for`
+      : '';
   return [
-    `${state.padEnd(8)} ${inert(result.instance_id)} ${messages.equal}/${messages.total} messages${rebuilt}`,
+    `${state.padEnd(8)} ${inert(result.instance_id)} ${messages.equal}/${messages.total} messages${rebuilt}${stoodIn}`,
     ...differences
       .slice(0, SHOWN)
       .map((d) => `         at ${d.where}: ${firstDifference(d.recorded, d.replayed)}`),

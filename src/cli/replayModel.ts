@@ -15,12 +15,18 @@ export interface OpenedReplay {
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
-/** The store is asked for only when a run is meant: a recording needs none. */
-export function openReplay(name: string, store: () => Store): OpenedReplay {
+/**
+ * The store is asked for only when a run is meant: a recording needs none. `playing` is the arm that is to play it: where the recording
+ * has several and none is named, it plays the one of its own name.
+ */
+export function openReplay(name: string, store: () => Store, playing?: string): OpenedReplay {
   const slash = name.lastIndexOf('/');
-  const [target, arm] =
+  const [target, named] =
     slash > 0 && !isFile(name) ? [name.slice(0, slash), name.slice(slash + 1)] : [name, undefined];
+  const chosen = (arms: readonly { name: string }[]): string | undefined =>
+    named ?? (arms.some((a) => a.name === playing) ? playing : undefined);
   const pick = <T extends { name: string }>(arms: readonly T[]): readonly T[] => {
+    const arm = chosen(arms);
     const found = arm === undefined ? arms : arms.filter((a) => a.name === arm);
     if (found.length > 0) return found;
     throw new CliError(`${target} has no arm "${arm}"`, {
@@ -29,13 +35,14 @@ export function openReplay(name: string, store: () => Store): OpenedReplay {
   };
   if (isFile(target)) {
     const recording = readRecording(target);
-    return { arms: pick(recording.index.arms), source: recording.source(arm) };
+    return { arms: pick(recording.index.arms), source: recording.source(chosen(recording.index.arms)) };
   }
   if (target.includes('/')) throw new CliError(`there is no recording ${name}`);
   const db = store();
   const run = requireRun(db, target);
-  const arms = pick(armsOf(db, run.id));
-  return { arms, source: replaySourceOf(db, run, arm === undefined ? undefined : arms[0]!.id) };
+  const all = armsOf(db, run.id);
+  const arms = pick(all);
+  return { arms, source: replaySourceOf(db, run, chosen(all) === undefined ? undefined : arms[0]!.id) };
 }
 
 function readRecording(path: string) {

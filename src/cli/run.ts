@@ -213,9 +213,8 @@ function asRecorded(arm: ArmConfig, args: RunArgs): ArmConfig {
     return store;
   };
   try {
-    const { arms } = openReplay(name.slice('replay:'.length), open);
-    const same = arms.find((a) => a.name === arm.name) ?? arms[0]!;
-    return { ...arm, predictsAs: same.model };
+    const { arms } = openReplay(name.slice('replay:'.length), open, arm.name);
+    return { ...arm, predictsAs: arms[0]!.model };
   } finally {
     store?.close();
   }

@@ -25,16 +25,19 @@ export function resolveArms(
   tree: Tree,
   prompt: WrittenPrompt | null,
   check: (tree: Tree) => Checked,
+  /** What the command line says: over every arm, as over every file. */
+  flags: Tree = {},
 ): { arms: Arm[]; problems: string[]; warnings: string[] } {
   const problems: string[] = [];
   const warnings: string[] = [];
   if (config.arms.length === 0) return { arms: [armOf(nameOf(config.model), config)], problems, warnings };
   const arms: Arm[] = [];
   const { arms: _, ...base } = tree;
+  const { arms: __, ...over } = flags;
   for (const [i, { name, ...sections }] of config.arms.entries()) {
     const from = `arms[${i}]`;
     const mapped = mapMiniSweAgent(sections as Tree, from);
-    const merged = merge(base, mapped.tree);
+    const merged = merge(merge(base, mapped.tree), over);
     const checked = check(merged);
     problems.push(...mapped.problems, ...checked.problems.map((p) => `${from}: ${p}`));
     warnings.push(

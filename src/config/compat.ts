@@ -37,11 +37,20 @@ export function applyCompat(given: Tree): Completed {
     tree = merge(inferred.tree, tree);
     warnings.push(...inferred.warnings);
   }
+  tree = merge(cacheControlOf(tree), tree);
   if (at(given, ['environment', 'network']) === undefined)
     warnings.push(
       'environment.network: off, as always here; the published agent ran with a network (environment.network: bridge)',
     );
   return { tree, warnings, problems };
+}
+
+/** Both versions mark the last message for the cache of a model with one of these names, unless the file says otherwise, null included. */
+const CACHED = ['anthropic', 'sonnet', 'opus', 'claude'];
+
+function cacheControlOf(tree: Tree): Tree {
+  const name = String(at(tree, ['model', 'model_name']) ?? '').toLowerCase();
+  return CACHED.some((part) => name.includes(part)) ? { model: { set_cache_control: 'default_end' } } : {};
 }
 
 /** The text configurations of 2 do not say so in the file: their runs named the text-based model class on the command line. */

@@ -65,7 +65,8 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   warnings.push(...checked.warnings, ...promptWarnings('', prompt, tree));
   problems.push(...checked.problems);
   if (!checked.config) throw new ConfigError(problems);
-  const arms = resolveArms(checked.config, tree, prompt, checkTree);
+  const flags = layers.at(-1)!.tree;
+  const arms = resolveArms(checked.config, tree, prompt, checkTree, mapMiniSweAgent(flags, '').tree);
   problems.push(...arms.problems);
   if (problems.length > 0) throw new ConfigError([...new Set(problems)]);
   return {

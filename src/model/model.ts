@@ -3,6 +3,8 @@
  * `query` never throws and never rejects, except for AbortError when its signal fires: failures resolve to a ModelErrorResponse.
  */
 
+import type { ExitReason } from '../outcome.ts';
+
 export type Role = 'system' | 'user' | 'assistant' | 'tool' | 'exit';
 
 export interface ToolCall {
@@ -89,6 +91,16 @@ export interface ProviderErrorMetadata {
   retryAfter?: number;
   originalError?: unknown;
   kind?: ModelFailureKind;
+  /** Of a replay only: the recorded attempt ended here for a reason that no reply tells. */
+  recordedEnd?: RecordedEnd;
+}
+
+export interface RecordedEnd {
+  readonly reason: ExitReason;
+  readonly detail: string | null;
+  readonly exitStatus: string;
+  /** Another attempt followed. */
+  readonly again: boolean;
 }
 
 export interface ModelSuccessResponse<T> {
@@ -165,6 +177,8 @@ export interface Model {
 export interface ModelForAttempt {
   readonly instanceId: string;
   readonly epoch: number;
+  /** Attempts of the trial that asked a model and ended as infra before this one; a replay plays the recorded ones in turn. */
+  readonly earlier?: number;
 }
 /** What the shared limiter of a model does at this moment, for display. */
 export interface ModelLoad {

@@ -49,8 +49,11 @@ interface RecordedFailure extends Recorded {
 export type RecordedReply = RecordedSuccess | RecordedFailure;
 
 export interface ReplaySource {
-  /** Replies in the order in which they were given; empty when the recording does not hold the instance. */
-  repliesFor(instanceId: string, epoch: number): Promise<readonly RecordedReply[]>;
+  /**
+   * Replies in the order in which they were given; empty when the recording does not hold the instance. `earlier` attempts of the trial
+   * were played before: of the recorded ones the next is given, the last again and again.
+   */
+  repliesFor(instanceId: string, epoch: number, earlier: number): Promise<readonly RecordedReply[]>;
 }
 
 /** The environment answered differently than in the recording. */
@@ -167,7 +170,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
     templateVars: () => ({ model_name: name, model_kwargs: {} }),
     async query(messages, queryOptions = {}): Promise<ModelResponse<ModelReply>> {
       if (queryOptions.signal?.aborted) throw abortError(queryOptions.signal);
-      replies ??= await options.source.repliesFor(instanceId, epoch);
+      replies ??= await options.source.repliesFor(instanceId, epoch, attempt.earlier ?? 0);
       const recorded = replies[next];
       if (!recorded) {
         const text =

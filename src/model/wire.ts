@@ -63,12 +63,15 @@ export const extraHeaders = (kwargs: Kwargs): Record<string, string> =>
 
 const EPHEMERAL = { type: 'ephemeral' };
 
-/** mini-swe-agent's `default_end`: the mark goes on the last message only, inside its content where that is text. */
+/**
+ * mini-swe-agent's `default_end`: the mark goes on the last message only, inside its content where that is text, beside it where there
+ * is none or where it answers a call; text becomes a list of parts in both.
+ */
 function markForCache(message: Record<string, unknown>): Record<string, unknown> {
   const { content, role } = message;
-  if (content === null || content === undefined || role === 'tool')
-    return { ...message, cache_control: EPHEMERAL };
+  if (content === null || content === undefined) return { ...message, cache_control: EPHEMERAL };
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown[]);
+  if (role === 'tool') return { ...message, content: parts, cache_control: EPHEMERAL };
   const last = parts.length - 1;
   return {
     ...message,

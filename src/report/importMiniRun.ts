@@ -2,11 +2,12 @@
  * Reads mini-swe-agent's output folder (trajectory formats 1 and 1.1) into plain data: what a run of ours would have recorded, as far
  * as the files say it. Nothing is guessed into a verdict: unknown stays null.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { dollarsToNano } from '../money.ts';
 import { type ExitClass, type ExitReason, exitClassOf } from '../outcome.ts';
+import { issueOf, type Prediction, readPredictions } from './importPredictions.ts';
 
 const message = z.looseObject({
   role: z.string().default('assistant'),
@@ -31,12 +32,6 @@ const trajectorySchema = z.looseObject({
   messages: z.array(message).default([]),
   trajectory_format: z.string().default('mini-swe-agent-1'),
   instance_id: z.string().optional(),
-});
-
-const predictionSchema = z.looseObject({
-  model_name_or_path: z.string().default('unknown'),
-  instance_id: z.string(),
-  model_patch: z.string().nullable().default(''),
 });
 
 export interface ImportedCall {
@@ -86,23 +81,38 @@ export interface ImportedRun {
 }
 
 type Trajectory = z.infer<typeof trajectorySchema>;
-type Prediction = z.infer<typeof predictionSchema>;
 
 export function readMiniRun(folder: string): ImportedRun {
   const warnings: string[] = [];
-  const predictions = readPredictions(folder);
-  const files = trajectoryFiles(folder);
+  const predictions = readPredictions(folder, warnings);
   const instances = new Map<string, ImportedInstance>();
-  for (const file of files) {
-    const parsed = trajectorySchema.safeParse(readJson(file, warnings));
-    if (!parsed.success) {
-      warnings.push(`${file} is no trajectory: ${parsed.error.issues[0]?.message ?? 'unreadable'}`);
-      continue;
-    }
-    const id = parsed.data.instance_id ?? basename(file).replace(/\.traj\.json$/, '');
+  const add = (id: string, file: string, instance: () => ImportedInstance): void => {
     if (instances.has(id)) warnings.push(`${id} has several trajectories; ${file} is left out`);
-    else instances.set(id, instanceOf(id, parsed.data, predictions.get(id), file));
+    else instances.set(id, instance());
+  };
+  const files = trajectoryFiles(folder).map((file) => ({
+    file,
+    name: nameOf(file),
+    read: readTrajectory(file),
+  }));
+  for (const { file, name, read } of files) {
+    if (typeof read === 'string') continue;
+    const id = read.instance_id ?? name;
+    add(id, file, () => instanceOf(id, read, predictions.get(id), file));
   }
+  // Somebody ran these: they are part of the run, and what came of them is not known.
+  for (const { file, name, read } of files) {
+    if (typeof read !== 'string') continue;
+    warnings.push(`${file} ${read}`);
+    add(name, file, () => unreadable(name, read, predictions.get(name), file));
+  }
+  const changed = [...instances.values()].filter(
+    ({ submission, modelPatch }) => submission !== null && submission !== modelPatch,
+  );
+  if (changed.length > 0)
+    warnings.push(
+      `the predictions of ${changed.length} instances (${named(changed)}) are not what their trajectories submitted; the predictions are taken`,
+    );
   for (const [id, prediction] of predictions)
     if (!instances.has(id)) instances.set(id, instanceOf(id, null, prediction, null));
   if (instances.size === 0) warnings.push(`${folder} holds neither trajectories nor predictions`);
@@ -113,28 +123,24 @@ export function readMiniRun(folder: string): ImportedRun {
   };
 }
 
-function readJson(path: string, warnings: string[]): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    warnings.push(`${path} cannot be read: ${(error as Error).message}`);
-    return undefined;
-  }
-}
+const nameOf = (file: string): string => basename(file).replace(/\.traj\.json$/, '');
 
-function readPredictions(folder: string): Map<string, Prediction> {
-  const path = join(folder, 'preds.json');
-  // A leaderboard entry holds one of the two.
-  const lines = join(folder, 'all_preds.jsonl');
-  const rows = existsSync(path)
-    ? Object.values(z.record(z.string(), predictionSchema).parse(JSON.parse(readFileSync(path, 'utf8'))))
-    : existsSync(lines)
-      ? readFileSync(lines, 'utf8')
-          .split('\n')
-          .filter((line) => line.trim() !== '')
-          .map((line) => predictionSchema.parse(JSON.parse(line)))
-      : [];
-  return new Map(rows.map((p) => [p.instance_id, p]));
+const named = (instances: readonly ImportedInstance[]): string =>
+  instances
+    .slice(0, 3)
+    .map((i) => i.instanceId)
+    .join(', ') + (instances.length > 3 ? ', …' : '');
+
+/** The trajectory, or what is wrong with the file. */
+function readTrajectory(path: string): Trajectory | string {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    return `cannot be read: ${(error as Error).message}`;
+  }
+  const parsed = trajectorySchema.safeParse(json);
+  return parsed.success ? parsed.data : `is no trajectory: ${issueOf(parsed.error)}`;
 }
 
 /** <id>/<id>.traj.json, at any depth; our own earlier attempts are not results. */
@@ -145,6 +151,20 @@ function trajectoryFiles(folder: string): string[] {
     .map((f) => join(folder, f))
     .sort();
 }
+
+/** Nothing of the file is known, and nothing is guessed: not even that its empty prediction was meant. */
+function unreadable(
+  id: string,
+  why: string,
+  prediction: Prediction | undefined,
+  file: string,
+): ImportedInstance {
+  const alone = instanceOf(id, null, prediction, file);
+  if (alone.exitReason === 'submitted') return { ...alone, errorMessage: `the trajectory ${why}` };
+  return { ...alone, exitReason: 'cancelled', exitClass: 'cancelled', errorMessage: `the trajectory ${why}` };
+}
+
+const isPatch = (text: string | null | undefined): boolean => /^diff --git /m.test(text ?? '');
 
 function instanceOf(
   instanceId: string,
@@ -159,7 +179,7 @@ function instanceOf(
   const status = info?.exit_status ?? null;
   const cost = info?.model_stats?.instance_cost;
   const stamps = (trajectory?.messages ?? []).flatMap((m) => timestampOf(m) ?? []);
-  const patchAlone = trajectory === null && /^diff --git /m.test(prediction?.model_patch ?? '');
+  const patchAlone = trajectory === null && isPatch(prediction?.model_patch);
   const exitReason =
     trajectory !== null ? reasonOf(status, config, steps) : patchAlone ? 'submitted' : 'env_start_failed';
   const submission = info?.submission ?? null;
@@ -174,7 +194,10 @@ function instanceOf(
     errorMessage: info?.exception_str ?? null,
     submission: status === 'Submitted' ? (submission ?? '') : null,
     // What the prediction carried is what was graded; version 1 wrote the exception's text as the patch of a failed instance.
-    modelPatch: status === 'Submitted' || patchAlone ? (prediction?.model_patch ?? submission ?? '') : '',
+    modelPatch:
+      status === 'Submitted' || isPatch(prediction?.model_patch)
+        ? (prediction?.model_patch ?? submission ?? '')
+        : '',
     steps,
     costNano: cost === undefined || cost === null ? null : dollarsToNano(cost),
     config,
@@ -267,12 +290,14 @@ export function reasonOf(
   config: Readonly<Record<string, unknown>>,
   steps: number,
 ): ExitReason {
-  if (status === null) return 'cancelled';
+  // Version 2 writes '' while the agent is at work: it never said how it ended.
+  if (status === null || status === '') return 'cancelled';
   if (status === 'LimitsExceeded') {
     const limit = (config.agent as { step_limit?: unknown } | undefined)?.step_limit;
     return typeof limit === 'number' && limit > 0 && steps >= limit ? 'limit_steps' : 'limit_cost';
   }
-  return REASONS[status.replace(/^Uncaught /, '')] ?? 'internal_error';
+  // OpenRouterRateLimitError, RequestyAPIError: the gateways' own exceptions carry their name in front.
+  return REASONS[status.replace(/^(?:Uncaught )?(?:OpenRouter|Requesty|Portkey)?/, '')] ?? 'internal_error';
 }
 
 /** Name for the run: the folder's. */

@@ -12,6 +12,8 @@ export interface Ending {
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
   readonly exitStatus: string;
+  /** Of a replay: in the recording another attempt followed. */
+  readonly recordedAgain?: boolean;
 }
 
 const LIMITS: Record<string, ExitReason> = {
@@ -65,6 +67,10 @@ export function endingOfResult(result: AgentResult): Ending {
   if (result.exitStatus === 'Submitted') return { ...base, reason: 'submitted' };
   if (result.error) {
     const { code, message, metadata } = result.error;
+    if (metadata?.recordedEnd) {
+      const { again: recordedAgain, ...end } = metadata.recordedEnd;
+      return { ...base, ...end, message, recordedAgain };
+    }
     const reason = (metadata?.kind && FAILURES[metadata.kind]) ?? CODES[code] ?? 'model_unavailable';
     const evidence = { code, ...(metadata?.statusCode === undefined ? {} : { status: metadata.statusCode }) };
     return { ...base, reason, detail: code, message, evidence };

@@ -10,7 +10,7 @@ import type {
 } from '../model/model.ts';
 import { MODEL_ERROR_CODES } from '../model/model.ts';
 import type { RecordedReply, ReplaySource } from '../model/replay.ts';
-import type { ExitReason } from '../outcome.ts';
+import { EXIT_REASONS, type ExitReason, exitClassOf } from '../outcome.ts';
 import { type Store, statement } from '../store/open.ts';
 import type { RunRow } from '../store/runs.ts';
 import { type CallEnded, messagesOf } from '../store/steps.ts';
@@ -43,43 +43,75 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   config_invalid: 'config',
 };
 
-/** Final attempts of every trial, for a recording. */
+/** What is played of every trial, for a recording. */
 export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
   // The ids first: the rows of a trial are read while another statement would be open.
   const rows = statement(
     store,
-    `SELECT t.final_attempt_id AS id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
+    `SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
      JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ? AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`,
   ).all(run.id) as { id: number; arm: string; instance_id: string; epoch: number }[];
-  for (const { id, ...trial } of rows) yield { ...trial, replies: repliesOf(store, id) };
+  for (const { id, ...trial } of rows)
+    for (const [attempt, played] of playedAttempts(store, id).entries())
+      yield { ...trial, attempt, replies: repliesOf(store, played) };
 }
 
-/** Final attempts of the run's trials, by instance and epoch: of one arm, or of the first one that has the instance. */
+/** By instance and epoch: of one arm, or of the first one that has the instance. */
 export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   return {
-    repliesFor: async (instanceId, epoch) => {
-      const row = statement(
+    repliesFor: async (instanceId, epoch, earlier) => {
+      const trial = statement(
         store,
-        `SELECT t.final_attempt_id AS id FROM trials t JOIN instances i ON i.id = t.instance_pk
+        `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
          WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
          ORDER BY t.arm_id LIMIT 1`,
       ).get(run.id, instanceId, epoch, armId ?? null) as { id: number } | undefined;
-      return row ? repliesOf(store, row.id) : [];
+      const attempts = trial ? playedAttempts(store, trial.id) : [];
+      const played = attempts[Math.min(earlier, attempts.length - 1)];
+      return played ? repliesOf(store, played) : [];
     },
   };
 }
 
-function repliesOf(store: Store, attemptId: number): RecordedReply[] {
-  const kept = keptResponses(store, attemptId);
-  const failure = failureOf(store, attemptId);
+interface Played {
+  readonly id: number;
+  /** Another one of the trial follows it. */
+  readonly again: boolean;
+}
+
+/**
+ * The attempt that stands, after those before it that infrastructure ended once the model had been asked: their calls were paid, so they
+ * are in the ledger. What a person interrupted is left out: a replay has nobody who interrupts it.
+ */
+const playedAttempts = (store: Store, trialId: number): Played[] =>
+  (
+    statement(
+      store,
+      `SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
+       WHERE t.id = ? AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
+         AND a.number < (SELECT f.number FROM attempts f WHERE f.id = t.final_attempt_id)
+         AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`,
+    ).all(trialId) as { id: number; again: number }[]
+  ).map(({ id, again }) => ({ id, again: again === 1 }));
+
+function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
+  const kept = keptResponses(store, id);
+  const failure = failureOf(store, id);
+  const end = endOf(store, id, again);
   let next = 0;
-  return queriesOf(store, attemptId).flatMap((query): RecordedReply[] => {
+  let ended = false;
+  const replies = queriesOf(store, id).flatMap((query): RecordedReply[] => {
     const { failedTries } = query;
     if (query.empty) return [{ failure: query.empty, failedTries }];
-    if (query.answer === null) return failure ? [{ ...failure, failedTries }] : [];
+    if (query.answer === null) {
+      ended = end !== null;
+      const last = end ?? failure;
+      return last ? [{ ...last, failedTries }] : [];
+    }
     const response = kept[next++];
     return response ? [{ ...replyOf(response.body, query), observed: response.observed }] : [];
   });
+  return end && !ended ? [...replies, end] : replies;
 }
 
 /**
@@ -185,16 +217,40 @@ function usageOf(call: CallRow): Usage | null {
   };
 }
 
-/** An attempt that the model's failure ended gives that failure again. */
-function failureOf(store: Store, attemptId: number): Extract<RecordedReply, { failure: unknown }> | null {
+type Failure = Extract<RecordedReply, { failure: unknown }>;
+
+/** An end that no reply tells: the wall clock, the container. The replay meets it where the recording has nothing more to play. */
+function endOf(store: Store, attemptId: number, again: boolean): Failure | null {
   const attempt = attemptById(store, attemptId);
-  const kind = attempt?.exit_reason ? KINDS[attempt.exit_reason] : undefined;
-  const known = new Set<string>(MODEL_ERROR_CODES);
-  if (!attempt || !kind || !attempt.exit_detail || !known.has(attempt.exit_detail)) return null;
+  const reason = attempt?.exit_reason as ExitReason | null | undefined;
+  if (!attempt || !reason) return null;
+  if (reason !== 'limit_wall_time' && exitClassOf(reason) !== 'infra') return null;
+  const { exit_detail: detail, exit_status: status, error_message: message } = attempt;
   return {
     failure: {
       success: false,
-      error: attempt.exit_detail as ModelErrorCode,
+      error: isCode(detail) ? detail : 'UNKNOWN',
+      message: message ?? `the recorded attempt ended here: ${EXIT_REASONS[reason].says}`,
+      metadata: {
+        kind: KINDS[reason] ?? 'unavailable',
+        recordedEnd: { reason, detail, exitStatus: status ?? 'ModelFailed', again },
+      },
+    },
+  };
+}
+
+const isCode = (text: string | null): text is ModelErrorCode =>
+  (MODEL_ERROR_CODES as readonly (string | null)[]).includes(text);
+
+/** An attempt that the model's failure ended gives that failure again. */
+function failureOf(store: Store, attemptId: number): Failure | null {
+  const attempt = attemptById(store, attemptId);
+  const kind = attempt?.exit_reason ? KINDS[attempt.exit_reason] : undefined;
+  if (!attempt || !kind || !isCode(attempt.exit_detail)) return null;
+  return {
+    failure: {
+      success: false,
+      error: attempt.exit_detail,
       message: attempt.error_message ?? '',
       metadata: { kind },
     },

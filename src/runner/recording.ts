@@ -15,6 +15,8 @@ export interface RecordedTrial {
   readonly arm: string;
   readonly instance_id: string;
   readonly epoch: number;
+  /** 0 for the first that is held of the trial: each that ended as infra, and the one that stands. */
+  readonly attempt?: number;
   readonly replies: readonly RecordedReply[];
 }
 
@@ -68,7 +70,7 @@ export function* recordingOf(
   let at = 0;
   for (const { replies, ...trial } of trials()) {
     const member = line(redact(JSON.stringify(replies, refer)));
-    entries.push({ ...trial, at, bytes: member.length });
+    entries.push({ attempt: 0, ...trial, at, bytes: member.length });
     at += member.length;
     yield member;
   }
@@ -126,10 +128,11 @@ export function openRecording(path: string): Recording {
   return {
     index,
     source: (arm) => ({
-      repliesFor: async (instanceId, epoch) => {
-        const trial = index.trials.find(
-          (t) => t.instance_id === instanceId && t.epoch === epoch && (arm === undefined || t.arm === arm),
-        );
+      repliesFor: async (instanceId, epoch, earlier = 0) => {
+        const held = index.trials.filter((t) => t.instance_id === instanceId && t.epoch === epoch);
+        const ofArm = arm ?? held[0]?.arm;
+        const attempts = held.filter((t) => t.arm === ofArm);
+        const trial = attempts[Math.min(earlier, attempts.length - 1)];
         if (!trial) return [];
         return parse(
           `the part of ${instanceId}`,

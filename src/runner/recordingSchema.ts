@@ -86,6 +86,7 @@ export const indexSchema = z.object({
       arm: z.string(),
       instance_id: z.string(),
       epoch: z.number().int(),
+      attempt: z.number().int().min(0).default(0),
       at: z.number().int().min(0),
       bytes: z.number().int().min(1),
     }),

@@ -16,8 +16,10 @@ export interface RetryPolicy {
 export function settle(
   policy: RetryPolicy,
   trialId: number,
-  { reason, detail }: Pick<Ending, 'reason' | 'detail'>,
+  { reason, detail, recordedAgain }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain'>,
 ): Settlement {
+  // Whoever decided it then, a replay follows.
+  if (recordedAgain) return 'again';
   // The run ended it for the machine's sake; that uses up no attempt.
   if (detail === HOST_FLOOR) return 'again';
   const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();

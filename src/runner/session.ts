@@ -58,8 +58,8 @@ export interface SessionParts {
   readonly pool?: EnginePool;
   /** Where the engine on this machine keeps its layers. */
   readonly engineDir?: string;
-  /** Opens the recording that `replay:NAME` names. */
-  readonly fetchReplay?: (name: string) => Promise<ReplaySource>;
+  /** Opens the recording that `replay:NAME` names, for an arm. */
+  readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
 }
 
 export interface SessionResult extends BatchResult {
@@ -237,7 +237,7 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
       modelFactory: await createModelFactory(model, {
         ...(apiKey === undefined ? {} : { apiKey }),
         ...(proxy ? { proxy } : {}),
-        ...(parts.fetchReplay ? { fetchReplay: parts.fetchReplay } : {}),
+        ...(parts.fetchReplay && { fetchReplay: (name) => parts.fetchReplay!(name, row.name) }),
         onDivergence: (d) =>
           parts.events.emit({
             type: 'note',

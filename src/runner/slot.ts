@@ -172,7 +172,11 @@ export async function runAttempt(
       await probeEnvironment(arm, planned, environment, phases, abort.signal);
       const agent = arm.createAgent({
         instanceId: label.instanceId,
-        model: arm.modelFactory.create({ instanceId: label.instanceId, epoch: trial.epoch }),
+        model: arm.modelFactory.create({
+          instanceId: label.instanceId,
+          epoch: trial.epoch,
+          earlier: trials.infraAttemptsWithCalls(store, trial.id),
+        }),
         environment,
         config: arm.agent,
         callbacks: {

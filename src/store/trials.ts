@@ -67,6 +67,16 @@ export const attemptById = (db: Store, id: number): AttemptRow | undefined =>
 export const attemptsOf = (db: Store, trialId: number): AttemptRow[] =>
   statement(db, 'SELECT * FROM attempts WHERE trial_id = ? ORDER BY number').all(trialId) as AttemptRow[];
 
+/** How often infrastructure has ended an attempt of the trial after a model had been asked. */
+export const infraAttemptsWithCalls = (db: Store, trialId: number): number =>
+  (
+    statement(
+      db,
+      `SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ? AND a.state = 'ended' AND a.exit_class = 'infra'
+       AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)`,
+    ).get(trialId) as { n: number }
+  ).n;
+
 /** Takes a pending trial for `owner`; false when somebody else was faster. */
 export function leaseTrial(db: Store, trialId: number, owner: string, nowMs: number): boolean {
   return guarded(

@@ -191,6 +191,19 @@ arms:
       ['b', 'b', 'http://x', 3],
     ]);
   });
+  test('a flag is over every arm, as it is over every file', () => {
+    const named = `arms:\n  - {name: a, model: {model_name: a}}\n  - {name: b, model: {model_name: b}, environment: {pull: always}}\n`;
+    const { arms } = loadConfig({
+      specs: ['f.yaml'],
+      overrides: { model: { model_name: 'replay:r1' }, environment: { pull: 'never' } },
+      readFile: (path) => (path === '/w/f.yaml' ? named : null),
+      cwd: '/w',
+    });
+    expect(arms.map((a) => [a.name, a.model.model_name, a.environment.pull])).toEqual([
+      ['a', 'replay:r1', 'never'],
+      ['b', 'replay:r1', 'never'],
+    ]);
+  });
   test('problems name the arm, two of one name are refused', () => {
     expect(
       problems(['f.yaml', 'arms=[{"agent":{"stp_limit":1}},{"name":"q"},{"name":"q"}]'], {

@@ -63,6 +63,22 @@ describe.skipIf(!existsSync(configs))('the published files run unchanged (skippe
   });
 });
 
+describe('the mark for the cache, which the published agents set by the name of the model', () => {
+  const markOf = (...specs: string[]) =>
+    load(['/w/f.yaml', ...specs], { '/w/f.yaml': 'model: {model_name: anthropic/claude-x}' }).config.model
+      .set_cache_control;
+  test('under compat', () => {
+    expect(markOf('agent.compat=mini-swe-agent-1')).toBe('default_end');
+    expect(markOf('agent.compat=mini-swe-agent-2')).toBe('default_end');
+    expect(markOf('agent.compat=mini-swe-agent-2', 'model.model_name=x/Some-OPUS')).toBe('default_end');
+  });
+  test('not for another model, not against the file, not without compat', () => {
+    expect(markOf('agent.compat=mini-swe-agent-2', 'model.model_name=openai/gpt-x')).toBeNull();
+    expect(markOf('agent.compat=mini-swe-agent-2', 'model.set_cache_control=null')).toBeNull();
+    expect(markOf()).toBeNull();
+  });
+});
+
 describe('the other configurations of that repository are refused by key', () => {
   const v2 = 'agent.compat=mini-swe-agent-2';
   const v1 = 'agent.compat=mini-swe-agent-1';

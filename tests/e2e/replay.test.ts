@@ -103,4 +103,127 @@ describe.skipIf(!docker)('replaying a run', () => {
       /a__a-1: at step 1 the environment answered differently than in the recording: differs at character/,
     );
   });
+
+  const attempts = (run: string) =>
+    bench.query(
+      `SELECT m.position AS arm, i.instance_id, t.epoch, a.number, a.exit_reason, a.exit_class FROM attempts a JOIN trials t ON t.id = a.trial_id
+       JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id WHERE r.name = '${run}'
+       ORDER BY t.position, a.number`,
+    );
+  const ledger = (run: string) =>
+    bench.query(
+      `SELECT m.position AS arm, i.instance_id, t.epoch, a.number, c.step, c.try, c.state, c.error_code, c.cost_nano, c.input_tokens, c.output_tokens
+       FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id
+       JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id WHERE r.name = '${run}' ORDER BY t.position, a.number, c.id`,
+    );
+
+  test('an attempt that infrastructure ended was paid too: it comes again, and after it the one that stands', async () => {
+    const down = [{ status: 500 }, { status: 500 }, { status: 500 }];
+    bench = await faultBench({
+      ids: ['a__a-1', 'a__a-2'],
+      scripts: {
+        'a__a-1': [GOOD[0]!, { content: bash(`sed -i 's/Hello/Hi/' src/greet.py`), before: down }, GOOD[2]!],
+      },
+    });
+    const recorded = await bench.run(bench.id);
+    expect(recorded.code, recorded.stderr).toBe(0);
+    expect(attempts(bench.id).map((a) => (a as { exit_reason: string }).exit_reason)).toEqual([
+      'model_unavailable',
+      'submitted',
+      'submitted',
+    ]);
+    const heard = bench.server.requests.length;
+    const again = `${bench.id}-again`;
+    // One attempt would be all that this run allows itself: the recording decides.
+    const once = ['-c', 'run.retry.attempts=1', '-m', `replay:${bench.id}`];
+    expect((await bench.run(again, once)).code).toBe(0);
+    const file = join(bench.root, 'traffic.gz');
+    expect((await cli(['export', bench.id, 'recording', '-o', bench.root, '--to', file])).code).toBe(0);
+    const third = `${bench.id}-third`;
+    expect((await bench.run(third, [...once.slice(0, 2), '-m', `replay:${file}`])).code).toBe(0);
+    for (const run of [again, third]) {
+      expect(attempts(run)).toEqual(attempts(bench.id));
+      expect(ledger(run)).toEqual(ledger(bench.id));
+      expect(bench.preds(run)).toEqual(bench.preds(bench.id));
+    }
+    expect(bench.server.requests.length).toBe(heard);
+  });
+
+  test('an end by the wall clock comes again without the wait', async () => {
+    bench = await faultBench({
+      ids: ['a__a-1'],
+      scripts: { 'a__a-1': [GOOD[0]!, { hang: true }] },
+      agent: { wall_time_limit_seconds: 10 },
+      model: { first_byte_timeout_s: 100, total_timeout_s: 100 },
+    });
+    await bench.run(bench.id);
+    expect(attempts(bench.id)).toMatchObject([{ exit_reason: 'limit_wall_time' }]);
+    // A limit that cannot be reached by waiting: where the replay ends, the recording ended it.
+    const patient = ['-m', `replay:${bench.id}`, '-c', 'agent.wall_time_limit_seconds=7000'];
+    const again = `${bench.id}-again`;
+    expect((await bench.run(again, patient)).code).toBe(0);
+    expect(attempts(again)).toEqual(attempts(bench.id));
+    expect(ledger(again)).toEqual(ledger(bench.id));
+    expect(bench.preds(again)).toEqual(bench.preds(bench.id));
+  });
+
+  test('several arms, epochs, slots and both protocols: from the exported configuration each arm plays its own', async () => {
+    const call = (command: string) => ({
+      content: null,
+      tool_calls: [{ function: { name: 'bash', arguments: JSON.stringify({ command }) } }],
+    });
+    const submit =
+      'git add -A && git diff --cached > /tmp/p; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat /tmp/p';
+    bench = await faultBench({
+      ids: ['a__a-1', 'a__a-2'],
+      scripts: {
+        text: GOOD,
+        tools: [
+          { ...call('pwd'), tool_calls: [...call('pwd').tool_calls, ...call('ls').tool_calls] },
+          { content: 'no call' },
+          call(`sed -i 's/Hello/Howdy/' src/greet.py`),
+          call(submit),
+        ],
+      },
+      config: { epochs: 2, workers: 3 },
+    });
+    const arms = [
+      { name: 'text', model: { model_name: 'scripted/text' } },
+      { name: 'tools', agent: { protocol: 'tool-call' }, model: { model_name: 'scripted/tools' } },
+    ];
+    const recorded = await bench.run(bench.id, ['-c', `arms=${JSON.stringify(arms)}`]);
+    expect(recorded.code, recorded.stderr).toBe(0);
+    const heard = bench.server.requests.length;
+    expect(heard).toBe(4 * 3 + 4 * 4);
+    const config = join(bench.root, 'exported.yaml');
+    expect((await cli(['export', bench.id, 'config', '-o', bench.root, '--to', config])).code).toBe(0);
+    const again = `${bench.id}-again`;
+    const replayed = await cli(
+      [
+        'run',
+        '-c',
+        config,
+        '-m',
+        `replay:${bench.id}`,
+        '-o',
+        bench.root,
+        '--run-id',
+        again,
+        '--progress',
+        'plain',
+      ],
+      { env: { FAKE_KEY: CANARY } },
+    );
+    expect(replayed.code, replayed.stderr).toBe(0);
+    expect(bench.server.requests.length).toBe(heard);
+    expect(attempts(again)).toEqual(attempts(bench.id));
+    expect(ledger(again)).toEqual(ledger(bench.id));
+    for (const arm of ['text', 'tools'])
+      for (const epoch of [1, 2]) {
+        const preds = (run: string) =>
+          readFileSync(join(bench.root, run, arm, `epoch-${epoch}`, 'preds.json'), 'utf8');
+        expect(preds(again)).toBe(preds(bench.id));
+        expect(preds(again)).toContain(arm === 'text' ? 'Hi' : 'Howdy');
+      }
+  });
 });

@@ -93,7 +93,7 @@ describe('set_cache_control: default_end', () => {
     [
       'a tool’s answer',
       { role: 'tool', content: 'x', tool_call_id: '1' },
-      { role: 'tool', content: 'x', tool_call_id: '1', cache_control: ephemeral },
+      { role: 'tool', content: [{ type: 'text', text: 'x' }], tool_call_id: '1', cache_control: ephemeral },
     ],
     [
       'no content',

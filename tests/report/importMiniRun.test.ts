@@ -78,6 +78,8 @@ describe('a folder of version 2', () => {
         ['a-2', 'limit_cost', 'limit', '', 3e9],
         // No trajectory: the environment never started, and nothing is known of its cost.
         ['a-3', 'env_start_failed', 'infra', '', null],
+        // Somebody ran it and its file is damaged: it is not lost, and nothing is claimed of it.
+        ['broken', 'cancelled', 'cancelled', '', null],
       ],
     );
     expect(instances[0]!.calls).toEqual([
@@ -115,11 +117,91 @@ test('version 1 wrote the exception as the patch of a failed instance: it is non
   });
 });
 
+describe('a folder that is damaged or half there', () => {
+  const submitted = (id: string, submission: string) => ({
+    info: {
+      model_stats: { instance_cost: 1, api_calls: 1 },
+      config: {},
+      exit_status: 'Submitted',
+      submission,
+    },
+    messages: [],
+    trajectory_format: 'mini-swe-agent-1.1',
+    instance_id: id,
+  });
+  const read = (folder: string) => {
+    const { instances, warnings } = readMiniRun(join(home, folder));
+    return { rows: instances.map((i) => [i.instanceId, i.exitReason, i.modelPatch]), warnings, instances };
+  };
+
+  test('a preds.json that ends in the middle costs no trajectory: their submissions are taken, and it is said', () => {
+    write('torn/preds.json', '{"a-1": {"model_name_or_path": "m", "inst');
+    write('torn/a-1/a-1.traj.json', submitted('a-1', 'diff --git a/x b/x\n'));
+    const { rows, warnings } = read('torn');
+    expect(rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
+    expect(warnings.join()).toMatch(/torn\/preds\.json cannot be read .*submissions of the trajectories/);
+  });
+  test('a line of all_preds.jsonl that is none is left out by its number', () => {
+    write(
+      'lines/all_preds.jsonl',
+      '{"instance_id": "a-1", "model_patch": "diff --git a/x b/x\\n"}\n{"instance_id": "a-2", "mod\n{"model_patch": ""}\n',
+    );
+    const { rows, warnings } = read('lines');
+    expect(rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
+    expect(warnings.join('\n')).toContain('all_preds.jsonl:2 cannot be read');
+    expect(warnings.join('\n')).toContain('a prediction cannot be used: instance_id');
+  });
+  test('a list of predictions is read as the harness reads it, and rows without an id have their key', () => {
+    write('list/preds.json', [{ instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' }]);
+    write('keys/preds.json', { 'a-1': { model_patch: 'diff --git a/x b/x\n' } });
+    for (const folder of ['list', 'keys'])
+      expect(read(folder).rows).toEqual([['a-1', 'submitted', 'diff --git a/x b/x\n']]);
+  });
+  test('a damaged trajectory keeps its prediction; without one nothing is claimed of it; a whole copy wins', () => {
+    write('half/preds.json', {
+      'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/x b/x\n' },
+      'a-2': { instance_id: 'a-2', model_patch: '' },
+    });
+    for (const id of ['a-1', 'a-2', 'a-3']) write(`half/${id}/${id}.traj.json`, '{"info": {');
+    write('half/backup/a-3.traj.json', submitted('a-3', 'diff --git a/y b/y\n'));
+    const { rows, instances } = read('half');
+    expect(rows).toEqual([
+      ['a-1', 'submitted', 'diff --git a/x b/x\n'],
+      ['a-2', 'cancelled', ''],
+      ['a-3', 'submitted', 'diff --git a/y b/y\n'],
+    ]);
+    expect(instances[1]!.errorMessage).toContain('the trajectory cannot be read');
+  });
+  test('a trajectory saved in mid-run never said how it ended', () => {
+    write('mid/a-1/a-1.traj.json', { ...submitted('a-1', ''), info: { exit_status: '', submission: '' } });
+    expect(read('mid').rows).toEqual([['a-1', 'cancelled', '']]);
+  });
+  test('a prediction that is not what the trajectory submitted is told; that of a limit is kept where it is a patch', () => {
+    write('other/preds.json', {
+      'a-1': { instance_id: 'a-1', model_patch: 'diff --git a/new b/new\n' },
+      'a-2': { instance_id: 'a-2', model_patch: 'diff --git a/kept b/kept\n' },
+    });
+    write('other/a-1/a-1.traj.json', submitted('a-1', 'diff --git a/old b/old\n'));
+    const limit = submitted('a-2', '');
+    write('other/a-2/a-2.traj.json', { ...limit, info: { ...limit.info, exit_status: 'LimitsExceeded' } });
+    const { rows, warnings } = read('other');
+    expect(rows).toEqual([
+      ['a-1', 'submitted', 'diff --git a/new b/new\n'],
+      ['a-2', 'limit_cost', 'diff --git a/kept b/kept\n'],
+    ]);
+    expect(warnings).toEqual([
+      'the predictions of 1 instances (a-1) are not what their trajectories submitted; the predictions are taken',
+    ]);
+  });
+});
+
 test('exit statuses map to our reasons; a limit is told apart by the steps', () => {
   const config = { agent: { step_limit: 5 } };
   expect(reasonOf('LimitsExceeded', config, 5)).toBe('limit_steps');
   expect(reasonOf('LimitsExceeded', config, 4)).toBe('limit_cost');
   expect(reasonOf('Uncaught AuthenticationError', {}, 0)).toBe('auth_failed');
+  expect(reasonOf('OpenRouterRateLimitError', {}, 0)).toBe('model_unavailable');
+  expect(reasonOf('Uncaught RequestyAuthenticationError', {}, 0)).toBe('auth_failed');
   expect(reasonOf('SomethingNew', {}, 0)).toBe('internal_error');
   expect(reasonOf(null, {}, 0)).toBe('cancelled');
 });

@@ -58,3 +58,24 @@ describe('endings', () => {
     expect(ending.evidence?.stack).toContain('TypeError');
   });
 });
+
+test('a recorded end is that end again, whatever the code of its failure', () => {
+  const recordedEnd = {
+    reason: 'env_died',
+    detail: 'killed',
+    exitStatus: 'EnvironmentError',
+    again: true,
+  } as const;
+  const error = {
+    code: 'UNKNOWN',
+    message: 'it died',
+    metadata: { kind: 'unavailable', recordedEnd } as const,
+  };
+  expect(endingOfResult(result({ exitStatus: 'ModelFailed', error }))).toMatchObject({
+    reason: 'env_died',
+    detail: 'killed',
+    exitStatus: 'EnvironmentError',
+    message: 'it died',
+    recordedAgain: true,
+  });
+});

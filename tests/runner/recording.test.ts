@@ -101,12 +101,23 @@ describe('a recording', () => {
   test('reads back as it was, by instance, epoch and arm', async () => {
     const { source, index } = openRecording(written(trials).path);
     expect(index).toMatchObject(FACTS);
-    expect(await source().repliesFor('x-1', 1)).toEqual(trials[0]!.replies);
-    expect(await source().repliesFor('x-1', 2)).toEqual(trials[1]!.replies);
-    expect(await source('b').repliesFor('x-1', 1)).toEqual(trials[2]!.replies);
-    expect(await source().repliesFor('x-2', 1)).toEqual([]);
-    expect(await source().repliesFor('x-3', 1)).toEqual([]);
-    expect(await source('a').repliesFor('x-2', 1)).toEqual([]);
+    expect(await source().repliesFor('x-1', 1, 0)).toEqual(trials[0]!.replies);
+    expect(await source().repliesFor('x-1', 2, 0)).toEqual(trials[1]!.replies);
+    expect(await source('b').repliesFor('x-1', 1, 0)).toEqual(trials[2]!.replies);
+    expect(await source().repliesFor('x-2', 1, 0)).toEqual([]);
+    expect(await source().repliesFor('x-3', 1, 0)).toEqual([]);
+    expect(await source('a').repliesFor('x-2', 1, 0)).toEqual([]);
+  });
+
+  test('of a trial that was tried again each attempt is held, and the last one again and again', async () => {
+    const tried = [
+      { ...trial('a', 'x-1', [reply('died', [])]), attempt: 0 },
+      { ...trial('a', 'x-1', [reply('stands', [])]), attempt: 1 },
+      { ...trial('b', 'x-1', [reply('other arm', [])]), attempt: 0 },
+    ];
+    const source = openRecording(written(tried).path).source();
+    for (const [earlier, held] of [0, 1, 1].entries())
+      expect(await source.repliesFor('x-1', 1, earlier)).toEqual(tried[held]!.replies);
   });
 
   test('any tool that reads gzip shows it; a text that comes again is there once', () => {
@@ -148,7 +159,7 @@ describe('a recording', () => {
     expect(() => openRecording(broken(bytes.subarray(500)))).toThrow(/is no recording of swebatch/);
     const inside = Buffer.from(bytes);
     inside[30] = inside[30]! ^ 0xff;
-    await expect(openRecording(broken(inside)).source().repliesFor('x-1', 1)).rejects.toThrow(
+    await expect(openRecording(broken(inside)).source().repliesFor('x-1', 1, 0)).rejects.toThrow(
       'the part of x-1 cannot be read',
     );
   });

@@ -16,3 +16,10 @@ test('a pull that a registry will refuse again ends its trial; what another try 
 test('a number of attempts that was asked for counts more', () => {
   expect(settle(policy({ env_image_pull_failed: 2 }), 1, pull('no_access'))).toBe('again');
 });
+
+test('where another attempt followed in a recording, one follows in its replay, and uses up none of this run', () => {
+  const died = { reason: 'env_died' as ExitReason, detail: 'killed' };
+  const given = { ...policy(), attempts: 1 };
+  for (let i = 0; i < 3; i++) expect(settle(given, 1, { ...died, recordedAgain: true })).toBe('again');
+  expect(settle(given, 1, { ...died, recordedAgain: false })).toBe('seal');
+});

@@ -30,25 +30,36 @@ export function invertValue(template: string, text: string, varsWith: (mark: str
   return pattern.exec(text)?.[1] ?? null;
 }
 
-export type InvertObservation = (text: string, action: string) => RecordedOutput | null;
+export type InvertOutput = (text: string, action: string) => RecordedOutput | null;
 
-/** Output and return code behind an observation, in the short or the elided form of its template. The patterns are made once. */
-export function observationInverter(template: string, vars: Vars): InvertObservation {
+/** What a template of outputs is rendered with; `returncode` where it shows one. */
+type VarsOf = (output: string, action: string, returncode: number) => Vars;
+
+/** Output and return code behind an observation, in the short or the elided form of its template. */
+export const observationInverter = (template: string, vars: Vars): InvertOutput =>
+  outputInverter(template, (output, action, returncode) => ({
+    ...vars,
+    output: { exception_info: '', total_bytes: 0, omitted_bytes: 0, output, returncode, action },
+  }));
+
+/** The same of what is told about a command that timed out. */
+export const timeoutInverter = (template: string, vars: Vars): InvertOutput =>
+  outputInverter(template, (output, action) => ({ ...vars, action: { action, command: action }, output }));
+
+/** The patterns are made once. */
+function outputInverter(template: string, varsOf: VarsOf): InvertOutput {
   const showsAction = /\baction\b/.test(template);
   const known = new Map<string, Patterns>();
-  const varsWith = (output: Vars, action: string): Vars => ({
-    ...vars,
-    output: { exception_info: '', total_bytes: 0, omitted_bytes: 0, ...output, action },
-  });
   return (text, action) => {
     const key = showsAction ? action : '';
-    const patterns = known.get(key) ?? patternsOf(template, (output) => varsWith(output, key));
+    const patterns = known.get(key) ?? patternsOf(template, (output) => varsOf(output, key, CODE));
     known.set(key, patterns);
     const short = patterns.short?.exec(text)?.groups;
     if (short) {
       const found = { output: short.output ?? '', returncode: Number(short.code ?? 0) };
       // Long outputs have their own branch; a text that only looks like the short one is not from there.
-      if (marked(template, varsWith(found, action)) === text) return { ...found, elided: 0 };
+      if (marked(template, varsOf(found.output, action, found.returncode)) === text)
+        return { ...found, elided: 0 };
     }
     const long = patterns.long?.exec(text)?.groups;
     if (!long) return null;
@@ -64,10 +75,9 @@ interface Patterns {
   readonly long: RegExp | null;
 }
 
-function patternsOf(template: string, varsWith: (output: Vars) => Vars): Patterns {
-  const short = marked(template, varsWith({ output: MARK, returncode: CODE }));
-  const sample = HEAD + 'm'.repeat(ELIDED) + TAIL;
-  const long = marked(template, varsWith({ output: sample, returncode: CODE }));
+function patternsOf(template: string, varsWith: (output: string) => Vars): Patterns {
+  const short = marked(template, varsWith(MARK));
+  const long = marked(template, varsWith(HEAD + 'm'.repeat(ELIDED) + TAIL));
   return {
     short: short === null ? null : patternOf(short, [[MARK, '([\\s\\S]*)', 'output']]),
     // With the u flag a dot and a class are code points, as Python's slices count them.

@@ -1,4 +1,7 @@
 /** What a recorded reply cost: what the provider says it charged, else the dated row of its model. */
+import { z } from 'zod';
+import { pricesSchema } from '../../model/config.ts';
+import { costOf, isFreeName } from '../../model/prices.ts';
 import { dollarsToNano, type NanoDollars } from '../../money.ts';
 
 interface PriceRow {
@@ -19,14 +22,30 @@ const number = (value: unknown): number => (typeof value === 'number' && Number.
 const object = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-/** `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. null when nobody knows. */
-export function recordedCost(response: unknown, modelName: string, stated?: unknown): NanoDollars | null {
+/**
+ * `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. Without that the prices that a run of
+ * ours had in its configuration, and the table that runs go by. null when nobody knows.
+ */
+export function recordedCost(
+  response: unknown,
+  model: Readonly<Record<string, unknown>>,
+  stated?: unknown,
+): NanoDollars | null {
+  const modelName = String(model.model_name ?? '');
   const usage = object(object(response).usage);
   if (typeof usage.cost === 'number') return dollarsToNano(usage.cost);
-  const created = new Date(number(object(response).created) * 1000).toISOString().slice(0, 10);
+  const at = new Date(number(object(response).created) * 1000);
+  const created = at.toISOString().slice(0, 10);
   const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
-  if (!row || typeof usage.prompt_tokens !== 'number')
-    return typeof stated === 'number' ? dollarsToNano(stated) : null;
+  if (!row || typeof usage.prompt_tokens !== 'number') {
+    if (typeof stated === 'number') return dollarsToNano(stated);
+    if (isFreeName(modelName)) return 0;
+    const prices = z.union([pricesSchema, z.literal('free')]).safeParse(model.prices);
+    const config = { model_name: modelName, ...(prices.success ? { prices: prices.data } : {}) };
+    return response === null || response === undefined
+      ? null
+      : costOf(config, object(response).usage, at).costNano;
+  }
   const cached = number(object(usage.prompt_tokens_details).cached_tokens);
   const fresh = number(usage.prompt_tokens) - cached;
   // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.

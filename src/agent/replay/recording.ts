@@ -26,13 +26,20 @@ const trajectorySchema = z.looseObject({
     submission: z.string().nullish(),
     model_stats: z.looseObject({ instance_cost: z.number().nullable().default(null), api_calls: z.number() }),
     mini_version: z.string().default(''),
-    config: z.looseObject({
-      agent: record,
-      model: record.default({}),
-      environment: record.default({}),
-    }),
+    config: z
+      .looseObject({
+        agent: record.default({}),
+        model: record.default({}),
+        environment: record.default({}),
+      })
+      .prefault({}),
   }),
   messages: z.array(messageSchema),
+});
+
+const responsesSchema = z.looseObject({
+  instance_id: z.string().catch('unknown'),
+  messages: z.array(z.looseObject({ object: z.string().optional().catch(undefined) })),
 });
 
 export interface Recording {
@@ -49,11 +56,36 @@ export interface Recording {
   readonly costDollars: number | null;
 }
 
-/** Throws ZodError for what is no trajectory, Error for one that this agent cannot play. */
+/** A trajectory, and nothing that this agent can play. */
+export class UnplayableRecording extends Error {
+  override readonly name = 'UnplayableRecording';
+  readonly instanceId: string;
+  constructor(instanceId: string, why: string) {
+    super(`${instanceId}: ${why}`);
+    this.instanceId = instanceId;
+  }
+}
+
+/** Throws ZodError for what is no trajectory, UnplayableRecording for one that this agent cannot play. */
 export function readRecording(json: unknown): Recording {
+  const ofResponses = responsesSchema.safeParse(json);
+  if (ofResponses.success && ofResponses.data.messages.some((m) => m.object === 'response'))
+    throw new UnplayableRecording(
+      ofResponses.data.instance_id,
+      'it was recorded over the Responses API, which is not supported',
+    );
   const { info, messages, instance_id, trajectory_format } = trajectorySchema.parse(json);
+  // Version 1 writes such a file when no container came up.
   if (messages.length < 2)
-    throw new Error(`${instance_id}: the trajectory has no messages, so there is nothing to replay`);
+    throw new UnplayableRecording(
+      instance_id,
+      'the trajectory has no messages, so there is nothing to replay',
+    );
+  if (Object.keys(info.config.agent).length === 0)
+    throw new UnplayableRecording(
+      instance_id,
+      'the trajectory does not hold the configuration of its agent (info.config.agent), so its templates are not known',
+    );
   return {
     instanceId: instance_id,
     format: trajectory_format,
@@ -89,6 +121,8 @@ export function recordedAgentConfig(
     protocol: toolCalls ? 'tool-call' : 'bash-block',
     observation_template: agent.action_observation_template ?? model.observation_template,
     format_error_template: agent.format_error_template ?? model.format_error_template,
+    // The whole configuration is recorded: where this is missing, the version (before 2.4.0) had no cap.
+    max_consecutive_format_errors: agent.max_consecutive_format_errors ?? 0,
     ...(first ? { action_regex: agent.action_regex ?? regexOf(version) } : {}),
     ...(first || toolCalls || model.action_regex === undefined ? {} : { action_regex: model.action_regex }),
   });

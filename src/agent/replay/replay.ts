@@ -7,8 +7,9 @@ import type { Model, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { createAgent } from '../agent.ts';
 import type { AgentResult } from '../contract.ts';
+import { timeExceeded } from '../deadline.ts';
 import { type RecordedMessage, type Recording, readRecording } from './recording.ts';
-import { type Script, scriptOf } from './script.ts';
+import { OWN_ENDS, type Script, scriptOf } from './script.ts';
 
 export interface Difference {
   /** Index of the message, or what differs at the end. */
@@ -26,6 +27,8 @@ export interface ReplayResult {
   readonly differences: readonly Difference[];
   /** Observations whose middle the recording left out; they were played with as many other characters. */
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
+  /** Messages whose reply the recording does not hold; one that earns the same answer stood in. */
+  readonly standIns: readonly number[];
 }
 
 export interface ReplayOptions {
@@ -90,8 +93,10 @@ function recordedEnvironment(recording: Recording, script: Script): Environment 
     templateVars: () => recording.environmentVars,
     async execute() {
       const result = script.results[next++];
-      if (!result) throw new RecordingEnded();
-      return result;
+      if (result) return result;
+      if (recording.exitStatus === 'TimeExceeded')
+        throw timeExceeded(recording.config.wall_time_limit_seconds);
+      throw new RecordingEnded();
     },
     capturePatch: async () => ({ patch: new Uint8Array(), state: 'empty', warnings: [] }),
     putFile: async () => {},
@@ -99,16 +104,6 @@ function recordedEnvironment(recording: Recording, script: Script): Environment 
     close: async () => {},
   };
 }
-
-/** Ends that the agent itself knows; any other came from outside, and there is nothing to play. */
-const OWN_ENDS: ReadonlySet<string> = new Set([
-  'Submitted',
-  'LimitsExceeded',
-  'TimeExceeded',
-  'RepeatedFormatError',
-  'EmptyResponsesExceeded',
-  'CommandTimeoutsExceeded',
-]);
 
 function compare(recording: Recording, script: Script, played: Played): ReplayResult {
   const differences: Difference[] = script.notes.map((note) => ({
@@ -128,8 +123,12 @@ function compare(recording: Recording, script: Script, played: Played): ReplayRe
     else differences.push({ where: i, recorded: a, replayed: b });
   }
   const { result } = played;
-  const status = result?.exitStatus ?? (outside && played.failure === null ? recording.exitStatus : '');
+  const lastSays = recording.messages.at(-1)?.extra?.exit_status;
+  const ended = typeof lastSays === 'string' ? lastSays : recording.exitStatus;
+  const status = result?.exitStatus ?? (outside && played.failure === null ? ended : '');
   const submission = result?.submission ?? '';
+  // Version 1 kept the text of an exception where the submission belongs.
+  const handedIn = outside && recording.format === 'mini-swe-agent-1' ? '' : recording.submission;
   const cost =
     result === null || result.costNano === null ? sumOfReplies(script) : nanoToDollars(result.costNano);
   const { costDollars } = recording;
@@ -137,8 +136,8 @@ function compare(recording: Recording, script: Script, played: Played): ReplayRe
     cost === null || costDollars === null ? cost === costDollars : Math.abs(cost - costDollars) <= SAME_COST;
   if (status !== recording.exitStatus)
     differences.push({ where: 'exit_status', recorded: recording.exitStatus, replayed: status });
-  if (submission !== recording.submission)
-    differences.push({ where: 'submission', recorded: recording.submission, replayed: submission });
+  if (submission !== handedIn)
+    differences.push({ where: 'submission', recorded: handedIn, replayed: submission });
   if (!costEqual)
     differences.push({
       where: 'cost',
@@ -149,10 +148,11 @@ function compare(recording: Recording, script: Script, played: Played): ReplayRe
     instance_id: recording.instanceId,
     messages: { equal, total },
     exit_status_equal: status === recording.exitStatus,
-    submission_equal: submission === recording.submission,
+    submission_equal: submission === handedIn,
     cost_equal: costEqual,
     differences,
     elided: script.elided,
+    standIns: script.standIns,
   };
 }
 

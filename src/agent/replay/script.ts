@@ -1,15 +1,17 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
 import type { CommandResult } from '../../environment/environment.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
+import { readCompletion } from '../../model/reply.ts';
 import type { Vars } from '../../template/render.ts';
 import { type Action, isAction } from '../action.ts';
+import type { AgentConfig } from '../config.ts';
 import { contentText } from '../degrade.ts';
 import { dialectOf } from '../dialect.ts';
 import type { Protocol } from '../protocol.ts';
 import { SUBMIT_MARKERS } from '../submission.ts';
 import { templatesOf } from '../templates.ts';
 import { textResult } from '../textResult.ts';
-import { type InvertObservation, invertValue, observationInverter } from './invert.ts';
+import { type InvertOutput, invertValue, observationInverter, timeoutInverter } from './invert.ts';
 import { recordedCost } from './prices.ts';
 import type { RecordedMessage, Recording } from './recording.ts';
 
@@ -19,6 +21,8 @@ export interface Script {
   /** In the order in which the commands run. */
   readonly results: readonly CommandResult[];
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
+  /** Messages that answer a reply which the recording does not hold: another one that earns the same answer stands in for it. */
+  readonly standIns: readonly number[];
   /** What could not be turned back. */
   readonly notes: readonly string[];
 }
@@ -26,12 +30,17 @@ export interface Script {
 export function scriptOf(recording: Recording): Script {
   const { config, messages } = recording;
   const templates = templatesOf(config);
-  const protocol = dialectOf(config.compat).protocol(config, recording.environmentVars);
+  const dialect = dialectOf(config.compat);
+  const protocol = dialect.protocol(config, recording.environmentVars);
   const vars = varsOf(recording);
-  const invert = observationInverter(templates.observation, vars);
+  const inverters = {
+    observation: observationInverter(templates.observation, vars),
+    timeout: timeoutInverter(templates.timeout, vars),
+  };
   const replies: ModelReply[] = [];
   const results: CommandResult[] = [];
   const elided: { message: number; characters: number }[] = [];
+  const standIns: number[] = [];
   const notes: string[] = [];
 
   const task = invertValue(templates.instance, textOf(messages[1]), (mark) => ({ ...vars, task: mark }));
@@ -42,15 +51,20 @@ export function scriptOf(recording: Recording): Script {
     const reply = replyOf(message, recording);
     if (!reply) continue;
     replies.push(reply);
+    if (message.role !== 'assistant' && reply.raw === null && message.extra?.model_response === undefined)
+      standIns.push(i);
     if (message.role !== 'assistant') continue;
     const actions = protocol.parse(reply).calls.filter(isAction);
     const answers = answersAfter(messages, i, protocol);
-    actions.forEach((action, n) => {
+    const isLast = messages.findLastIndex((m) => m.role === 'assistant') === i;
+    for (const [n, action] of actions.entries()) {
+      // What never starts needs no result: the agent gives the same one again.
+      if (dialect.refused(action)) continue;
       const at = answers[n];
+      // The attempt ended while this command ran: nobody saw what came of it.
+      if (at === undefined && isLast && cutShort(recording)) break;
       const result =
-        at === undefined
-          ? null
-          : resultOf(messages[at] as RecordedMessage, action, recording, { vars, invert });
+        at === undefined ? null : resultOf(messages[at] as RecordedMessage, action, recording, inverters);
       if (result) {
         if (result.elided > 0) elided.push({ message: at as number, characters: result.elided });
         results.push(result.result);
@@ -59,10 +73,24 @@ export function scriptOf(recording: Recording): Script {
         if (at !== undefined) notes.push(`message ${at} cannot have come from the templates`);
         results.push(textResult('', 0));
       }
-    });
+    }
   }
-  return { task: task ?? '', replies, results, elided, notes };
+  return { task: task ?? '', replies, results, elided, standIns, notes };
 }
+
+/** By the wall-clock limit, or from outside the agent. */
+const cutShort = ({ exitStatus }: Recording): boolean =>
+  exitStatus === 'TimeExceeded' || !OWN_ENDS.has(exitStatus);
+
+/** Ends that the agent itself knows; any other came from outside, and there is nothing to play. */
+export const OWN_ENDS: ReadonlySet<string> = new Set([
+  'Submitted',
+  'LimitsExceeded',
+  'TimeExceeded',
+  'RepeatedFormatError',
+  'EmptyResponsesExceeded',
+  'CommandTimeoutsExceeded',
+]);
 
 const textOf = (message: RecordedMessage | undefined): string => contentText(message?.content);
 
@@ -75,15 +103,23 @@ const varsOf = ({ config, environmentVars, modelVars }: Recording): Vars => ({
   elapsed_seconds: 0,
 });
 
-/** An assistant message, or the reply that format 1.1 keeps with a format error because the agent dropped it. */
-function replyOf(message: RecordedMessage, { modelName }: Recording): ModelReply | null {
-  const response = message.extra?.response;
-  const choice = firstChoice(response);
-  const dropped =
-    message.role === 'user' && message.extra?.interrupt_type === 'FormatError' && choice?.message;
+/**
+ * What the provider sent, read as `run` reads it, where the recording kept that: a message that was changed since is then seen. Of an
+ * assistant message, or of the format error in which version 2 keeps the reply that it dropped.
+ */
+function replyOf(message: RecordedMessage, { config, modelVars }: Recording): ModelReply | null {
+  const { response, interrupt_type, cost, model_response: text } = message.extra ?? {};
+  const kept = dialectOf(config.compat).keepMalformedReply;
+  const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
   if (message.role !== 'assistant' && !dropped) return null;
+  const choice = firstChoice(response);
+  const read = readCompletion(response);
   const { extra: _, timestamp: __, ...own } = message as Record<string, unknown>;
-  const said = (dropped ? choice.message : own) as Record<string, unknown>;
+  const said: Record<string, unknown> =
+    read.kind === 'reply'
+      ? read.reply.message
+      : ((choice?.message as Record<string, unknown> | undefined) ??
+        (dropped ? { content: typeof text === 'string' ? text : null, ...standIn(message, config) } : own));
   return {
     message: { ...said, role: 'assistant', content: (said.content ?? null) as string | null },
     content: contentText(said.content),
@@ -91,9 +127,29 @@ function replyOf(message: RecordedMessage, { modelName }: Recording): ModelReply
     finishReason: (choice?.finish_reason ?? null) as string | null,
     modelId: null,
     usage: null,
-    costNano: recordedCost(response, modelName, message.extra?.cost),
+    // Before 2.4.6 nobody counted what a malformed reply had cost.
+    costNano: dropped && cost === undefined ? 0 : recordedCost(response, modelVars, cost),
     raw: response ?? null,
   };
+}
+
+/** Before 2.3.1 the reply itself was not kept, only what was said about it. No tool calls need nothing; of the others the call is made up. */
+function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: ToolCall[] } {
+  if (config.protocol !== 'tool-call') return {};
+  const template = templatesOf(config).format_error;
+  const error = invertValue(template, textOf(message), (mark) => ({
+    error: mark,
+    actions: [],
+    finish_reason: null,
+    has_tool_calls: true,
+  }));
+  const told = /^(?:Unknown tool '(.*)'\.)?(Missing 'command' argument in bash tool call\.)?$/s.exec(
+    error ?? '',
+  );
+  if (!error || !told) return {};
+  const [, name = 'bash', missing] = told;
+  const args = missing ? '{}' : '{"command":""}';
+  return { tool_calls: [{ id: 'stand-in', type: 'function', function: { name, arguments: args } }] };
 }
 
 function firstChoice(response: unknown): Record<string, unknown> | undefined {
@@ -116,9 +172,8 @@ function resultOf(
   message: RecordedMessage,
   action: Action,
   recording: Recording,
-  { vars, invert }: { vars: Vars; invert: InvertObservation },
+  inverters: { readonly observation: InvertOutput; readonly timeout: InvertOutput },
 ): { result: CommandResult; elided: number } | null {
-  const { config } = recording;
   const {
     raw_output: raw,
     returncode,
@@ -133,18 +188,13 @@ function resultOf(
       },
       elided: 0,
     };
-  const templates = templatesOf(config);
   const isLast = message === recording.messages.at(-1);
   if (isLast && recording.exitStatus === 'Submitted') return null;
   const text = textOf(message);
-  const observed = invert(text, action.command);
+  const observed = inverters.observation(text, action.command);
   if (observed) return { result: textResult(observed.output, observed.returncode), elided: observed.elided };
-  const partial = invertValue(templates.timeout, text, (mark) => ({
-    ...vars,
-    action: { action: action.command, command: action.command },
-    output: mark,
-  }));
-  return partial === null ? null : { result: textResult(partial, -1, true), elided: 0 };
+  const killed = inverters.timeout(text, action.command);
+  return killed && { result: textResult(killed.output, -1, true), elided: killed.elided };
 }
 
 /** The command of the last turn that handed in the work: the one that says the marker, else the first without an answer. */

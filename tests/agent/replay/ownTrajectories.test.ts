@@ -128,6 +128,46 @@ test('limits, timeouts and format errors end a replay as they ended the recordin
   }
 });
 
+test('the wall-clock limit ends a replay where it ended the recording: between steps, or in the middle of a command', async () => {
+  const within = await record(
+    { wall_time_limit_seconds: 5 },
+    [bash('a'), bash('b'), bash('s')],
+    [result('x'), result('y'), submitted('p')],
+  );
+  const last = { role: 'exit', content: 'the limit of 5 seconds was reached', extra: {} };
+  const cutAt = (count: number) => ({
+    ...within,
+    info: {
+      ...within.info,
+      exit_status: 'TimeExceeded',
+      submission: '',
+      model_stats: { instance_cost: 0.25, api_calls: 2 },
+    },
+    messages: [...within.messages.slice(0, count), last],
+  });
+  expect(within.messages.map((m: { role: string }) => m.role).slice(0, 6)).toEqual([
+    'system',
+    'user',
+    'assistant',
+    'user',
+    'assistant',
+    'user',
+  ]);
+  for (const count of [6, 5]) expect((await replayTrajectory(cutAt(count))).differences).toEqual([]);
+});
+
+test('long output of a command that was killed is read back from its head and tail', async () => {
+  const long = `${'h'.repeat(6000)}middle${'t'.repeat(6000)}`;
+  const given = await record(
+    { compat: 'mini-swe-agent-1' },
+    [bash('a'), bash('s')],
+    [timedOut(long), submitted('p\n')],
+  );
+  const replayed = await replayTrajectory(stripped(given));
+  expect(replayed.differences).toEqual([]);
+  expect(replayed.elided).toEqual([{ message: 3, characters: 2006 }]);
+});
+
 test('commands can run for real instead; then their outputs are compared with the recorded ones', async () => {
   const given = await record({}, blocks(), [result('a\n'), big(), submitted('p\n')]);
   const same = fakeEnvironment([result('a\n'), big(), submitted('p\n')]);
