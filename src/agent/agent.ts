@@ -103,6 +103,7 @@ export class DefaultAgent implements Agent {
     this.callbacks.onStep?.(this.context());
     const { tools } = this.protocol;
     const listener = this.meter.listen({
+      wanted: async (estimate, signal) => this.callbacks.onCallWanted?.(this.context(), estimate, signal),
       began: (call) => this.callbacks.onCallBegan?.(this.context(), call),
       ended: (call) => this.callbacks.onCallEnded?.(this.context(), call),
       phase: (phase) => this.callbacks.onPhase?.(this.context(), phase),

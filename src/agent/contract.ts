@@ -22,12 +22,18 @@ export interface CommandRecord {
 }
 
 /**
- * `onMessage`, `onCommand`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
+ * `onMessage`, `onCommand`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
  * The others are for display: what they throw is ignored.
  */
 export interface AgentCallbacks {
   onMessage?(ctx: AgentContext, message: Message, index: number): void;
   onCommand?(ctx: AgentContext, command: CommandRecord): void;
+  /** Before a call that may cost money: resolves when it may be made. */
+  onCallWanted?(
+    ctx: AgentContext,
+    estimateNano: number | null,
+    signal: AbortSignal | undefined,
+  ): Promise<void>;
   onCallBegan?(
     ctx: AgentContext,
     call: { try: number; modelAsked: string; startedAt: number; estimateNano: number | null },

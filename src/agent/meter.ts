@@ -56,6 +56,7 @@ export function createMeter(): Meter {
     listen(to) {
       const estimates = new Map<number, NanoDollars | null>();
       return {
+        wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
         began(call) {
           estimates.set(call.try, call.estimateNano);
           to.began(call);

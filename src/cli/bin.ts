@@ -10,7 +10,8 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exitCode = 2;
 } else {
   await tuneFor(process.argv[2]);
-  const { main } = await import('./main.ts');
+  const { crashed, main } = await import('./main.ts');
+  process.on('uncaughtException', crashed);
   process.exitCode = await main(process.argv.slice(2));
   // Node keeps idle connections (the Docker socket among them) for seconds, and would wait for them.
   const { globalAgent } = await import('node:http');

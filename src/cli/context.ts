@@ -3,8 +3,9 @@
  */
 import { dirname, relative, resolve } from 'node:path';
 import { ModelConfigError } from '../model/failure.ts';
-import { openStore, StorageError, type Store } from '../store/open.ts';
+import { asStorageError, isSqlite, lastOpened, openStore, StorageError, type Store } from '../store/open.ts';
 import { findRun, hasRuns, type RunRow } from '../store/runs.ts';
+import { forTerminal } from './secrets.ts';
 
 /** design.md, CLI. */
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
@@ -21,13 +22,24 @@ export class CliError extends Error {
   }
 }
 
-/** A reader that goes away (`| head -1`) is no reason to fail: EPIPE ends the output, not the work. */
+/**
+ * Output that goes nowhere ends the output, not the work. A reader that goes away (`| head -1`) is no failure; data that was asked for
+ * and could not be written (a full disk) is one, told by the exit code.
+ */
+const READER_GONE = new Set<string | undefined>(['EPIPE', 'EIO']);
 let stdoutGone = false;
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-    if (stream === process.stdout) stdoutGone = true;
-  });
+let lost: Error | undefined;
+process.stderr.on('error', () => {});
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  stdoutGone = true;
+  if (!READER_GONE.has(error.code)) lost ??= error;
+});
+
+/** Why not all data reached stdout; undefined when it did, or nobody wanted it any more. A file tells of a failure a moment later. */
+export async function lostOutput(): Promise<Error | undefined> {
+  await new Promise<void>((written) => void process.stdout.write('', () => written()));
+  return lost;
+}
 
 export function printData(text: string): void {
   if (!stdoutGone) process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
@@ -41,7 +53,8 @@ export function printExactly(text: string): void {
 export const printJson = (value: unknown): void => printData(JSON.stringify(value, null, 2));
 
 export function say(text: string): void {
-  process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  const clean = forTerminal(text);
+  process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);
 }
 
 export const env = (name: string): string | undefined => {
@@ -98,6 +111,8 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       exitCode: error.code === 'missing' ? EXIT.usage : EXIT.storage,
       kind: 'storage',
     };
+  // Of a query on a database that was fine when it was opened.
+  if (isSqlite(error)) return explain(asStorageError(error, lastOpened()));
   const known = error instanceof Error ? error : new Error(String(error));
   const { code, path } = known as NodeJS.ErrnoException;
   if (code && DISK_ERRORS.has(code) && path)

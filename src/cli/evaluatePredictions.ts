@@ -79,7 +79,7 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
     throw new CliError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
   try {
-    return await withRunLock(root, name, async () => {
+    return await withRunLock(store, root, name, async () => {
       const environment = environmentConfigSchema.parse({});
       const arm = { environment };
       const grading = config;

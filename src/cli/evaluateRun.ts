@@ -10,7 +10,7 @@ import { exportSummary } from '../report/exportSummary.ts';
 import { rate } from '../report/format.ts';
 import { renderTerminal } from '../report/renderTerminal.ts';
 import { proportion } from '../report/statistics/proportions.ts';
-import { createEvents } from '../runner/events.ts';
+import { cleanedBy, createEvents } from '../runner/events.ts';
 import { createGrader } from '../runner/grade.ts';
 import type { ArmConfig } from '../runner/plan.ts';
 import { exportRunReports, type GradedWhole } from '../runner/runReports.ts';
@@ -67,7 +67,7 @@ export async function evaluateRun(args: EvaluateArgs, selector: string): Promise
     const stored = (JSON.parse(run.config) as { grading?: unknown }).grading ?? {};
     const config = gradingOf(args, stored);
     const only = wantedIds(args);
-    return await withRunLock(root, run.name, () =>
+    return await withRunLock(store, root, run.name, () =>
       gradeRun({ store, root, run, config, only, again: args.again, json: args.json }),
     );
   } finally {
@@ -85,7 +85,8 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const instances = new Map<number, PlannedInstance>(
     planned.map((row) => [row.id, { row, instance: instanceSchema.parse(JSON.parse(row.row)) }]),
   );
-  const events = createEvents();
+  const redactor = environmentRedactor();
+  const events = createEvents(undefined, cleanedBy(redactor));
   const stop = createStopLadder({
     onInterrupt: 'capture',
     graceS: 30,
@@ -116,7 +117,7 @@ export async function gradeRun(task: GradingTask): Promise<number> {
     arms,
     images,
     instances,
-    redactor: environmentRedactor(),
+    redactor,
     events,
     stop,
     cwd: process.cwd(),

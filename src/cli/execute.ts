@@ -9,13 +9,13 @@ import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/owner.ts
 import { reap } from '../environment/reaper.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { formatCost } from '../money.ts';
-import { createEvents } from '../runner/events.ts';
+import { cleanedBy, createEvents } from '../runner/events.ts';
 import { takeLock } from '../runner/lock.ts';
 import type { ArmConfig } from '../runner/plan.ts';
 import { recoverRun, refuseLostRecords } from '../runner/recover.ts';
 import { runSession, type SessionResult } from '../runner/session.ts';
 import { createStopLadder } from '../runner/stop.ts';
-import type { Store } from '../store/open.ts';
+import { guarded, type Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/runs.ts';
 import { type TrialRow, trialsOf } from '../store/trials.ts';
 import { CliError, commandOn, EXIT, env, printJson, say } from './context.ts';
@@ -26,7 +26,7 @@ import { createNotifier } from './notify.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
 import { openReplay } from './replayModel.ts';
 import { enginesOf, type OpenedImages, openRunImages } from './runImages.ts';
-import { environmentRedactor } from './secrets.ts';
+import { environmentRedactor, keepFromTerminal } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
 import { VERSION } from './version.ts';
 
@@ -45,20 +45,33 @@ export interface ExecuteRequest {
   readonly choose?: (trials: readonly TrialRow[]) => readonly TrialRow[];
 }
 
-/** Takes the lock of a run for the time of `work`. */
-export async function withRunLock<T>(root: string, runName: string, work: () => Promise<T>): Promise<T> {
+/** Takes the lock of a run for the time of `work`. The database of the results root keeps takers apart. */
+export async function withRunLock<T>(
+  store: Store,
+  root: string,
+  runName: string,
+  work: () => Promise<T>,
+): Promise<T> {
   const owner = currentOwner(runName, 'run');
   const lock = takeLock(
     join(root, runName, 'run.lock'),
     {
       pid: owner.pid,
       pidStart: owner.pidStart,
+      ...(owner.pidNamespace !== undefined && { pidNamespace: owner.pidNamespace }),
       bootId: owner.bootId,
       host: owner.host,
       since: new Date().toISOString(),
     },
-    (holder) =>
-      isOwnerAlive(ownerLabels({ ...holder, run: runName, attempt: 'run' }, '', new Date(0))) !== 'dead',
+    ({ pidNamespace, ...holder }) =>
+      isOwnerAlive(
+        ownerLabels(
+          { ...holder, ...(pidNamespace !== undefined && { pidNamespace }), run: runName, attempt: 'run' },
+          '',
+          new Date(0),
+        ),
+      ) !== 'dead',
+    (taking) => guarded(store, () => store.transaction(taking).immediate()),
   );
   if (!lock.ok) throw new CliError(lock.message);
   if (lock.tookOver)
@@ -74,6 +87,7 @@ export async function withRunLock<T>(root: string, runName: string, work: () => 
 export async function executeRun(request: ExecuteRequest): Promise<number> {
   const { store, root, run, config } = request;
   const redactor = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
+  keepFromTerminal(redactor);
   refuseLostRecords(store, run, join(root, run.name));
   const recovered = recoverRun(store, run.id, new Date().toISOString());
   if (recovered.trials > 0)
@@ -88,7 +102,10 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   const toDo = (request.choose ?? ((t) => t))(all).filter((t) => t.state === 'pending');
   const owner = currentOwner(run.name, 'run');
   const log = openLog(join(root, run.name, 'run.log'), redactor);
-  const events = createEvents((error) => log.write('warn', 'a listener failed', { error: String(error) }));
+  const events = createEvents(
+    (error) => log.write('warn', 'a listener failed', { error: String(error) }),
+    cleanedBy(redactor),
+  );
   const stop = createStopLadder({
     onInterrupt: config.on_interrupt,
     graceS: config.stop_grace_s,

@@ -1,7 +1,8 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
 import yargs from 'yargs';
 import { closest } from '../template/closest.ts';
-import { EXIT, explain, printJson, say } from './context.ts';
+import { EXIT, explain, lostOutput, printJson, say } from './context.ts';
+import { forTerminal } from './secrets.ts';
 import { usageMessage } from './usage.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 import { VERSION } from './version.ts';
@@ -10,7 +11,8 @@ export async function main(args: readonly string[]): Promise<number> {
   let exitCode: number = EXIT.done;
   const json = args.includes('--json');
   const fail = (error: unknown) => {
-    const { text, exitCode: code, kind } = explain(error);
+    const { exitCode: code, kind, ...said } = explain(error);
+    const text = forTerminal(said.text);
     if (json) printJson({ error: { kind, message: text } });
     say(`error: ${text}`);
     exitCode = code;
@@ -53,7 +55,16 @@ export async function main(args: readonly string[]): Promise<number> {
     }
     fail(error);
   }
-  return exitCode;
+  const unwritten = await lostOutput();
+  if (unwritten) say(`error: the output could not be written: ${unwritten.message}`);
+  return unwritten && exitCode === EXIT.done ? EXIT.storage : exitCode;
+}
+
+/** What nobody caught: told without secrets, and with the exit code of a defect (Node's own would read "gate failed"). */
+export function crashed(error: unknown): never {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  say(`error: swebatch failed, please report it: ${stack}`);
+  process.exit(EXIT.storage);
 }
 
 /** yargs takes a lone `-` after a list option for a positional: `-c -` becomes `-c=-`. */

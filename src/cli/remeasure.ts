@@ -73,7 +73,7 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
     epochs,
   });
   say(`run ${again.name}: ${ids.length} instance(s) x ${epochs}`);
-  await withRunLock(root, again.name, () =>
+  await withRunLock(store, root, again.name, () =>
     executeRun({
       store,
       root,

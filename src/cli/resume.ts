@@ -99,7 +99,7 @@ export const resumeVerb: Verb = {
         ...(args.evaluate === undefined ? {} : { enabled: args.evaluate }),
       };
       await preflight({ arms: stored.arms, run: config, grading });
-      return await withRunLock(root, run.name, async () => {
+      return await withRunLock(store, root, run.name, async () => {
         if (args.costLimit !== undefined)
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);
         recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);

@@ -51,9 +51,10 @@ export const runVerb: Verb = {
     mkdirSync(root, { recursive: true });
     const store = openStore(databasePath(root));
     try {
-      const existing = runByName(store, request.name);
       if (args.baseline) requireBaseline(store, args.baseline, request);
-      const code = await withRunLock(root, request.name, async () => {
+      const code = await withRunLock(store, root, request.name, async () => {
+        // Looked up under the lock: another process may have begun the run of this name a moment ago.
+        const existing = runByName(store, request.name);
         const run = existing ?? (await newRun(store, request, resolved, args));
         if (existing) {
           checkSameRun(store, existing, request, args.allowConfigChange);

@@ -113,6 +113,8 @@ export interface Owner {
   readonly pidStart: string;
   readonly bootId: string;
   readonly host: string;
+  /** Pids of another one mean nothing here; absent where the system has none. */
+  readonly pidNamespace?: string;
 }
 
 export interface StartRequest {

@@ -2,7 +2,7 @@
  * Who owns a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
  * differ, machines reboot), so the process start time, the boot id and the host name go with it.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Owner } from './environment.ts';
 
@@ -12,6 +12,7 @@ export const LABELS = {
   instance: 'swebatch.instance',
   pid: 'swebatch.pid',
   pidStart: 'swebatch.pid_start',
+  pidNamespace: 'swebatch.pid_ns',
   bootId: 'swebatch.boot_id',
   host: 'swebatch.host',
   started: 'swebatch.started',
@@ -34,8 +35,18 @@ function startTimeOf(pid: number): string | undefined {
 
 const bootId = () => readOr('/proc/sys/kernel/random/boot_id', '').trim();
 
+/** Two containers on the network of one host share its name and its boot, and see none of each other's processes. */
+function pidNamespace(): string | undefined {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return undefined;
+  }
+}
+
 /** Names this process as the owner of what it starts. */
 export function currentOwner(run: string, attempt: string): Owner {
+  const namespace = pidNamespace();
   return {
     run,
     attempt,
@@ -43,6 +54,7 @@ export function currentOwner(run: string, attempt: string): Owner {
     pidStart: startTimeOf(process.pid) ?? '',
     bootId: bootId(),
     host: hostname(),
+    ...(namespace !== undefined && { pidNamespace: namespace }),
   };
 }
 
@@ -55,6 +67,7 @@ export function ownerLabels(owner: Owner, instanceId: string, startedAt: Date): 
     [LABELS.pidStart]: owner.pidStart,
     [LABELS.bootId]: owner.bootId,
     [LABELS.host]: owner.host,
+    ...(owner.pidNamespace !== undefined && { [LABELS.pidNamespace]: owner.pidNamespace }),
     [LABELS.started]: startedAt.toISOString(),
   };
 }
@@ -65,12 +78,21 @@ export type Liveness = 'alive' | 'dead' | 'unknown';
 export interface MachineFacts {
   readonly host: string;
   readonly bootId: string;
+  readonly pidNamespace?: string;
   startTimeOf(pid: number): string | undefined;
 }
 
-export const thisMachine = (): MachineFacts => ({ host: hostname(), bootId: bootId(), startTimeOf });
+export function thisMachine(): MachineFacts {
+  const namespace = pidNamespace();
+  return {
+    host: hostname(),
+    bootId: bootId(),
+    ...(namespace !== undefined && { pidNamespace: namespace }),
+    startTimeOf,
+  };
+}
 
-/** `dead` only when it is proven: same host, and either another boot or no process with that pid and start time. */
+/** `dead` only when it is proven: same host, and either another boot or no process with that pid and start time where its pids are ours. */
 export function isOwnerAlive(
   labels: Readonly<Record<string, string>>,
   machine: MachineFacts = thisMachine(),
@@ -81,5 +103,7 @@ export function isOwnerAlive(
   if (!Number.isInteger(pid) || pid <= 0 || !start || !boot || !machine.bootId) return 'unknown';
   if (labels[LABELS.host] !== machine.host) return 'unknown';
   if (boot !== machine.bootId) return 'dead';
+  const namespace = labels[LABELS.pidNamespace];
+  if (namespace && machine.pidNamespace && namespace !== machine.pidNamespace) return 'unknown';
   return machine.startTimeOf(pid) === start ? 'alive' : 'dead';
 }

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from './clock.ts';
 import type { ModelConfig } from './config.ts';
 import { ModelConfigError } from './failure.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
-import type { ProxySettings } from './proxy.ts';
+import type { ProxySettings } from './proxySettings.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './replay.ts';
 import { createScriptedFactory } from './scripted.ts';
 

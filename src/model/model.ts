@@ -147,6 +147,8 @@ export interface CallRecord {
 
 /** Called around every HTTP attempt, `began` before the request leaves and `ended` before its answer is used. A throw here ends the run. */
 export interface CallListener {
+  /** Asked before `began`: resolves when the call may be paid. A model that does not ask is only refused. */
+  wanted?(estimateNano: number | null, signal: AbortSignal | undefined): Promise<void>;
   began(call: {
     readonly try: number;
     readonly modelAsked: string;

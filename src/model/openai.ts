@@ -12,7 +12,7 @@ import { recordOf } from './ledger.ts';
 import { type CallEnd, createLimiter, type Limiter, type Release } from './limiter.ts';
 import type { Message, Model, ModelFactory, ModelReply, ModelResponse, QueryOptions } from './model.ts';
 import { estimateNano } from './prices.ts';
-import { type ProxySettings, proxySecrets } from './proxy.ts';
+import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { redactor } from './redact.ts';
 import { backoffMs, planRetry, type TryResult, withRetries } from './retry.ts';
 import { rateHint, retryAfter, type Wait } from './retryAfter.ts';
@@ -81,14 +81,11 @@ async function tryOnce(
   const release: Release = await limiter.acquire(signal, () => listener?.phase?.('rate_wait'));
   let end: CallEnd = { overloaded: false, succeeded: false };
   try {
+    const asked = new Date(clock.wall());
+    const estimate = estimateNano(endpoint.config, body.length, maxOutput(endpoint.config), asked);
+    await listener?.wanted?.(estimate, signal);
     const startedAt = clock.wall();
     const start = clock.now();
-    const estimate = estimateNano(
-      endpoint.config,
-      body.length,
-      maxOutput(endpoint.config),
-      new Date(startedAt),
-    );
     listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
     listener?.phase?.('model');
     const result = await attemptOnce(endpoint, body, signal);

@@ -4,7 +4,8 @@
  */
 import { type Agent, type Dispatcher, request } from 'undici';
 import { formatDuration } from './clock.ts';
-import { dispatcherFor, type ProxySettings, proxyRefusal } from './proxy.ts';
+import { dispatcherFor, proxyRefusal } from './proxy.ts';
+import type { ProxySettings } from './proxySettings.ts';
 
 export interface Deadlines {
   /** Milliseconds; 0 is off. */

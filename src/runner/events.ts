@@ -1,5 +1,6 @@
 /** What a run says while it works. Listeners are for display and notification: one that throws never breaks the work. */
 import type { ExitClass, ExitReason, Outcome } from '../outcome.ts';
+import type { Redactor } from '../redact.ts';
 
 export interface TrialLabel {
   readonly trialId: number;
@@ -100,11 +101,25 @@ export interface RunEvents {
   on(listener: RunListener): void;
 }
 
-export function createEvents(onListenerError: (error: unknown) => void = () => {}): RunEvents {
+/** Secrets out of every text of an event. */
+export const cleanedBy =
+  (redactor: Redactor) =>
+  (event: RunEvent): RunEvent => {
+    const json = JSON.stringify(event);
+    const clean = redactor.text(json);
+    return clean === json ? event : (JSON.parse(clean) as RunEvent);
+  };
+
+/** `clean` takes the secrets out of an event before anybody sees it: listeners write to the record, the terminal and commands. */
+export function createEvents(
+  onListenerError: (error: unknown) => void = () => {},
+  clean: (event: RunEvent) => RunEvent = (event) => event,
+): RunEvents {
   const listeners: RunListener[] = [];
   return {
     on: (listener) => void listeners.push(listener),
-    emit: (event) => {
+    emit: (said) => {
+      const event = clean(said);
       for (const listener of listeners) {
         try {
           listener(event);

@@ -23,7 +23,7 @@ import {
   insertEvaluation,
   verdictsOf,
 } from '../store/evaluations.ts';
-import type { Store } from '../store/open.ts';
+import { StorageError, type Store } from '../store/open.ts';
 import type { ArmRow, RunRow } from '../store/runs.ts';
 import { crashPoint } from './crash.ts';
 import type { RunEvents, TrialLabel } from './events.ts';
@@ -76,7 +76,18 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
   let broken: unknown = null;
   let files: Promise<void> = Promise.resolve();
 
+  /** What the full disk ended is graded again at the end; what the second interrupt ended is left for the next evaluation. */
   const work = async (gradable: Gradable, alone: boolean): Promise<void> => {
+    const signal = stop.attempts;
+    try {
+      await grade(gradable, alone, signal);
+    } catch (error) {
+      if (!signal.aborted || error instanceof StorageError) throw error;
+      if (stop.stage < 2) repeats.push(gradable);
+    }
+  };
+
+  const grade = async (gradable: Gradable, alone: boolean, signal: AbortSignal): Promise<void> => {
     if (stop.stage >= 2) return;
     const { instance } = parts.instances.get(gradable.instance_pk)!;
     const arm = arms.get(gradable.arm_id)!;
@@ -98,7 +109,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
       config,
       parsers,
       owner: currentOwner(run.name, `grade-${gradable.attempt_id}`),
-      signal: stop.attempts,
+      signal,
     });
     // A timeout beside other work may be the machine's: it counts once it happened alone (T-59).
     if (result.repeatAlone && !alone) {
@@ -127,7 +138,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     void queue
       .add(() => work(gradable, false))
       .catch((error: unknown) => {
-        if (!stop.attempts.aborted) broken ??= error;
+        broken ??= error;
       });
   };
 
@@ -148,7 +159,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     },
     async drain() {
       await queue.onIdle();
-      for (const gradable of repeats.splice(0)) await work(gradable, true);
+      for (let next = repeats.shift(); next; next = repeats.shift()) await work(next, true);
       await files;
       if (broken !== null) throw broken instanceof Error ? broken : new Error(String(broken));
     },
@@ -245,12 +256,12 @@ function record(
     outcome: result.outcome,
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
-    report: result.report === null ? null : JSON.stringify(result.report),
+    report: result.report === null ? null : redactor.text(JSON.stringify(result.report)),
     log: result.log === null ? null : gzipSync(redactor.text(result.log)),
     apply_method: result.applyMethod,
     exit_code: result.exitCode,
     infra_reason: result.infraReason,
-    suspicion: JSON.stringify(result.suspicion),
+    suspicion: redactor.text(JSON.stringify(result.suspicion)),
     error_message: result.errorMessage === null ? null : redactor.text(result.errorMessage),
     network: result.network,
     image_digest: result.imageDigest,

@@ -1,14 +1,24 @@
 /**
- * One lock a run: a file beside its exports with who holds it. Made with O_EXCL, so that of two processes one wins;
- * a lock whose owner is provably dead is taken over with a note (T-51).
+ * One lock a run: a file beside its exports with who holds it. Of two processes one wins; a lock whose owner is provably dead is taken
+ * over with a note (T-51).
  */
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 
 const holderSchema = z.object({
   pid: z.number(),
   pidStart: z.string(),
+  pidNamespace: z.string().optional(),
   bootId: z.string(),
   host: z.string(),
   since: z.string(),
@@ -19,18 +29,27 @@ export type LockResult =
   | { ok: true; tookOver: LockHolder | null; release(): void }
   | { ok: false; holder: LockHolder; message: string };
 
-/** `isAlive` answers for a holder on this host; one on another host is taken to be alive. */
-export function takeLock(path: string, me: LockHolder, isAlive: (holder: LockHolder) => boolean): LockResult {
+/** Runs `work` while no other process is inside such work for the same results. */
+export type Exclusively = <T>(work: () => T) => T;
+
+/**
+ * `isAlive` answers for a holder on this host; one on another host is taken to be alive. `exclusively` keeps two processes from finding
+ * the same dead lock, of which the slower one would remove the lock that the faster one has just made.
+ */
+export function takeLock(
+  path: string,
+  me: LockHolder,
+  isAlive: (holder: LockHolder) => boolean,
+  exclusively: Exclusively,
+): LockResult {
   mkdirSync(dirname(path), { recursive: true });
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const file = openSync(path, 'wx');
-      writeSync(file, JSON.stringify(me));
-      closeSync(file);
-      return { ok: true, tookOver: null, release: () => releaseLock(path, me) };
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'EEXIST') throw error;
-    }
+  return exclusively(() => {
+    const mine = (tookOver: LockHolder | null): LockResult => ({
+      ok: true,
+      tookOver,
+      release: () => releaseLock(path, me),
+    });
+    if (create(path, me)) return mine(null);
     const holder = readHolder(path);
     if (holder && isAlive(holder))
       return {
@@ -38,13 +57,44 @@ export function takeLock(path: string, me: LockHolder, isAlive: (holder: LockHol
         holder,
         message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
       };
-    // Dead or unreadable (killed while writing): remove it and try again; whoever creates the file first has the lock.
+    // Dead, or unreadable: no lock of ours is ever seen half written.
     rmSync(path, { force: true });
-    if (attempt > 3) throw new Error(`cannot take the lock ${path}`);
-    if (holder) {
-      const again = takeLock(path, me, isAlive);
-      return again.ok ? { ...again, tookOver: holder } : again;
-    }
+    if (create(path, me)) return mine(holder);
+    throw new Error(`cannot take the lock ${path}: another program makes it again and again`);
+  });
+}
+
+/** File systems without hard links say one of these. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
+
+/** Written elsewhere and linked into place: whoever sees the lock sees all of it, also after a crash or on a full disk. */
+function create(path: string, me: LockHolder): boolean {
+  const draft = `${path}.${me.pid}-${me.pidStart}`;
+  const text = JSON.stringify(me);
+  try {
+    writeFileSync(draft, text);
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (NO_LINKS.has(code)) return createWithoutLinks(path, text);
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Here a crash between the two steps leaves an empty lock, which is nobody's. */
+function createWithoutLinks(path: string, text: string): boolean {
+  try {
+    const file = openSync(path, 'wx');
+    writeSync(file, text);
+    closeSync(file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   }
 }
 

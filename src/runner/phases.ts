@@ -29,8 +29,11 @@ export interface PhaseOptions {
   readonly setTimer?: (fn: () => void, ms: number) => { cancel(): void };
 }
 
+/** A timer of Node holds 2^31-1 ms at most, and fires at once beyond that. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 const realTimer = (fn: () => void, ms: number) => {
-  const timer = setTimeout(fn, ms);
+  const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS));
   return { cancel: () => clearTimeout(timer) };
 };
 
@@ -54,6 +57,21 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
     name = '';
   };
   const reached = () => (name === '' ? since : now());
+  /** Looks at the clock when the timer fires: a process that was stopped meanwhile has waited for less than the timer. */
+  const watch = (phase: string, limit: number, ms: number) => {
+    timer = setTimer(() => {
+      const left = limit - (now() - since);
+      if (left >= 1) watch(phase, limit, left);
+      else
+        onStall(
+          new StopReason(
+            'stalled',
+            `no progress in phase "${phase}" for ${Math.round(limit / 1000)} s`,
+            phase,
+          ),
+        );
+    }, ms);
+  };
   return {
     begin(next) {
       if (next === name) return;
@@ -62,16 +80,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
       name = next;
       sink.began(seq, next, Math.round(since - start));
       const limit = deadlinesMs[next];
-      if (limit)
-        timer = setTimer(() => {
-          onStall(
-            new StopReason(
-              'stalled',
-              `no progress in phase "${next}" for ${Math.round(limit / 1000)} s`,
-              next,
-            ),
-          );
-        }, limit);
+      if (limit) watch(next, limit, limit);
     },
     end: () => endAt(now()),
     get current() {

@@ -8,7 +8,7 @@ import type { NanoDollars } from '../money.ts';
 import type { Redactor } from '../redact.ts';
 import type { Store } from '../store/open.ts';
 import * as steps from '../store/steps.ts';
-import type { RunBudget } from './budget.ts';
+import type { RunBudget, Settle } from './budget.ts';
 import { crashPoint } from './crash.ts';
 
 export interface RecorderParts {
@@ -30,20 +30,29 @@ export interface Recorder {
   costNano(): NanoDollars | null;
   steps(): number;
   oomKills(): number;
-  /** Settles reservations of calls that never ended. */
+  /** The attempt is over: calls that are still out are in the record as lost, until their answer comes after all. */
   close(): void;
 }
 
 export function createRecorder(parts: RecorderParts): Recorder {
   const { store, attemptId, redactor, budget } = parts;
-  const open = new Map<number, { id: number; settle: (cost: NanoDollars | null) => void }>();
+  const open = new Map<number, { id: number; settle: Settle }>();
+  /** Money for the call that begins next. */
+  let granted: Settle | null = null;
+  let closed = false;
   const unlinked: number[] = [];
   let cost: NanoDollars | null = 0;
   let stepCount = 0;
   let oomKills = 0;
 
+  /** An agent that does not heed its signal goes on after its end: it must neither pay nor write any more. */
+  const mustBeOpen = (): void => {
+    if (closed) throw new Error('the attempt has ended');
+  };
+
   const callbacks: AgentCallbacks = {
     onMessage(_ctx, message, index) {
+      mustBeOpen();
       const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
       steps.insertMessage(store, {
         attempt_id: attemptId,
@@ -57,13 +66,20 @@ export function createRecorder(parts: RecorderParts): Recorder {
       if (command !== undefined) steps.linkCommand(store, command, index);
     },
     onCommand(_ctx, record) {
+      mustBeOpen();
       parts.onCommand(record);
       if (record.result.oomKilled) oomKills += 1;
       unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
       crashPoint('command_recorded');
     },
+    async onCallWanted(_ctx, estimateNano, signal) {
+      mustBeOpen();
+      granted = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
+    },
     onCallBegan(ctx, call) {
-      const settle = budget.reserve(call.estimateNano);
+      mustBeOpen();
+      const settle = granted ?? budget.reserveNow(call.estimateNano);
+      granted = null;
       const id = steps.beginCall(store, {
         attempt_id: attemptId,
         step: ctx.step,
@@ -79,11 +95,12 @@ export function createRecorder(parts: RecorderParts): Recorder {
       const began = open.get(call.try);
       if (!began) throw new Error(`model call ${call.try} ended without having begun`);
       open.delete(call.try);
+      // Also when the attempt has ended meanwhile: what a late answer cost was paid.
       steps.endCall(store, began.id, callRow(call, redactor));
-      began.settle(call.state === 'ok' ? call.costNano : (call.costNano ?? 0));
+      began.settle(call.costNano);
+      if (closed) return;
       if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
-      if (call.costNano !== null && cost !== null) cost += call.costNano;
-      else if (call.state === 'ok') cost = null;
+      cost = cost === null || call.costNano === null ? null : cost + call.costNano;
       crashPoint('call_ended');
     },
     onStep(ctx) {
@@ -99,8 +116,13 @@ export function createRecorder(parts: RecorderParts): Recorder {
     steps: () => stepCount,
     oomKills: () => oomKills,
     close() {
-      for (const { settle } of open.values()) settle(0);
-      open.clear();
+      closed = true;
+      granted?.(0);
+      granted = null;
+      for (const { id, settle } of open.values()) {
+        steps.loseCall(store, id);
+        settle(null);
+      }
     },
   };
 }
@@ -135,17 +157,20 @@ function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor
 }
 
 function callRow(call: CallRecord, redactor: Redactor): steps.CallEnded {
+  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
   return {
     state: call.state,
     latency_ms: Math.round(call.latencyMs),
     status_code: call.statusCode,
     error_code: call.errorCode,
-    error_message: call.errorMessage === null ? null : redactor.text(call.errorMessage),
-    model_answered: call.modelAnswered,
-    response_id: call.responseId,
-    fingerprint: call.fingerprint,
-    finish_reason: call.finishReason,
-    usage: call.rawUsage === null || call.rawUsage === undefined ? null : JSON.stringify(call.rawUsage),
+    error_message: clean(call.errorMessage),
+    // Whatever a server writes may quote the key.
+    model_answered: clean(call.modelAnswered),
+    response_id: clean(call.responseId),
+    fingerprint: clean(call.fingerprint),
+    finish_reason: clean(call.finishReason),
+    usage:
+      call.rawUsage === null || call.rawUsage === undefined ? null : clean(JSON.stringify(call.rawUsage)),
     input_tokens: call.usage?.input ?? null,
     cache_read_tokens: call.usage?.cacheRead ?? null,
     cache_write_tokens: call.usage?.cacheWrite ?? null,
@@ -155,6 +180,6 @@ function callRow(call: CallRecord, redactor: Redactor): steps.CallEnded {
     cost_nano: call.costNano,
     provider_cost_nano: call.providerCostNano,
     request_bytes: call.requestBytes,
-    notes: JSON.stringify(call.notes),
+    notes: redactor.text(JSON.stringify(call.notes)),
   };
 }

@@ -13,13 +13,14 @@ import { suspicionRules } from '../environment/suspicionRules.ts';
 import { parseSize } from '../environment/units.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { createModelFactory } from '../model/factory.ts';
-import { proxyFrom } from '../model/proxy.ts';
+import { proxyFrom } from '../model/proxySettings.ts';
 import type { ReplaySource } from '../model/replay.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Redactor } from '../redact.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/runs.ts';
 import type { TrialRow } from '../store/trials.ts';
+import { awakeClock } from './awakeClock.ts';
 import { keepBackups } from './backups.ts';
 import { createBudget } from './budget.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './diskFloor.ts';
@@ -79,13 +80,14 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
       { row, instance: instanceSchema.parse(JSON.parse(row.row)) },
     ]),
   );
-  const spent = spentNano(store, run.id).nano;
-  const budget = createBudget(run.budget_nano, spent, (percent, spentNow) =>
+  const { nano: spent, committedNano } = spentNano(store, run.id);
+  const budget = createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
     events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
   );
   const toDo = await orderWithImages(parts, arms, instances);
   const images = parts.images && trialImagesOf(parts, toDo, arms, instances);
   const disk = diskFloorOf(parts);
+  const clock = awakeClock(() => performance.now());
   const batch: Batch = {
     ...(images && { images }),
     ...(disk && { disk }),
@@ -102,7 +104,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     suspicionRules: suspicionRules(config.suspicion_rules),
     onAnswer: otherModels((text) => events.emit({ type: 'note', text })),
     leaseOwner: parts.leaseOwner,
-    now: () => performance.now(),
+    now: clock.now,
     isoNow: () => new Date().toISOString(),
     log: parts.log,
   };
@@ -126,7 +128,9 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   });
   // What an earlier sitting sealed and nobody graded.
   grader?.enqueueMissing();
-  const backups = keepBackups(store, parts.log);
+  const backups = keepBackups(store, parts.log, ({ message }) =>
+    stop.stopStarting('internal_error', message),
+  );
   try {
     const result = await runBatch(batch, toDo, {
       ended: (attemptId) => exporter.attemptEnded(attemptId),
@@ -147,6 +151,7 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
       [...arms.values()].flatMap((a) => [a.modelFactory.close(), a.environmentFactory.close()]),
     );
     await grader?.close();
+    clock.stop();
     await images?.finish();
     await backups.finish();
   }

@@ -24,7 +24,8 @@ import type { RunBudget } from './budget.ts';
 import { crashPoint } from './crash.ts';
 import type { DiskFloor } from './diskFloor.ts';
 import type { RunEvents, TrialLabel } from './events.ts';
-import { type Ending, endingOfError, endingOfResult, StopReason } from './exit.ts';
+import { type Ending, endingOfError, endingOfResult } from './exit.ts';
+import { orAbort } from './orAbort.ts';
 import { choosePatch } from './patch.ts';
 import { type PhaseTracker, trackPhases } from './phases.ts';
 import { probeEnvironment } from './probe.ts';
@@ -32,6 +33,7 @@ import { createRecorder } from './recorder.ts';
 import { type RetryPolicy, settle } from './retryPolicy.ts';
 import { startRequestOf } from './startRequest.ts';
 import type { StopLadder } from './stop.ts';
+import { capture, closeInTime } from './takeHome.ts';
 import type { Admission, TrialImages } from './trialImages.ts';
 
 export interface ArmRuntime {
@@ -136,7 +138,14 @@ export async function runAttempt(
     redactor: batch.redactor,
     budget: batch.budget,
     isoNow: batch.isoNow,
-    onPhase: (phase) => phases.begin(phase),
+    onPhase: (phase) => {
+      // For the agent a phase is display, whose failure it forgives; here it is a part of the record.
+      try {
+        phases.begin(phase);
+      } catch (error) {
+        abort.abort(error);
+      }
+    },
     onAnswer: batch.onAnswer,
     onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: label, slot, step, costNano }),
@@ -209,11 +218,11 @@ export async function runAttempt(
     if (environment) captured = await capture(environment, ending, phases, batch, label, notes);
   } finally {
     stopped.removeEventListener('abort', follow);
-    recorder.close();
     if (environment) {
       beginQuietly(phases, 'stop');
       await closeInTime(environment, batch, label, notes);
     }
+    recorder.close();
   }
   phases.end();
 
@@ -222,6 +231,8 @@ export async function runAttempt(
   const patch = choosePatch(batch.config.patch, submitted, captured);
   if (submitted && batch.redactor.contains(submitted))
     notes.push('the submitted patch contains a secret of this machine; it was kept as it is');
+  if (captured && batch.redactor.contains(captured.patch))
+    notes.push('the captured patch contains a secret of this machine; it was kept as it is');
   const settlement = settle(batch.retry, trial.id, ending);
   const costNano = recorder.costNano();
   crashPoint('before_seal');
@@ -288,46 +299,6 @@ function configOf({ row, environment }: ArmRuntime, planned: PlannedInstance): s
   });
 }
 
-/** Takes the work home whatever the exit reason; only a container that is gone has nothing to give. */
-async function capture(
-  environment: Environment,
-  ending: Ending,
-  phases: PhaseTracker,
-  batch: Batch,
-  label: TrialLabel,
-  notes: string[],
-): Promise<CapturedPatch | null> {
-  if (ending.reason === 'env_died') return null;
-  phases.begin('capture');
-  const limit = AbortSignal.timeout(Math.max(1, batch.config.stall.capture_s || 3600) * 1000);
-  try {
-    return await orAbort(environment.capturePatch(), limit);
-  } catch (error) {
-    if (error instanceof StorageError) throw error;
-    notes.push(`the work could not be captured: ${(error as Error).message}`);
-    batch.log('warn', `${label.instanceId}: capture failed`, { message: (error as Error).message });
-    return null;
-  }
-}
-
-/** A daemon that does not answer must not hold the slot: the factory's own close waits for the removal once more. */
-async function closeInTime(
-  environment: Environment,
-  batch: Batch,
-  label: TrialLabel,
-  notes: string[],
-): Promise<void> {
-  const limitS = batch.config.stall.stop_s || 3600;
-  try {
-    await orAbort(environment.close(), AbortSignal.timeout(limitS * 1000));
-  } catch {
-    notes.push(
-      `the container was not gone after ${limitS} s (run.stall.stop_s); "swebatch clean" removes it`,
-    );
-    batch.log('warn', `${label.instanceId}: the container could not be removed in ${limitS} s`);
-  }
-}
-
 /** A storage error must not hide behind another one while cleaning up. */
 function beginQuietly(phases: PhaseTracker, name: string): void {
   try {
@@ -341,36 +312,6 @@ function beginQuietly(phases: PhaseTracker, name: string): void {
 function exposedFields(config: AgentConfig, instance: Instance): Record<string, unknown> {
   const all: Record<string, unknown> = { ...instance.extra, ...instance };
   return Object.fromEntries(config.expose_fields.filter((f) => f in all).map((f) => [f, all[f]]));
-}
-
-/** Waits for `work` or the abort, whichever is first; what arrives late is handed to `late`. */
-function orAbort<T>(work: Promise<T>, signal: AbortSignal, late?: (value: T) => Promise<void>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    let settled = false;
-    const onAbort = () => {
-      if (settled) return;
-      settled = true;
-      reject(signal.reason instanceof Error ? signal.reason : new StopReason('cancelled', 'cancelled'));
-    };
-    if (signal.aborted) queueMicrotask(onAbort);
-    else signal.addEventListener('abort', onAbort, { once: true });
-    work.then(
-      (value) => {
-        signal.removeEventListener('abort', onAbort);
-        if (settled) void late?.(value).catch(() => {});
-        else {
-          settled = true;
-          resolve(value);
-        }
-      },
-      (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
-        if (settled) return;
-        settled = true;
-        reject(error instanceof Error ? error : new Error(String(error)));
-      },
-    );
-  });
 }
 
 function deadlines(config: RunConfig, arm: ArmRuntime): Record<string, number> {

@@ -17,6 +17,10 @@ export interface StopLadder {
   interrupt(signalName: string): string;
   /** Stops starting for a reason of ours: budget, authentication. */
   stopStarting(reason: ExitReason, message: string): void;
+  /** After the second press: fires when what is left of the grace is needed to remove containers. */
+  readonly captureEnds: AbortSignal;
+  /** After the second press: fires when the grace is over. */
+  readonly graceEnds: AbortSignal;
   readonly interruptedBy: string | null;
   readonly onChange: (listener: () => void) => void;
 }
@@ -26,10 +30,19 @@ export interface StopOptions {
   readonly graceS: number;
   /** Called at stage 3. */
   readonly exitNow: () => void;
+  readonly setTimer?: (fn: () => void, ms: number) => void;
 }
 
+/** Of the grace; the rest is for the removal. */
+const FOR_CAPTURE = 2 / 3;
+
+const realTimer = (fn: () => void, ms: number) => void setTimeout(fn, ms).unref();
+
 export function createStopLadder(options: StopOptions): StopLadder {
+  const { setTimer = realTimer } = options;
   let controller = new AbortController();
+  const capturing = new AbortController();
+  const grace = new AbortController();
   const listeners: (() => void)[] = [];
   let stage: StopLadder['stage'] = 0;
   let why: StopLadder['why'] = null;
@@ -37,8 +50,13 @@ export function createStopLadder(options: StopOptions): StopLadder {
   const changed = () => {
     for (const listener of listeners) listener();
   };
-  const abortAttempts = () =>
+  const abortAttempts = () => {
+    if (controller.signal.aborted) return;
     controller.abort(new StopReason('cancelled', `interrupted by ${interruptedBy ?? 'the run'}`));
+    const over = () => new Error(`not done in the ${options.graceS} s of run.stop_grace_s`);
+    setTimer(() => capturing.abort(over()), options.graceS * 1000 * FOR_CAPTURE);
+    setTimer(() => grace.abort(over()), options.graceS * 1000);
+  };
 
   return {
     get stage() {
@@ -50,6 +68,8 @@ export function createStopLadder(options: StopOptions): StopLadder {
     get interruptedBy() {
       return interruptedBy;
     },
+    captureEnds: capturing.signal,
+    graceEnds: grace.signal,
     get attempts() {
       return controller.signal;
     },

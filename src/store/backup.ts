@@ -3,17 +3,22 @@
  * the one before it, once it is whole.
  */
 import { existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 
-const backupsOf = (path: string): string[] => {
+const PART = '.part';
+
+const copiesOf = (path: string): string[] => {
   const folder = dirname(path);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((name) => name.startsWith(`${basename(path)}.backup-`) && !name.endsWith('.part'))
+    .filter((name) => name.startsWith(`${basename(path)}.backup-`))
     .sort()
     .map((name) => join(folder, name));
 };
+const backupsOf = (path: string): string[] => copiesOf(path).filter((copy) => !copy.endsWith(PART));
 
 /** Names begin with the time, so the last is the newest. */
 export const newestBackup = (path: string): string | undefined => backupsOf(path).at(-1);
@@ -21,17 +26,38 @@ export const newestBackup = (path: string): string | undefined => backupsOf(path
 /** Pages between two looks at other work: some milliseconds each. */
 const PAGES_A_TURN = 200;
 
-/** Returns the path of the copy, or undefined when the disk has no room for one. `at` is a time in ISO form. */
+/** A copy that a process was killed in is not written to any more. */
+const ABANDONED_MS = 10 * 60_000;
+
+function removeAbandoned(path: string): void {
+  for (const part of copiesOf(path).filter((copy) => copy.endsWith(PART))) {
+    const written = statSync(part, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (Date.now() - written > ABANDONED_MS) rmSync(part, { force: true });
+  }
+}
+
+/** What `quick_check` said of the copy when it was not "ok": the original is damaged, and an earlier copy is worth more. */
+export class DamagedCopy extends Error {
+  override readonly name = 'DamagedCopy';
+}
+
+/**
+ * Returns the path of the copy, or undefined when the disk has no room for one. `at` is a time in ISO form. Rejects with DamagedCopy,
+ * leaving the copy before it, when what was copied is damaged.
+ */
 export async function backUp(db: Database.Database, at: string): Promise<string | undefined> {
   const path = db.name;
+  removeAbandoned(path);
   const { bavail, bsize } = statfsSync(dirname(path));
   const size = statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
   if (bavail * bsize < 2 * size) return undefined;
   const earlier = backupsOf(path);
   const target = `${path}.backup-${at.replaceAll(/[:.]/g, '-')}`;
-  const part = `${target}.part`;
+  const part = `${target}${PART}`;
   try {
     await db.backup(part, { progress: () => PAGES_A_TURN });
+    const found = await quickCheck(part);
+    if (found !== 'ok') throw new DamagedCopy(`${path} is damaged (${found})`);
     renameSync(part, target);
   } catch (error) {
     rmSync(part, { force: true });
@@ -39,4 +65,24 @@ export async function backUp(db: Database.Database, at: string): Promise<string 
   }
   for (const old of earlier) if (old !== target) rmSync(old, { force: true });
   return target;
+}
+
+const CHECK = `
+const { parentPort, workerData } = require('node:worker_threads');
+const Database = require(workerData.driver);
+const db = new Database(workerData.path, { fileMustExist: true });
+let found;
+try { found = db.pragma('quick_check(1)', { simple: true }); } catch (error) { found = error.code; }
+db.close();
+parentPort.postMessage(found);
+`;
+
+/** In a thread of its own: it reads the whole file, and a run must not stand still meanwhile. */
+function quickCheck(path: string): Promise<string> {
+  const driver = createRequire(import.meta.url).resolve('better-sqlite3');
+  const worker = new Worker(CHECK, { eval: true, workerData: { path, driver } });
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
 }

@@ -1,7 +1,16 @@
 /**
  * Opens a results database: pragmas, integrity check, migrations. SQLite is the truth of a results root; everything else is an export of it.
  */
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { newestBackup } from './backup.ts';
@@ -29,7 +38,7 @@ export class StorageError extends Error {
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');
 
-/** f_type values of file systems on which SQLite's locks cannot be trusted (linux/magic.h). */
+/** f_type values of file systems on which SQLite's locks and shared memory cannot be trusted (linux/magic.h, statfs(2)). */
 const NETWORK_FILESYSTEMS: Record<number, string> = {
   26985: 'NFS',
   4283649346: 'CIFS',
@@ -37,6 +46,16 @@ const NETWORK_FILESYSTEMS: Record<number, string> = {
   20859: 'SMB',
   1702057286: 'FUSE',
   16914839: '9P',
+  1397113167: 'AFS',
+  12805120: 'Ceph',
+  1196443219: 'GPFS',
+  198183888: 'Lustre',
+  428016422: 'BeeGFS',
+  2866260714: 'PanFS',
+  18225520: 'GFS2',
+  1952539503: 'OCFS2',
+  1937076805: 'Coda',
+  2020557398: 'a folder shared by VirtualBox',
 };
 
 export function migrationFiles(): { version: number; sql: string }[] {
@@ -53,14 +72,21 @@ export interface OpenOptions {
   readonly allowNetworkFilesystem?: boolean;
 }
 
+let opened = '';
+/** For the text of an error that does not name its database. */
+export const lastOpened = (): string => opened;
+
 export function openStore(path: string, options: OpenOptions = {}): Store {
+  opened = path;
   const inMemory = path === ':memory:';
   if (options.readonly && !inMemory && !existsSync(path))
     throw new StorageError(
       'missing',
       `no results database at ${path}; name the results root with -o, or start a run first`,
     );
-  if (!inMemory && !options.allowNetworkFilesystem) refuseNetworkFilesystem(dirname(path));
+  // A link to a database elsewhere counts as where it leads.
+  if (!inMemory && !options.allowNetworkFilesystem)
+    refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
   let db: Store;
   try {
     db = new Database(path, {
@@ -72,8 +98,11 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}${readOnlyHint(path)}`, error);
   }
   try {
-    if (options.readonly) checkVersion(db, path);
-    else prepareForWriting(db, path);
+    if (options.readonly) {
+      checkVersion(db, path);
+      // A process that was killed in its first moments leaves an empty file.
+      if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
+    } else prepareForWriting(db, path);
     return db;
   } catch (error) {
     db.close();
@@ -127,8 +156,10 @@ function creatorOf(db: Store): string {
   return 'a newer version';
 }
 
+export const networkFilesystem = (type: number): string | undefined => NETWORK_FILESYSTEMS[type >>> 0];
+
 function refuseNetworkFilesystem(folder: string): void {
-  const kind = existsSync(folder) ? NETWORK_FILESYSTEMS[statfsSync(folder).type >>> 0] : undefined;
+  const kind = existsSync(folder) ? networkFilesystem(statfsSync(folder).type) : undefined;
   if (kind)
     throw new StorageError(
       'network_filesystem',
@@ -144,16 +175,21 @@ function corrupt(path: string, detail: string): StorageError {
   return new StorageError('corrupt', `${path} is damaged (${detail}); nothing more was written. ${way}`);
 }
 
+export function isSqlite(error: unknown): error is Error & { code: string } {
+  const code = (error as { code?: unknown })?.code;
+  return typeof code === 'string' && code.startsWith('SQLITE');
+}
+
 /** Turns SQLite's own errors into ours; anything else is returned as it is. */
 export function asStorageError(error: unknown, path: string): Error {
-  const code = (error as { code?: unknown })?.code;
-  if (typeof code !== 'string' || !code.startsWith('SQLITE')) return error as Error;
+  if (!isSqlite(error)) return error as Error;
+  const { code } = error;
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return corrupt(path, code);
   if (code.startsWith('SQLITE_BUSY'))
     return new StorageError('busy', `cannot write ${path}: ${code}: another process holds it`, error);
   return new StorageError(
     'write_failed',
-    `cannot write ${path}: ${code}: ${messageOf(error)}${readOnlyHint(path)}`,
+    `cannot ${code === 'SQLITE_ERROR' ? 'use' : 'write'} ${path}: ${code}: ${messageOf(error)}${readOnlyHint(path)}`,
     error,
   );
 }
@@ -191,6 +227,18 @@ export function guarded<T>(db: Store, work: () => T): T {
     return work();
   } catch (error) {
     throw asStorageError(error, db.name);
+  }
+}
+
+/** A write that outlives a power cut: everything written before it does too. */
+export function durably<T>(db: Store, work: () => T): T {
+  // Inside a larger transaction (an import) that one decides; the pragma may not change there.
+  if (db.inTransaction) return guarded(db, work);
+  db.pragma('synchronous = FULL');
+  try {
+    return guarded(db, work);
+  } finally {
+    db.pragma('synchronous = NORMAL');
   }
 }
 

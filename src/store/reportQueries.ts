@@ -250,7 +250,7 @@ const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS ar
   FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
 
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
-    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state = 'ok' AND c.cost_nano IS NULL) AS unknownCalls,
+    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state <> 'in_flight' AND c.cost_nano IS NULL) AS unknownCalls,
     ${TOKENS.map((k) => `coalesce(sum(c.${k}_tokens), 0) AS ${camel(k)}`).join(', ')},
     json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
     json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions

@@ -169,12 +169,20 @@ export function setArmConfig(db: Store, runId: number, name: string, config: str
   );
 }
 
+export interface Spent {
+  /** What is known: a lower bound while `unknownCalls` is not 0. */
+  readonly nano: number;
+  readonly unknownCalls: number;
+  /** With the estimates of calls whose cost nobody said: what a budget counts. */
+  readonly committedNano: number;
+}
+
 /** Money of a run over every attempt, finished or not. */
-export function spentNano(db: Store, runId: number): { nano: number; unknownCalls: number } {
-  const row = statement(
+export function spentNano(db: Store, runId: number): Spent {
+  return statement(
     db,
-    `SELECT coalesce(sum(c.cost_nano), 0) AS nano, coalesce(sum(c.state = 'ok' AND c.cost_nano IS NULL), 0) AS unknown
+    `SELECT coalesce(sum(c.cost_nano), 0) AS nano, coalesce(sum(c.state <> 'in_flight' AND c.cost_nano IS NULL), 0) AS unknownCalls,
+       coalesce(sum(coalesce(c.cost_nano, c.estimate_nano)), 0) AS committedNano
      FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?`,
-  ).get(runId) as { nano: number; unknown: number };
-  return { nano: row.nano, unknownCalls: row.unknown };
+  ).get(runId) as Spent;
 }

@@ -1,5 +1,5 @@
 /** What an attempt did, row by row as it happens: messages, model calls, commands, phases. Each write is one small transaction. */
-import { guarded, type Store, statement } from './open.ts';
+import { durably, guarded, type Store, statement } from './open.ts';
 import { insert } from './runs.ts';
 
 export interface MessageRow {
@@ -27,9 +27,12 @@ export interface CallBegan {
   estimate_nano: number | null;
 }
 
-/** The row exists before the request leaves, so that a crash shows which calls may have been billed. */
-export const beginCall = (db: Store, call: CallBegan): number =>
-  insert(db, 'model_calls', { ...call, state: 'in_flight' });
+/** The row exists before the request leaves, so that a crash, or a power cut, shows which calls may have been billed. */
+export function beginCall(db: Store, call: CallBegan): number {
+  const write = () => insert(db, 'model_calls', { ...call, state: 'in_flight' });
+  // What is free need not wait for the disk.
+  return call.estimate_nano === 0 ? write() : durably(db, write);
+}
 
 export interface CallEnded {
   state: 'ok' | 'failed' | 'aborted';
@@ -81,6 +84,17 @@ const END_CALL_SQL = `UPDATE model_calls SET ${END_CALL_COLUMNS.map((c) => `${c}
 export function endCall(db: Store, id: number, call: CallEnded): void {
   guarded(db, () => statement(db, END_CALL_SQL).run({ ...call, id }));
 }
+
+/** A call whose attempt ended before its answer came. */
+export const loseCall = (db: Store, id: number): void => {
+  guarded(db, () =>
+    statement(
+      db,
+      `UPDATE model_calls SET state = 'aborted', notes = '["possibly billed: the attempt ended before the answer was there"]'
+       WHERE id = ? AND state = 'in_flight'`,
+    ).run(id),
+  );
+};
 
 /** Calls of dead processes: their state says so from now on, their cost stays unknown. */
 export function abandonCalls(db: Store, attemptId: number): number {

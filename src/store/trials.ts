@@ -3,7 +3,7 @@
  * Every change is a compare-and-set, so the first terminal state of an attempt wins whatever arrives later.
  */
 import type { ExitClass, ExitReason, PatchSource, PatchState } from '../outcome.ts';
-import { guarded, type Store, statement } from './open.ts';
+import { durably, guarded, type Store, statement } from './open.ts';
 import { insert } from './runs.ts';
 
 export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
@@ -194,15 +194,8 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
     settleTrial(db, attemptId, end, then);
     return true;
   });
-  // Inside a larger transaction (an import) that one decides; the pragma may not change there.
-  if (db.inTransaction) return guarded(db, () => work());
   // The row that ends an attempt must survive a power cut (reference stack.md 2.2).
-  db.pragma('synchronous = FULL');
-  try {
-    return guarded(db, () => work.immediate());
-  } finally {
-    db.pragma('synchronous = NORMAL');
-  }
+  return durably(db, () => (db.inTransaction ? work() : work.immediate()));
 }
 
 function settleTrial(db: Store, attemptId: number, end: AttemptEnd, then: Settlement): void {
@@ -282,11 +275,15 @@ export function runningAttempts(
   ).all(trialId) as { id: number; number: number; inFlight: number }[];
 }
 
-/** Trials of a run by class of their final attempt; 'not_run' where there is none. The sum is what was planned. */
+/**
+ * Trials of a run by class of their final attempt; 'not_run' where there is none, and where a decided trial was asked for once more and
+ * has not run yet. The sum is what was planned.
+ */
 export function classCounts(db: Store, runId: number): Map<string, number> {
   const rows = statement(
     db,
-    `SELECT CASE WHEN t.state IN ('leased', 'running') THEN 'running' WHEN f.id IS NULL THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
+    `SELECT CASE WHEN t.state IN ('leased', 'running') THEN 'running' WHEN f.id IS NULL THEN 'not_run'
+       WHEN t.state = 'pending' AND f.exit_class IN ('agent', 'limit', 'model') THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
      FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? GROUP BY 1`,
   ).all(runId) as { class: string; n: number }[];
   return new Map(rows.map((r) => [r.class, r.n]));

@@ -1,4 +1,6 @@
 /** Every invariant that a run's record must satisfy, as sentences about what does not hold. */
+import { createHash } from 'node:crypto';
+import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
 import type { RunRow } from './runs.ts';
 
@@ -7,6 +9,8 @@ interface Check {
   /** Rows that break the invariant. */
   readonly sql: string;
 }
+
+const KNOWN_ENDINGS = Object.entries(EXIT_REASONS).map(([reason, facts]) => `'${reason}/${facts.class}'`);
 
 const CHECKS: readonly Check[] = [
   {
@@ -54,9 +58,38 @@ const CHECKS: readonly Check[] = [
   },
   {
     name: 'exit class and exit reason fit each other',
-    sql: `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'ended' AND a.exit_class IS NULL`,
+    sql: `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'ended'
+          AND a.exit_reason || '/' || coalesce(a.exit_class, '') NOT IN (${KNOWN_ENDINGS.join(', ')})`,
+  },
+  {
+    name: 'a trial is sealed by its newest attempt, and never by one that was cancelled or not run',
+    sql: `SELECT t.id FROM trials t JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = @run AND t.state = 'sealed'
+          AND (f.exit_class IN ('cancelled', 'not_run', 'config') OR EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.number > f.number))`,
+  },
+  {
+    name: 'a call that has ended says what it cost, or that nobody knows',
+    sql: `SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
+          WHERE t.run_id = @run AND c.state <> 'in_flight' AND c.cost_nano IS NULL AND c.notes = '[]'`,
   },
 ];
+
+/** Attempts whose prediction is not the one that their verdicts are keyed by. */
+function changedPatches(db: Store, runId: number): number {
+  const rows = statement(
+    db,
+    `SELECT a.model_patch AS patch, a.patch_sha256 AS hash FROM attempts a JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ? AND a.state = 'ended' AND a.patch_sha256 IS NOT NULL`,
+  ).iterate(runId) as Iterable<{ patch: string | null; hash: string }>;
+  let changed = 0;
+  for (const { patch, hash } of rows)
+    if (
+      createHash('sha256')
+        .update(patch ?? '')
+        .digest('hex') !== hash
+    )
+      changed += 1;
+  return changed;
+}
 
 export interface Verification {
   readonly ok: boolean;
@@ -65,16 +98,12 @@ export interface Verification {
 
 export function verifyRun(db: Store, run: RunRow): Verification {
   const integrity = db.pragma('integrity_check(1)', { simple: true });
+  const found = (name: string, offenders: number) => ({ name, ok: offenders === 0, offenders });
   const checks = [
-    {
-      name: 'the database is intact (integrity_check)',
-      ok: integrity === 'ok',
-      offenders: integrity === 'ok' ? 0 : 1,
-    },
-    ...CHECKS.map(({ name, sql }) => {
-      const offenders = statement(db, sql).all({ run: run.id }).length;
-      return { name, ok: offenders === 0, offenders };
-    }),
+    found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
+    found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
+    found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
+    ...CHECKS.map(({ name, sql }) => found(name, statement(db, sql).all({ run: run.id }).length)),
   ];
   return { ok: checks.every((c) => c.ok), checks };
 }

@@ -171,7 +171,7 @@ LEFT JOIN evaluations e ON e.id = (
   SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = f.patch_sha256)`;
 
 const COST = `SELECT attempt_id, count(*) AS calls, sum(state = 'failed') AS failed_calls, sum(cost_nano) AS cost_nano,
-  sum(state = 'ok' AND cost_nano IS NULL) AS unknown_calls, sum(input_tokens) AS input_tokens,
+  sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls, sum(input_tokens) AS input_tokens,
   sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
   sum(output_tokens) AS output_tokens, sum(reasoning_tokens) AS reasoning_tokens
 FROM model_calls WHERE attempt_id = ? GROUP BY attempt_id`;

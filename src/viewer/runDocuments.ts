@@ -105,8 +105,12 @@ const count = (names: Iterable<string>): [string, number][] => {
   return [...found].sort(([a], [b]) => a.localeCompare(b));
 };
 
-const classOf = (row: TrialRow): string =>
-  row.state === 'running' || row.state === 'leased' ? 'running' : (row.exit_class ?? 'not_run');
+/** As store/trials.ts counts: a decided trial that was asked for once more has not run yet. */
+const DECIDED = new Set(['agent', 'limit', 'model']);
+const classOf = ({ state, exit_class }: TrialRow): string => {
+  if (state === 'running' || state === 'leased') return 'running';
+  return exit_class === null || (state === 'pending' && DECIDED.has(exit_class)) ? 'not_run' : exit_class;
+};
 
 export function tally(rows: readonly TrialRow[]): Tally {
   const isGraded = rows.some((row) => row.outcome !== null);

@@ -32,6 +32,18 @@ describe('isOwnerAlive', () => {
     ['machine booted again', labels(), machine({ bootId: 'boot-b' }), 'dead'],
     ['another machine', labels(), machine({ host: 'host-b' }), 'unknown'],
     ['another machine that booted again', labels(), machine({ host: 'host-b', bootId: 'boot-b' }), 'unknown'],
+    [
+      'a process of another pid namespace (two containers on the network of one host share its name and boot)',
+      labels({ [LABELS.pidNamespace]: 'pid:[1]' }),
+      machine({ pidNamespace: 'pid:[2]', startTimeOf: () => undefined }),
+      'unknown',
+    ],
+    [
+      'another pid namespace before the machine booted again',
+      labels({ [LABELS.pidNamespace]: 'pid:[1]' }),
+      machine({ pidNamespace: 'pid:[2]', bootId: 'boot-b' }),
+      'dead',
+    ],
     ['no pid', labels({ [LABELS.pid]: '' }), machine(), 'unknown'],
     ['a pid that is no number', labels({ [LABELS.pid]: '12x' }), machine(), 'unknown'],
     ['no start time', labels({ [LABELS.pidStart]: '' }), machine(), 'unknown'],

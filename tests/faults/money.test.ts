@@ -135,6 +135,22 @@ describe.skipIf(!docker)('money', () => {
     await expectSound(bench, bench.id, 20, [result, more]);
   });
 
+  test('calls that reserve more than they cost wait for each other, and end no run whose budget is not spent', async () => {
+    // 3.3 dollars are reserved for a call that costs next to nothing: two fit into the budget, four slots ask at a time.
+    bench = await faultBench({
+      model: { prices: { input: 1, output: 100 }, model_kwargs: { max_tokens: 32_768 } },
+      config: { workers: 4 },
+    });
+    const result = await bench.run(bench.id, ['--cost-limit', '7']);
+    expect(result.code, result.stderr).toBe(0);
+    expect(bench.server.requests.length).toBe(12);
+    const [{ spent }] = bench.query<{ spent: number }>('SELECT sum(cost_nano) AS spent FROM model_calls') as [
+      { spent: number },
+    ];
+    expect(spent).toBeLessThan(1e9);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
   test('a model without a price runs with cost_tracking: ignore_errors; its cost is unknown and never 0', async () => {
     bench = await faultBench({ prices: false, ids: ['a__a-1'] });
     const result = await bench.run(bench.id, [

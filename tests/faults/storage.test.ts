@@ -156,6 +156,19 @@ describe.skipIf(!docker || !mountable)('a disk that fills up', () => {
     await expectSound(bench, bench.id, 4, [result, resumed]);
   });
 
+  test('a terminal log on a full disk ends no run; data that could not be written is told by the exit code', async () => {
+    bench = await faultBench();
+    const env = { FAKE_KEY: 'none' };
+    const log = await cli(bench.args(bench.id), { env, to: { stderr: '/dev/full' } });
+    expect(log.code).toBe(0);
+    await expectSound(bench, bench.id, 4);
+    const id = `${bench.id}-data`;
+    const data = await cli(bench.args(id, '--json'), { env, to: { stdout: '/dev/full' } });
+    expect(data.code).toBe(5);
+    expect(data.stderr).toMatch(/the output could not be written: .*no space left/i);
+    await expectSound(bench, id, 4);
+  });
+
   test('T-53 a read-only disk is told, with exit 5', async () => {
     const disk = smallDisk(64);
     bench = await faultBench({ output: disk, config: { disk_floor: '0' } });

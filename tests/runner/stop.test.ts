@@ -27,6 +27,24 @@ describe('stop ladder', () => {
     expect(stop.interruptedBy).toBe('SIGTERM');
   });
 
+  test('the grace after the second press is kept: capturing ends in time for the removal, and that ends too', () => {
+    const timers: { fn: () => void; ms: number }[] = [];
+    const stop = createStopLadder({
+      onInterrupt: 'finish',
+      graceS: 30,
+      exitNow: () => {},
+      setTimer: (fn, ms) => timers.push({ fn, ms }),
+    });
+    stop.interrupt('SIGINT');
+    expect(timers).toEqual([]);
+    stop.interrupt('SIGINT');
+    expect(timers.map((t) => t.ms)).toEqual([20_000, 30_000]);
+    timers[0]!.fn();
+    expect([stop.captureEnds.aborted, stop.graceEnds.aborted]).toEqual([true, false]);
+    timers[1]!.fn();
+    expect(stop.graceEnds.reason).toMatchObject({ message: expect.stringContaining('stop_grace_s') });
+  });
+
   test('with on_interrupt capture the first press already ends the running', () => {
     const stop = createStopLadder({ onInterrupt: 'capture', graceS: 30, exitNow: () => {} });
     stop.interrupt('SIGINT');

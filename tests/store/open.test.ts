@@ -4,20 +4,23 @@ import {
   existsSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
+  utimesSync,
   writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { backUp, newestBackup } from '../../src/store/backup.ts';
+import { backUp, DamagedCopy, newestBackup } from '../../src/store/backup.ts';
 import { insertEvent } from '../../src/store/events.ts';
 import {
   assertInPlace,
   guarded,
   migrationFiles,
+  networkFilesystem,
   onFullDisk,
   openStore,
   StorageError,
@@ -125,6 +128,53 @@ describe('opening a store', () => {
     const copy = openStore(second!, { readonly: true });
     expect(runByName(copy, 'r1')).toBeDefined();
     expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
+  });
+
+  test('a copy of a damaged record does not take the place of the whole one before it', async () => {
+    const path = join(folder(), 'swebatch.db');
+    const db = openStore(path);
+    planted(db, { ids: Array.from({ length: 200 }, (_, i) => `a__a-${i}`) });
+    const whole = await backUp(db, '2026-11-21T01:00:00.000Z');
+    db.close();
+    const file = openSync(path, 'r+');
+    writeSync(file, Buffer.alloc(8192, 0xab), 0, 8192, 8192);
+    // As a connection sees it whose pages the disk damaged behind its back.
+    await expect(backUp(new Database(path), '2026-11-21T02:00:00.000Z')).rejects.toThrow(DamagedCopy);
+    expect(newestBackup(path)).toBe(whole);
+    expect(readdirSync(dirname(path)).filter((name) => name.includes('02-00'))).toEqual([]);
+  });
+
+  test('what a process left that was killed while it copied is removed, and not what another one writes', async () => {
+    const path = join(folder(), 'swebatch.db');
+    const db = openStore(path);
+    planted(db);
+    const [abandoned, live] = ['1', '2'].map((n) => `${path}.backup-2026-11-20T0${n}-00-00-000Z.part`);
+    for (const part of [abandoned!, live!]) copyFileSync(path, part);
+    const longAgo = Date.now() / 1000 - 3600;
+    utimesSync(abandoned!, longAgo, longAgo);
+    await backUp(db, '2026-11-21T02:00:00.000Z');
+    expect([existsSync(abandoned!), existsSync(live!)]).toEqual([false, true]);
+  });
+
+  test('reading where a process was killed in its first moments: there are no runs yet', () => {
+    const path = join(folder(), 'swebatch.db');
+    new Database(path).pragma('journal_mode = WAL');
+    expect(() => openStore(path, { readonly: true })).toThrow(/no runs in .*swebatch\.db yet/);
+  });
+
+  test.each([
+    [0x6969, 'NFS'],
+    [0xff534d42 | 0, 'CIFS'],
+    [0x0bd00bd0, 'Lustre'],
+    [0x47504653, 'GPFS'],
+    [0x00c36400, 'Ceph'],
+    [0xef53, undefined],
+    [0x58465342, undefined],
+    [0x9123683e | 0, undefined],
+    [0x794c7630, undefined],
+    [0x01021994, undefined],
+  ])('a file system of type %i is %s', (type, name) => {
+    expect(networkFilesystem(type)).toBe(name);
   });
 
   test('a damaged database names its last backup and how to put it back', async () => {

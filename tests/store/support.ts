@@ -1,5 +1,6 @@
 // A database with one run, made through the store's own functions.
 
+import { createHash } from 'node:crypto';
 import { type ExitReason, exitClassOf } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertRun, type RunRow } from '../../src/store/runs.ts';
@@ -54,7 +55,7 @@ export const ending = (reason: ExitReason, more: Partial<AttemptEnd> = {}): Atte
   patchSource: 'none',
   patchState: 'empty',
   modelPatch: '',
-  patchSha256: 'empty',
+  patchSha256: createHash('sha256').digest('hex'),
   steps: 1,
   oomKills: 0,
   elapsedMs: 1,

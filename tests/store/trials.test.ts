@@ -53,6 +53,16 @@ describe('trials and attempts', () => {
     ]);
   });
 
+  test('a decided trial that was asked for once more and has not run yet is not run: the run is not complete', () => {
+    const store = freshStore();
+    const run = planted(store, { ids: ['a__a-1'] });
+    const [trial] = trials.trialsOf(store, run.id);
+    trials.leaseTrial(store, trial!.id, 'a', 1);
+    trials.endAttempt(store, begin(store, trial!.id).id, ending('submitted'), 'seal');
+    trials.reopenTrials(store, [trial!.id]);
+    expect(Object.fromEntries(trials.classCounts(store, run.id))).toEqual({ not_run: 1 });
+  });
+
   test('redoing a sealed trial adds an attempt and moves the final mark', () => {
     const store = freshStore();
     const run = planted(store, { ids: ['a__a-1'] });

@@ -1,6 +1,6 @@
 // Runs the real program as a child process, the way a person does, and collects what it says.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -30,22 +30,28 @@ const baseEnv = (): NodeJS.ProcessEnv => ({
   SWEBATCH_DEBUG: '1',
 });
 
-export function startCli(
-  args: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
-): RunningCli {
-  const child = spawn(process.execPath, [BIN, ...args], {
+interface CliOptions {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  /** A file that output goes to, as a shell's `>` and `2>` would send it. */
+  readonly to?: { readonly stdout?: string; readonly stderr?: string };
+}
+
+export function startCli(args: readonly string[], options: CliOptions = {}): RunningCli {
+  const files = [options.to?.stdout, options.to?.stderr].map((path) => (path ? openSync(path, 'a') : 'pipe'));
+  const child: ChildProcess = spawn(process.execPath, [BIN, ...args], {
     cwd: options.cwd ?? REPO,
     env: { ...baseEnv(), ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', ...files] as ['ignore', 'pipe', 'pipe'],
   });
+  for (const file of files) if (typeof file === 'number') closeSync(file);
   let stdout = '';
   let stderr = '';
   const listeners = new Set<() => void>();
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
   });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
     for (const listener of listeners) listener();
   });
@@ -74,9 +80,7 @@ export function startCli(
   };
 }
 
-export const cli = (
-  args: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
-): Promise<CliResult> => startCli(args, options).done;
+export const cli = (args: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
+  startCli(args, options).done;
 
 export const tempDir = (name = 'swebatch-'): string => mkdtempSync(join(tmpdir(), name));
