@@ -181,6 +181,7 @@ describe('mistakes are found at load and named', () => {
 
   test('a bad file in a folder concerns its instance only', async () => {
     write('bad__bad-1.json', '{"replies": 5}');
+    write('a__a-1.json', ['fine']);
     const { model } = await open('.');
     expect(await model('bad__bad-1').query(ASK)).toMatchObject({
       success: false,

@@ -101,7 +101,8 @@ test("the harness's instance folders: keyed or not, with patches; an unreadable 
   expect(imported.instances[0]).toMatchObject({ model: 'vendor__m', modelPatch: 'diff one' });
   expect(verdicts.get('a__a-1')!.report).toContain('"resolved":true');
   expect(verdicts.get('a__a-3')!.report).toBeNull();
-  expect((await runFromInstanceReports(join(home, 'sb'))).imported.instances).toEqual([]);
+  write('none/README.md', 'no report here');
+  expect((await runFromInstanceReports(join(home, 'none'))).imported.instances).toEqual([]);
 });
 
 test('a copied folder is about the instance that its report names; one report.json alone is one instance', async () => {
