@@ -114,6 +114,12 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
     expect((await cli(['images', 'ls'], { env: { XDG_STATE_HOME: dir } })).stdout).toContain(
       'pulled no images',
     );
+    // What came once is what the time of the next run is forecast from.
+    const plan = await run('next', 'd.jsonl', '--dry-run', '--json');
+    expect(JSON.parse(plan.stdout).forecast).toMatchObject({
+      time_holds: { grading: null, pulls: true },
+      time_ms: { middle: expect.any(Number) },
+    });
   });
 
   test('stalls, broken layers, a slow registry and a missing login: what can be mended is, and no attempt waits for it', async () => {
