@@ -189,7 +189,7 @@ export async function writeArtifacts(
   ];
   if (b.from) {
     const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
-    files.push(['junit.xml', junitXml(b.from.data, result)], ...summaryFiles(summary));
+    files.push(['junit.xml', junitXml(b.from.data, result, b.from.arm)], ...summaryFiles(summary));
   }
   for (const [name, content] of files) await writeAtomically(join(folder, name), content);
   const step = env('GITHUB_STEP_SUMMARY');

@@ -37,12 +37,14 @@ function testcase({ classname, name, seconds, result }: Case): string {
  * With a gate only what a rule of it holds against the run is a failure: instances that were unresolved before do not keep CI red, and neither
  * do broken ones that the gate let pass.
  */
-export function junitXml(data: RunData, gated?: GateResult): string {
+export function junitXml(data: RunData, gated?: GateResult, arm?: string): string {
   const arms = new Map(data.arms.map((a) => [a.name, isGraded(data.trials.filter((t) => t.arm === a.name))]));
   const broken = new Set(gated?.broken);
   const held = new Set(gated?.rules.flatMap((r) => (r.passed ? [] : r.ids)));
   const flaky = new Set(gated?.flaky.map((f) => f.instanceId));
-  const cases = data.trials.map((trial): Case => {
+  // A verdict is about one arm: another one's trials of the same instances are none of its business.
+  const judged = arm === undefined ? data.trials : data.trials.filter((t) => t.arm === arm);
+  const cases = judged.map((trial): Case => {
     const standing = standingOf(trial, arms.get(trial.arm) ?? false);
     return {
       suite: data.arms.length > 1 ? `${data.run.name}/${trial.arm}` : data.run.name,

@@ -92,12 +92,12 @@ function ids(label: string, list: readonly string[], width: number, most = list.
   return wrap(`  ${text}`.trimEnd(), width, '    ').join('\n');
 }
 
-/** Breaks at spaces, not between a number and its unit; a word longer than a line is broken anywhere. */
+/** Breaks at spaces, not between a number and its unit nor in an interval; a word longer than a line is broken anywhere. */
 function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let current = /^ */.exec(text)![0];
   let empty = true;
-  for (let word of text.split(/ (?!(?:%|pp)(?![^\s,;.:]))/).filter(Boolean)) {
+  for (let word of text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/).filter(Boolean)) {
     if (!empty && size(current) + 1 + size(word) > width) {
       lines.push(current);
       current = indent;

@@ -260,6 +260,20 @@ test('measuring again spends what is left of the budget of the run, and nothing 
   db.close();
 });
 
+test('junit.xml of a verdict holds the arm that it is about', () => {
+  const b = load({
+    name: 'night',
+    ids: ids(1, 2),
+    arms: ['default', 'other'],
+    happened: (id) => [id === 'a__a-01' ? bad : good],
+  });
+  const base = load({ name: 'base', ids: ids(1, 2), happened: () => [good] });
+  const found = gated(base, b, { mustPass: ['a__a-01'] });
+  expect(junitXml(b, found, 'default').match(/<testcase classname="a\/a"/g)).toHaveLength(2);
+  expect(junitXml(b, found, 'default')).not.toContain('night/other');
+  expect(junitXml(b)).toContain('night/other');
+});
+
 test('the verdict says how what changed did before', () => {
   const base = load({ name: 'base', ids: ids(1, 3), happened: () => [good] });
   const b = load({ name: 'night', ids: ids(1, 3), happened: (id) => [id === 'a__a-01' ? bad : good] });

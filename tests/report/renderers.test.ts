@@ -152,6 +152,11 @@ describe('numbers', () => {
   });
 });
 
+test('a line is not broken in an interval', () => {
+  const text = `${'x'.repeat(65)} 0/3 = 0.0 % [0.0, 56.1] and`;
+  expect(renderTerminal([{ kind: 'text', text }])).toContain('[0.0, 56.1]');
+});
+
 test('a line is not broken between a number and its unit', () => {
   const text = renderTerminal([{ kind: 'text', text: `${'word '.repeat(14)}66.7 % [1, 2]` }]);
   expect(text).toMatch(/66\.7 %/);
