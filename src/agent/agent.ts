@@ -3,7 +3,7 @@
  * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in dialect.ts.
  */
 import { type CommandResult, EnvironmentError } from '../environment/environment.ts';
-import type { Message, ModelErrorResponse, ModelReply } from '../model/model.ts';
+import type { CallListener, Message, ModelErrorResponse, ModelReply } from '../model/model.ts';
 import { nanoToDollars } from '../money.ts';
 import { float, strip } from '../template/python.ts';
 import { render, type Vars } from '../template/render.ts';
@@ -102,12 +102,7 @@ export class DefaultAgent implements Agent {
     this.meter.beginStep();
     this.callbacks.onStep?.(this.context());
     const { tools } = this.protocol;
-    const listener = this.meter.listen({
-      wanted: async (estimate, signal) => this.callbacks.onCallWanted?.(this.context(), estimate, signal),
-      began: (call) => this.callbacks.onCallBegan?.(this.context(), call),
-      ended: (call) => this.callbacks.onCallEnded?.(this.context(), call),
-      phase: (phase) => this.callbacks.onPhase?.(this.context(), phase),
-    });
+    const listener = this.listener();
     const response = await this.deadline.during((signal) =>
       this.parts.model.query(this.history(), { ...(tools ? { tools } : {}), signal, listener }),
     );
@@ -271,6 +266,16 @@ export class DefaultAgent implements Agent {
 
   protected history(): readonly Message[] {
     return fullHistory(this.messages, this.parts.selectHistory, this.callbacks);
+  }
+
+  /** Every HTTP attempt waits for the budget, is counted, and told to the record. */
+  private listener(): CallListener {
+    return this.meter.listen({
+      wanted: async (estimate, signal) => this.callbacks.onCallWanted?.(this.context(), estimate, signal),
+      began: (call) => this.callbacks.onCallBegan?.(this.context(), call),
+      ended: (call) => this.callbacks.onCallEnded?.(this.context(), call),
+      phase: (phase) => this.callbacks.onPhase?.(this.context(), phase),
+    });
   }
 
   private addMessages(messages: readonly Message[]): void {

@@ -128,8 +128,12 @@ async function writeRef(path: string, commit: string): Promise<void> {
   await rename(temporary, path);
 }
 
+const OTHER_WAYS =
+  'try again, name a mirror in HF_ENDPOINT, or copy the file here by hand and name its folder with --data-dir';
+
 function explain(repo: string, error: unknown, { access, revision }: PullOptions): string {
-  if (!(error instanceof HubApiError)) return `${repo} could not be fetched: ${causeOf(error)}`;
+  if (!(error instanceof HubApiError))
+    return `${repo} could not be fetched: ${causeOf(error)}; ${OTHER_WAYS}`;
   const at = revision === undefined ? '' : ` at revision ${revision}`;
   const said = error.message.split('. URL:')[0];
   const fix: Record<number, string> = {
