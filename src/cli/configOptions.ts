@@ -59,10 +59,10 @@ export async function resolveConfig(args: RunArgs): Promise<ResolvedConfig> {
   const specs = args.config ?? [];
   // key=value alone changes the default; a file replaces it, as in mini-swe-agent.
   const onlyValues = specs.every((spec) => spec.includes('='));
-  let loaded = load(onlyValues ? ['default', ...specs] : specs, overrides);
+  let loaded = loadFiles(onlyValues ? ['default', ...specs] : specs, overrides);
   // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
   if (onlyValues && loaded.config.agent.protocol === 'tool-call')
-    loaded = load(['swebench', ...specs], overrides);
+    loaded = loadFiles(['swebench', ...specs], overrides);
   const { config } = loaded;
   return {
     arms: loaded.arms,
@@ -93,7 +93,8 @@ const datasetFlags = (args: RunArgs): DatasetConfig => ({
   seed: args.seed,
 });
 
-function load(specs: readonly string[], overrides: Record<string, unknown>): LoadedConfig {
+/** `-c` values, checked; throws CliError with every problem. */
+export function loadFiles(specs: readonly string[], overrides: Record<string, unknown>): LoadedConfig {
   try {
     return loadConfig({
       specs,

@@ -4,7 +4,6 @@ import { instanceSchema } from '../dataset/instance.ts';
 import { locateDataset } from '../dataset/locate.ts';
 import { datasetHash } from '../dataset/record.ts';
 import { gradingHashOf } from '../dataset/row.ts';
-import { imagesHere } from '../environment/engineInfo.ts';
 import { dollarsToNano } from '../money.ts';
 import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/plan.ts';
 import { insertEvent } from '../store/events.ts';
@@ -19,6 +18,7 @@ import {
 } from '../store/runs.ts';
 import { CliError, inert, say } from './context.ts';
 import { hubVariables } from './datasets.ts';
+import { contentsHere, type ImageContent } from './engineImages.ts';
 
 interface StoredConfig {
   run: unknown;
@@ -96,25 +96,25 @@ export function checkSameRun(store: Store, run: RunRow, request: RunRequest, all
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
 }
 
-export const usesDocker = (arms: readonly ArmConfig[]): boolean =>
-  arms.some(
-    ({ environment }) => environment.environment_class === 'docker' && environment.hosts.length === 0,
-  );
-
 /**
  * An image that has another content under the same name is another environment: what ran in the old one and what would run in the
  * new one are not one experiment. Images that are not here are pulled later; their digests are recorded with each attempt.
  */
-export async function checkSameImages(store: Store, run: RunRow, allow: boolean): Promise<void> {
+export async function checkSameImages(
+  store: Store,
+  run: RunRow,
+  arms: readonly ArmConfig[],
+  allow: boolean,
+): Promise<void> {
   const began = (JSON.parse(run.manifest) as { images?: Record<string, string | null> }).images ?? {};
   const ran = imagesOfRun(store, run.id);
   const names = [...ran.keys()];
-  const here = names.length > 0 ? await imagesHere(names).catch(() => new Map<string, never>()) : new Map();
+  const here = await contentsHere(arms, names);
   const changed = names.flatMap((name) => {
-    const now = here.get(name) as { id: string; digest: string | null } | undefined;
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
-    if (!now || seen.length === 0 || seen.some((digest) => isContent(digest, now))) return [];
-    return [{ key: `image ${name}`, was: seen[0]!, is: now.digest ?? now.id }];
+    const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
+    if (!other || seen.length === 0) return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: other.digests[0] ?? other.id }];
   });
   if (changed.length === 0) return;
   if (!allow)
@@ -125,8 +125,8 @@ export async function checkSameImages(store: Store, run: RunRow, allow: boolean)
 }
 
 /** One content has a digest for each repository that it was pulled from: what counts stands behind the "@". */
-const isContent = (digest: string, now: { id: string; digest: string | null }): boolean =>
-  digest === now.id || (now.digest !== null && digest.split('@').at(-1) === now.digest.split('@').at(-1));
+const isContent = (digest: string, now: ImageContent): boolean =>
+  digest === now.id || now.digests.some((one) => one.split('@').at(-1) === digest.split('@').at(-1));
 
 /** What is selected now must be rows that the run was planned with, unchanged. */
 function changedRows(store: Store, run: RunRow, request: RunRequest): string[] {

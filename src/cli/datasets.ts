@@ -146,25 +146,31 @@ async function pull(options: Options): Promise<number> {
   return EXIT.done;
 }
 
-/** Checksums, where the cache knows them, and every row read. */
+/** Checksums first, where the cache knows them: what is damaged can mostly not be read either. Then every row. */
 async function verify(options: Options): Promise<number> {
-  const dataset = await load(options);
-  const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(dataset.path))?.[0];
+  const { split, revision, dataDir } = options;
+  const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
+  if (!location.ok) throw new CliError(inert(location.message));
+  const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(location.found.files[0]!))?.[0];
   const files = snapshot === undefined ? [] : await verifySnapshot(snapshot);
   const bad = files.filter((file) => !file.ok);
+  const dataset = bad.length > 0 ? undefined : await load(options);
   const result = {
-    instances: dataset.rows.length,
-    sha256: dataset.fileHash,
-    revision: dataset.revision,
+    instances: dataset?.rows.length ?? null,
+    sha256: dataset?.fileHash ?? null,
+    revision: location.found.revision,
     files,
   };
   if (options.json) printJson(result);
   else {
     for (const file of files) printData(`${file.ok ? 'ok  ' : 'BAD '} ${file.path}: ${file.message}`);
-    printData(`${dataset.rows.length} rows are well formed; sha256 ${dataset.fileHash}`);
+    if (dataset) printData(`${dataset.rows.length} rows are well formed; sha256 ${dataset.fileHash}`);
     if (files.length === 0) say('no checksum is known for these files: they do not lie in the hub cache');
   }
-  if (bad.length > 0) say(`${bad.length} files are damaged; fetch them again with "swebatch datasets pull"`);
+  if (bad.length > 0)
+    say(
+      `${bad.length === 1 ? '1 file is' : `${bad.length} files are`} damaged; fetch ${bad.length === 1 ? 'it' : 'them'} again with "swebatch datasets pull"`,
+    );
   return bad.length > 0 ? EXIT.gate : EXIT.done;
 }
 

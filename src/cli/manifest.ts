@@ -4,13 +4,16 @@ import { templatesOf } from '../agent/templates.ts';
 import { BASH_TOOL } from '../agent/tool.ts';
 import { imageOf } from '../dataset/instance.ts';
 import { DEFAULT_SEED } from '../dataset/select.ts';
-import { engineInfo, imagesHere } from '../environment/engineInfo.ts';
+import { type EngineInfo, engineInfo } from '../environment/engineInfo.ts';
 import { describeRequests } from '../model/describe.ts';
 import { sha256 } from '../runner/patch.ts';
 import type { ArmConfig, RunRequest } from '../runner/plan.ts';
 import type { ResolvedConfig } from './configOptions.ts';
+import { contentsHere } from './engineImages.ts';
 import { machineFacts, programFacts } from './facts.ts';
+import { requireEngine } from './imageEngine.ts';
 import type { RunArgs } from './runArgs.ts';
+import { enginesOf } from './runImages.ts';
 import { environmentRedactor } from './secrets.ts';
 
 export const MANIFEST_VERSION = 1;
@@ -21,22 +24,37 @@ const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' }
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
   Object.fromEntries(arms.map((arm) => [arm.name, of(arm)]));
 
+const factsOf = (engine: EngineInfo) =>
+  engine.ok
+    ? {
+        version: engine.version,
+        storage_driver: engine.storageDriver,
+        cgroup: engine.cgroupVersion,
+        architecture: engine.architecture,
+        os: engine.os,
+        cpus: engine.cpus,
+        memory_bytes: engine.memoryBytes,
+      }
+    : null;
+
 export async function gatherManifest(
   request: RunRequest,
   resolved: ResolvedConfig,
   args: RunArgs,
 ): Promise<Record<string, unknown>> {
-  const usesDocker = resolved.arms.some((a) => a.environment.environment_class === 'docker');
-  const engine = usesDocker ? await engineInfo() : null;
+  const engines = await Promise.all(
+    enginesOf(resolved.arms).map(async (host) => ({
+      host,
+      info: await engineInfo(host === undefined ? undefined : requireEngine(host).docker),
+    })),
+  );
   const secrets = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
   const images = [
     ...new Set(
       request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(s.instance))),
     ),
   ];
-  const known = engine?.ok
-    ? await imagesHere(images)
-    : new Map<string, { id: string; digest: string | null }>();
+  const known = await contentsHere(resolved.arms, images);
   const { wanted } = request.dataset;
   const ids = request.selected.map((s) => s.instance.instance_id);
   const manifest = {
@@ -46,17 +64,10 @@ export async function gatherManifest(
     program: programFacts(),
     command: process.argv.slice(2),
     machine: machineFacts(),
-    docker: engine?.ok
-      ? {
-          version: engine.version,
-          storage_driver: engine.storageDriver,
-          cgroup: engine.cgroupVersion,
-          architecture: engine.architecture,
-          os: engine.os,
-          cpus: engine.cpus,
-          memory_bytes: engine.memoryBytes,
-        }
-      : null,
+    docker: engines.map(({ info }) => factsOf(info)).find((facts) => facts !== null) ?? null,
+    ...(engines.some(({ host }) => host !== undefined) && {
+      engines: engines.map(({ host, info }) => ({ host, ...(factsOf(info) ?? { answered: false }) })),
+    }),
     config_hash: request.configHash,
     config_files: resolved.files,
     config_warnings: resolved.warnings,
@@ -100,7 +111,10 @@ export async function gatherManifest(
       failed_in: args.failedIn ?? null,
     },
     images: Object.fromEntries(
-      images.map((name) => [name, known.get(name)?.digest ?? known.get(name)?.id ?? null]),
+      images.map((name) => {
+        const here = known.get(name)![0];
+        return [name, here?.digests[0] ?? here?.id ?? null];
+      }),
     ),
     patch_policy: request.run.patch,
     retry_policy: request.run.retry,

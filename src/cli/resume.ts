@@ -14,7 +14,7 @@ import { type RunRow, runByName, setRunBudget } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
 import { reopenTrials } from '../store/trials.ts';
 import { CliError, databasePath, env, requireRun, resultsRoot, say } from './context.ts';
-import { checkSameImages, sayOtherRevision, usesDocker } from './continuity.ts';
+import { checkSameImages, sayOtherRevision } from './continuity.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { preflight } from './preflight.ts';
 import { PROGRESS_MODES } from './progress.ts';
@@ -105,7 +105,7 @@ export const resumeVerb: Verb = {
         recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);
         reopen(store, run, args);
         sayOtherRevision(run);
-        if (usesDocker(stored.arms)) await checkSameImages(store, run, args.allowConfigChange);
+        await checkSameImages(store, run, stored.arms, args.allowConfigChange);
         return executeRun({
           store,
           root,

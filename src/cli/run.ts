@@ -21,7 +21,7 @@ import {
   resultsRoot,
   say,
 } from './context.ts';
-import { checkSameImages, checkSameRun, usesDocker } from './continuity.ts';
+import { checkSameImages, checkSameRun } from './continuity.ts';
 import { hubVariables } from './datasets.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { gatherManifest } from './manifest.ts';
@@ -58,7 +58,7 @@ export const runVerb: Verb = {
         const run = existing ?? (await newRun(store, request, resolved, args));
         if (existing) {
           checkSameRun(store, existing, request, args.allowConfigChange);
-          if (usesDocker(request.arms)) await checkSameImages(store, existing, args.allowConfigChange);
+          await checkSameImages(store, existing, request.arms, args.allowConfigChange);
           if (args.redoExisting) redo(store, existing, request);
         }
         return executeRun({

@@ -1,7 +1,7 @@
 /** How the Hugging Face hub is reached: endpoint, token, cache and offline mode from the variables that its own tools read. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { type HubEnv, hubCacheDir } from './locate.ts';
+import { join } from 'node:path';
+import { type HubEnv, hubCacheDir, hubHome } from './locate.ts';
 
 export interface HubAccessEnv extends HubEnv {
   readonly HF_ENDPOINT?: string | undefined;
@@ -15,6 +15,7 @@ export interface HubAccessEnv extends HubEnv {
 export const HUB_VARIABLES = [
   'HF_HOME',
   'HF_HUB_CACHE',
+  'HUGGINGFACE_HUB_CACHE',
   'XDG_CACHE_HOME',
   'HOME',
   'HF_ENDPOINT',
@@ -32,9 +33,9 @@ export interface HubAccess {
   readonly offline: boolean;
 }
 
-/** `huggingface-cli login` leaves the token in a file beside the cache. */
-function storedToken(env: HubAccessEnv, cacheDir: string): string | undefined {
-  const path = env.HF_TOKEN_PATH ?? join(env.HF_HOME ?? dirname(cacheDir), 'token');
+/** `huggingface-cli login` leaves the token in a file of its home, also when the cache is elsewhere. */
+function storedToken(env: HubAccessEnv): string | undefined {
+  const path = env.HF_TOKEN_PATH || join(hubHome(env), 'token');
   return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;
 }
 
@@ -43,7 +44,8 @@ export function hubAccess(env: HubAccessEnv): HubAccess {
   return {
     cacheDir,
     hubUrl: env.HF_ENDPOINT?.replace(/\/+$/, '') || undefined,
-    token: env.HF_TOKEN || env.HUGGING_FACE_HUB_TOKEN || storedToken(env, cacheDir),
+    // A line end from a file makes no header.
+    token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || storedToken(env),
     offline: /^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? ''),
   };
 }

@@ -11,6 +11,8 @@ import { DATASET_ALIASES, hubReposOf } from './registry.ts';
 export interface HubEnv {
   readonly HF_HOME?: string | undefined;
   readonly HF_HUB_CACHE?: string | undefined;
+  /** The name that older tools set. */
+  readonly HUGGINGFACE_HUB_CACHE?: string | undefined;
   readonly XDG_CACHE_HOME?: string | undefined;
   readonly HOME?: string | undefined;
 }
@@ -28,11 +30,12 @@ const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
 
 /** As huggingface_hub computes it. */
 export function hubCacheDir(env: HubEnv): string {
-  if (env.HF_HUB_CACHE) return env.HF_HUB_CACHE;
-  const home =
-    env.HF_HOME ?? join(env.XDG_CACHE_HOME ?? join(env.HOME ?? homedir(), '.cache'), 'huggingface');
-  return join(home, 'hub');
+  return env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
 }
+/** Where the token of a login lies too, wherever the cache is. */
+export const hubHome = (env: HubEnv): string =>
+  env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), '.cache'), 'huggingface');
+
 export const cacheFolderOf = (repo: string) => `datasets--${repo.replaceAll('/', '--')}`;
 
 const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });

@@ -26,6 +26,7 @@ export const environmentConfigSchema = z.strictObject({
     .describe('docker, local, or the path of a module that exports createEnvironmentFactory'),
   hosts: z
     .array(z.strictObject({ host: z.string().min(1), slots: z.number().int().min(0).default(0) }))
+    .refine((hosts) => new Set(hosts.map(({ host }) => host)).size === hosts.length, 'names one engine twice')
     .default([])
     .describe(
       'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',

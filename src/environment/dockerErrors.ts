@@ -24,6 +24,11 @@ const SOCKET_CODES = new Set([
   'EACCES',
   'ENOTFOUND',
   'ECONNABORTED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EAI_AGAIN',
 ]);
 
 export function readFault(error: unknown): DockerFault {

@@ -47,20 +47,3 @@ export async function engineInfo(docker: Docker = engineClient()): Promise<Engin
     return { ok: false, message: readFault(error).text };
   }
 }
-
-/** Ids of images as the engine knows them; absent where it has none of that name. */
-export async function imagesHere(
-  names: readonly string[],
-  docker: Docker = engineClient(),
-): Promise<Map<string, { id: string; bytes: number; digest: string | null }>> {
-  const found = new Map<string, { id: string; bytes: number; digest: string | null }>();
-  for (const name of new Set(names)) {
-    try {
-      const image = await docker.getImage(name).inspect();
-      found.set(name, { id: image.Id, bytes: image.Size, digest: image.RepoDigests?.[0] ?? null });
-    } catch (error) {
-      if ((error as { statusCode?: number }).statusCode !== 404) throw error;
-    }
-  }
-  return found;
-}

@@ -58,6 +58,8 @@ export interface Grader {
   enqueue(trialId: number): void;
   /** Everything that is sealed and has no verdict for its patch. Returns how many. */
   enqueueMissing(only?: (g: Gradable) => boolean, again?: boolean): number;
+  /** What `enqueueMissing` would take now. */
+  missing(): readonly Gradable[];
   drain(): Promise<void>;
   summary(only?: (g: Gradable) => boolean): GradingSummary;
   close(): Promise<void>;
@@ -142,20 +144,25 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
       });
   };
 
+  const missing = (only: (g: Gradable) => boolean = () => true, again = false): Gradable[] => {
+    const verdicts = verdictsOf(store, run.id);
+    return gradableTrials(store, run.id).filter((g) => {
+      if (!only(g)) return false;
+      const verdict = verdicts.get(g.trial_id);
+      return again || !verdict || UNUSABLE.has(verdict.outcome) || !sameSpec(parts, g, verdict, parsers);
+    });
+  };
+
   return {
+    missing: () => missing(),
     enqueue(trialId) {
       const gradable = gradableTrials(store, run.id).find((g) => g.trial_id === trialId);
       if (gradable) enqueue(gradable);
     },
-    enqueueMissing(only = () => true, again = false) {
-      const verdicts = verdictsOf(store, run.id);
-      const missing = gradableTrials(store, run.id).filter((g) => {
-        if (!only(g)) return false;
-        const verdict = verdicts.get(g.trial_id);
-        return again || !verdict || UNUSABLE.has(verdict.outcome) || !sameSpec(parts, g, verdict, parsers);
-      });
-      for (const g of missing) enqueue(g);
-      return missing.length;
+    enqueueMissing(only, again) {
+      const found = missing(only, again);
+      for (const g of found) enqueue(g);
+      return found.length;
     },
     async drain() {
       await queue.onIdle();

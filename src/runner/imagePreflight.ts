@@ -2,14 +2,15 @@
  * Before the first trial: what the images of a run still need, from the sizes that registries name, and whether it fits. Says what a person
  * wants to know before leaving for the night; a question that nobody answers in time holds nothing up.
  */
+import { tooMuch } from '../environment/images/plan.ts';
 import type { EnginePlan, RunImages } from '../environment/images/runImages.ts';
 
 const PATIENCE_MS = 30_000;
 const NAMED = 3;
 
 export interface ImagePreflight {
-  /** Layers of an image that is to be pulled, base first; empty when it is here or not known. */
-  layersOf(image: string): readonly string[];
+  /** Layers of an image that is to be pulled, base first; empty when it is here. Undefined where they were not asked for. */
+  readonly layersOf: ((image: string) => readonly string[]) | undefined;
 }
 
 export async function preflightImages(
@@ -29,7 +30,9 @@ export async function preflightImages(
           image,
           list.map((layer) => layer.digest),
         );
-  return { layersOf: (image) => layers.get(image) ?? [] };
+  // What a registry does not give will not run; where most gave no answer, layers say nothing of the order.
+  const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
+  return { layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
 }
 
 const gb = (bytes: number) => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
@@ -57,22 +60,10 @@ function sentencesOf(
     plan.downloadBytes > 0
       ? `: ${gb(download)} to download, about ${gb(disk)} unpacked${part}${guess}${free}`
       : '';
-  const short = freeBytes !== undefined && policy.kind === 'keep' && disk > freeBytes - floorBytes;
-  const lruBytes = policy.kind === 'lru' ? policy.bytes : 0;
-  const tooMuchKept = freeBytes !== undefined && Math.min(lruBytes, disk) > freeBytes - floorBytes;
+  const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
   return [
     ...problems,
     `images${on}: ${plan.here} here, ${plan.toPull} to pull${sizes}`,
-    ...(short
-      ? [
-          `warning: the images${on} do not fit and images.policy is "keep": the run will pause at images.disk_low (${gb(floorBytes)} free); ` +
-            'use remove-after or lru:<GB>, free space, or take fewer instances',
-        ]
-      : []),
-    ...(tooMuchKept
-      ? [
-          `warning: images.policy keeps ${gb(lruBytes)} and only ${gb(freeBytes - floorBytes)}${on} are free above images.disk_low: keep less`,
-        ]
-      : []),
+    ...(problem === undefined ? [] : [`warning${on}: ${problem}`]),
   ];
 }

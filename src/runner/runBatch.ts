@@ -107,7 +107,9 @@ export async function runBatch(
           const admitted = await imageReady(trial);
           try {
             ahead.waits(trial, priority, admitted);
-            await queue.add(() => work(trial, admitted, queuedAt), { priority });
+            await queue.add(() => work(trial, admitted, queuedAt, () => waitAgain(trial, priority)), {
+              priority,
+            });
           } finally {
             admitted?.place?.release();
           }
@@ -116,6 +118,13 @@ export async function runBatch(
       )
       .catch(breakRun)
       .finally(leave);
+  };
+
+  /** The disk filled up while the trial waited for a slot: it leaves the slot and waits until there is room. */
+  const waitAgain = (trial: TrialRow, priority: number) => {
+    ahead.giveUp();
+    open += 1;
+    enqueue(trial, priority);
   };
 
   /** Images are waited for outside of slots, by as many trials as may run ahead of them; stopping ends the wait. */
@@ -140,8 +149,18 @@ export async function runBatch(
     timers.add(entry);
   };
 
-  async function work(trial: TrialRow, admitted: Admission | undefined, queuedAt: number): Promise<void> {
+  async function work(
+    trial: TrialRow,
+    admitted: Admission | undefined,
+    queuedAt: number,
+    waitAgain: () => void,
+  ): Promise<void> {
     ahead.taken(trial);
+    if (stop.why) return;
+    if (admitted && !(await batch.images!.mayStart(admitted))) {
+      waitAgain();
+      return;
+    }
     if (stop.why) return;
     const slot = freeSlots.pop()!;
     let outcome: AttemptOutcome | null;

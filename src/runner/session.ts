@@ -17,6 +17,7 @@ import { proxyFrom } from '../model/proxySettings.ts';
 import type { ReplaySource } from '../model/replay.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Redactor } from '../redact.ts';
+import type { Gradable } from '../store/evaluations.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/runs.ts';
 import type { TrialRow } from '../store/trials.ts';
@@ -84,8 +85,12 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   const budget = createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
     events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
   );
+  const grader = parts.grading.enabled
+    ? await createGrader({ ...parts, dir, instances, arms: armsOf(store, run.id), config: parts.grading })
+    : null;
   const toDo = await orderWithImages(parts, arms, instances);
-  const images = parts.images && trialImagesOf(parts, toDo, arms, instances);
+  const gradings = grader?.missing() ?? [];
+  const images = parts.images && trialImagesOf(parts, toDo, gradings, arms, instances);
   const disk = diskFloorOf(parts);
   const clock = awakeClock(() => performance.now());
   const batch: Batch = {
@@ -109,9 +114,6 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
     log: parts.log,
   };
   const exporter = createExporter(target);
-  const grader = parts.grading.enabled
-    ? await createGrader({ ...parts, dir, instances, arms: armsOf(store, run.id), config: parts.grading })
-    : null;
   setRunStatus(store, run.id, 'running', null);
   const expectedS = expectedSeconds(store, run, toDo);
   events.emit({
@@ -189,7 +191,17 @@ async function orderWithImages(
   const names = scheduled.map(imageOf).filter((name) => name !== undefined);
   const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
   if (config.order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
-  return groupBySharedLayers(store, run, scheduled, (trial) => layersOf(imageOf(trial) ?? ''));
+  // Docker Hub is not asked about each image: official ones share layers by repository, and there by version.
+  const likely = (trial: TrialRow) => {
+    const { repo, version } = instances.get(trial.instance_pk)!.instance;
+    return [repo, version];
+  };
+  return groupBySharedLayers(
+    store,
+    run,
+    scheduled,
+    (trial) => layersOf?.(imageOf(trial) ?? '') ?? likely(trial),
+  );
 }
 
 /** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */
@@ -207,24 +219,30 @@ function diskFloorOf(parts: SessionParts): DiskFloor | undefined {
 function trialImagesOf(
   parts: SessionParts,
   toDo: readonly TrialRow[],
+  gradings: readonly Gradable[],
   arms: ReadonlyMap<number, ArmRuntime>,
   instances: ReadonlyMap<number, PlannedInstance>,
 ) {
   const service = parts.images!;
+  const grading = parts.grading.enabled;
+  const gradedIn = (instancePk: number) => instances.get(instancePk)!.row.image;
   // Trials of the arms of one instance are neighbours and share its image.
-  const trials = toDo.flatMap((trial) => {
-    const { environment } = arms.get(trial.arm_id)!;
+  const trials = toDo.flatMap(({ id, arm_id, instance_pk }) => {
+    const { environment } = arms.get(arm_id)!;
     if (environment.environment_class !== 'docker') return [];
-    return [{ trialId: trial.id, image: environment.image ?? instances.get(trial.instance_pk)!.row.image }];
+    const runsIn = environment.image ?? gradedIn(instance_pk);
+    return [{ trialId: id, images: grading ? [runsIn, gradedIn(instance_pk)] : [runsIn] }];
   });
-  const onError = (message: string) => parts.log('warn', message);
+  const overrides = [...arms.values()].flatMap(({ environment }) => environment.image ?? []);
   return createTrialImages({
     service,
     trials,
+    gradings: gradings.map((g) => ({ trialId: g.trial_id, images: [gradedIn(g.instance_pk)] })),
+    ofRun: [...overrides, ...[...instances.values()].map(({ row }) => row.image)],
     ahead: service.ahead * arms.size,
     events: parts.events,
-    grading: parts.grading.enabled,
-    onError,
+    grading,
+    onError: (message: string) => parts.log('warn', message),
   });
 }
 

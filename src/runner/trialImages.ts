@@ -21,14 +21,26 @@ export interface TrialImages {
   readonly ahead: number;
   /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
   ready(image: string, signal: AbortSignal): Promise<Admission>;
+  /** False when the disk has filled up since: the trial has to wait once more. Never rejects. */
+  mayStart(admission: Admission): Promise<boolean>;
   /** The sitting is over: what the policy may take goes now, also what a container held a moment ago. */
   finish(): Promise<void>;
+}
+
+export interface TrialImage {
+  readonly trialId: number;
+  /** What it runs in, and what it is graded in: mostly one and the same. */
+  readonly images: readonly string[];
 }
 
 export interface TrialImagesParts {
   readonly service: RunImages;
   /** In the order in which trials start. */
-  readonly trials: readonly { readonly trialId: number; readonly image: string }[];
+  readonly trials: readonly TrialImage[];
+  /** Trials of earlier sittings that wait for their grading alone. */
+  readonly gradings: readonly TrialImage[];
+  /** Of the whole run, whatever has been done of it. */
+  readonly ofRun: readonly string[];
   readonly grading: boolean;
   readonly ahead: number;
   readonly events: RunEvents;
@@ -37,10 +49,10 @@ export interface TrialImagesParts {
 
 export function createTrialImages(parts: TrialImagesParts): TrialImages {
   const { service, events, grading } = parts;
-  const imageOf = new Map(parts.trials.map(({ trialId, image }) => [trialId, image]));
-  const open = new Map(
-    [...Map.groupBy(parts.trials, (t) => t.image)].map(([image, list]) => [image, list.length]),
-  );
+  const all = [...parts.trials, ...parts.gradings];
+  const imagesOf = new Map(all.map(({ trialId, images }) => [trialId, [...new Set(images)]]));
+  const open = new Map<string, number>();
+  for (const image of [...imagesOf.values()].flat()) open.set(image, (open.get(image) ?? 0) + 1);
   const inOrder = [...open.keys()];
   // Bookkeeping must not stop a run; one step after the other, so that "needed" is written before "done" reads it.
   let bookkeeping: Promise<void> = Promise.resolve();
@@ -54,6 +66,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
     });
   };
   const needed = () => inOrder.filter((image) => (open.get(image) ?? 0) > 0);
+  service.belong(parts.ofRun);
   keepBooks(() => service.need(needed()));
 
   const noteRemoved = ({ removed }: Collected) => {
@@ -62,15 +75,17 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
   };
 
   function release(trialId: number): void {
-    const image = imageOf.get(trialId);
-    if (image === undefined || !imageOf.delete(trialId)) return;
-    const left = open.get(image)! - 1;
-    open.set(image, left);
-    if (left > 0) return;
-    keepBooks(async () => {
-      await service.need(needed());
-      noteRemoved(await service.done(image));
-    });
+    const images = imagesOf.get(trialId) ?? [];
+    imagesOf.delete(trialId);
+    for (const image of images) {
+      const left = open.get(image)! - 1;
+      open.set(image, left);
+      if (left > 0) continue;
+      keepBooks(async () => {
+        await service.need(needed());
+        noteRemoved(await service.done(image));
+      });
+    }
   }
 
   events.on((event) => {
@@ -85,6 +100,10 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
     finish() {
       keepBooks(async () => noteRemoved(await service.collect()));
       return bookkeeping;
+    },
+    async mayStart({ failure, place }) {
+      // A failure only ends with its reason; an engine that does not answer is met by the start itself.
+      return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
     },
     async ready(image, signal) {
       try {

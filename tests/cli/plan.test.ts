@@ -4,6 +4,7 @@ import { agentConfigSchema } from '../../src/agent/config.ts';
 import { diskPlanOf, diskRows } from '../../src/cli/planDisk.ts';
 import { worstDollars, worstSeconds } from '../../src/cli/printPlan.ts';
 import { runConfigSchema } from '../../src/config/run.ts';
+import { parsePolicy } from '../../src/environment/images/config.ts';
 import { modelConfigSchema } from '../../src/model/config.ts';
 import type { RunRequest } from '../../src/runner/plan.ts';
 
@@ -51,14 +52,39 @@ test('images that do not fit the disk are said, with what to do', () => {
       { image: 'y', problem: 'gone' },
     ],
   };
-  const rows = diskRows(5, diskPlanOf(plan, 5e9));
+  const room = (policy: string, freeBytes: number | undefined = 5e9) => ({
+    freeBytes,
+    floorBytes: 1e9,
+    policy: parsePolicy(policy),
+    engines: 1,
+  });
+  const rows = diskRows(5, diskPlanOf(plan, room('keep')));
   expect(rows.map(([, text]) => text)).toEqual([
     '5: 2 here, 1 to pull, 2 not known',
     'gone: x and 1 more',
     '2.0 GB to download, about 6.0 GB unpacked, without those not known; 5.0 GB free',
-    'that does not fit: take fewer, or images.policy remove-after or lru:<GB>',
+    expect.stringMatching(/images do not fit and images.policy is "keep".*1\.0 GB free.*remove-after/),
   ]);
-  expect(diskPlanOf(plan, undefined)).toMatchObject({ freeBytes: null, fits: true });
+  expect(diskPlanOf(plan, { ...room('keep'), freeBytes: undefined })).toMatchObject({
+    freeBytes: null,
+    fits: true,
+  });
+  // The floor counts, and so does what the policy will remove.
+  expect(diskPlanOf(plan, room('keep', 6.5e9)).fits).toBe(false);
+  expect(diskPlanOf(plan, room('keep', 7e9)).fits).toBe(true);
+  expect(diskPlanOf(plan, room('remove-after')).fits).toBe(true);
+  expect(diskPlanOf(plan, room('lru:3')).fits).toBe(true);
+  expect(diskPlanOf(plan, room('lru:5')).tooMuch).toContain('keep less');
+  expect(diskPlanOf(plan, room('remove-after', 0.5e9)).tooMuch).toContain('images.disk_low');
+  expect(diskPlanOf(plan, { ...room('keep'), engines: 2 })).toMatchObject({ fits: true, diskBytes: 3e9 });
+  const many = { ...plan, toPull: 250 };
+  const budget = { pulls: 100, seconds: 21_600 };
+  expect(diskPlanOf(plan, room('keep'), budget).pullSeconds).toBeNull();
+  expect(diskPlanOf(many, room('keep'), budget).pullSeconds).toBe(2 * 21_600);
+  expect(diskRows(5, diskPlanOf(many, room('keep'), budget)).at(-1)).toEqual([
+    'pulls',
+    expect.stringContaining('at least 12 h'),
+  ]);
   expect(diskRows(5, null)[0]![1]).toContain('none needed');
   expect(diskRows(5, { problem: 'the engine does not answer' })[0]![1]).toContain('does not answer');
 });

@@ -235,6 +235,7 @@ describe('access', () => {
     expect(hubAccess({ HOME: '/h' }).cacheDir).toBe('/h/.cache/huggingface/hub');
     expect(hubAccess({ HOME: '/h', XDG_CACHE_HOME: '/x' }).cacheDir).toBe('/x/huggingface/hub');
     expect(hubAccess({ HF_HOME: '/f', HF_HUB_CACHE: '/c' }).cacheDir).toBe('/c');
+    expect(hubAccess({ HF_HOME: '/f', HUGGINGFACE_HUB_CACHE: '/old' }).cacheDir).toBe('/old');
     expect(hubAccess({ HF_ENDPOINT: 'http://m/', HF_HUB_OFFLINE: 'YES' })).toMatchObject({
       hubUrl: 'http://m',
       offline: true,

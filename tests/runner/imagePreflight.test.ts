@@ -53,8 +53,8 @@ describe('before the first trial', () => {
     expect(said).toEqual([
       'images: 1 here, 2 to pull: 6.0 GB to download, about 18.0 GB unpacked; 60.0 GB free',
     ]);
-    expect(result.layersOf('b')).toEqual(['base', 'b']);
-    expect(result.layersOf('h')).toEqual([]);
+    expect(result.layersOf?.('b')).toEqual(['base', 'b']);
+    expect(result.layersOf?.('h')).toEqual([]);
   });
 
   test('what cannot fit under "keep" is a warning, with the fix; a policy that removes is none', async () => {
@@ -99,6 +99,15 @@ describe('before the first trial', () => {
           `images (${host}): 0 here, 1 to pull: 10.0 GB to download, about 30.0 GB unpacked, a share of 1 in 2; 60.0 GB free`,
       ),
     );
+  });
+
+  test('where only a sample is asked about, or most registries are silent, the order does not go by layers', async () => {
+    const sampled = await preflight([toPull('a', ['a', GB]), toPull('b')]);
+    expect(sampled.result.layersOf).toBeUndefined();
+    const silent = await preflight([toPull('a', ['a', GB]), unknown('b', 'slow'), unknown('c', 'slow')]);
+    expect(silent.result.layersOf).toBeUndefined();
+    const one = await preflight([toPull('a', ['a', GB]), unknown('b', '404')]);
+    expect(one.result.layersOf?.('a')).toEqual(['a']);
   });
 
   test('silent when everything is here', async () => {

@@ -8,12 +8,14 @@ import { createTrialImages } from '../../src/runner/trialImages.ts';
 const settled = () => new Promise((done) => setImmediate(done));
 
 function setUp(
-  images: string[],
+  images: (string | string[])[],
   grading: boolean,
   ready: () => Promise<ReadyPlace> = async () => ({ place: undefined, warnings: [] }),
+  more: { gradings?: string[]; ofRun?: string[]; hasRoom?: () => Promise<boolean> } = {},
 ) {
   const calls: string[] = [];
   const errors: string[] = [];
+  const belong: string[] = [];
   // Only what TrialImages uses.
   const service = {
     need: async (list: readonly string[]) => void calls.push(`need ${list.join(',')}`),
@@ -25,15 +27,20 @@ function setUp(
       calls.push('collect');
       return { removed: [], kept: [] };
     },
+    belong: (list: readonly string[]) => void belong.push(...list),
+    hasRoom: more.hasRoom ?? (async () => true),
     ready,
   } as unknown as RunImages;
   const events = createEvents();
   const notes: string[] = [];
   events.on((event) => event.type === 'note' && notes.push(event.text));
-  const trials = images.map((image, i) => ({ trialId: i, image }));
+  const trials = images.map((image, i) => ({ trialId: i, images: [image].flat() }));
+  const gradings = (more.gradings ?? []).map((image, i) => ({ trialId: 100 + i, images: [image] }));
   const made = createTrialImages({
     service,
     trials,
+    gradings,
+    ofRun: more.ofRun ?? [],
     grading,
     ahead: 2,
     events,
@@ -68,7 +75,7 @@ function setUp(
     });
     return settled();
   };
-  return { made, calls, notes, errors, ended, graded };
+  return { made, calls, notes, errors, belong, ended, graded };
 }
 
 describe('release', () => {
@@ -98,6 +105,43 @@ describe('release', () => {
     await graded(0);
     expect(calls.slice(3)).toEqual(['need ', 'done x']);
   });
+});
+
+describe('what else is needed', () => {
+  test('the image of a grading that an earlier sitting left is needed until its verdict', async () => {
+    const { calls, ended, graded } = setUp(['x'], true, undefined, { gradings: ['old', 'x'] });
+    await ended(0);
+    await graded(0);
+    expect(calls).toEqual(['need x,old']);
+    await graded(100);
+    expect(calls.slice(1)).toEqual(['need x', 'done old']);
+    await graded(101);
+    expect(calls.slice(3)).toEqual(['need ', 'done x']);
+  });
+
+  test('a trial that is graded in another image than it ran in needs both', async () => {
+    const { calls, ended, graded } = setUp([['own', 'row']], true);
+    await ended(0);
+    expect(calls).toEqual(['need own,row']);
+    await graded(0);
+    expect(calls.filter((call) => call.startsWith('done'))).toEqual(['done own', 'done row']);
+  });
+
+  test('the policy is told which images are this run’s, whatever is left to do of it', async () => {
+    const { belong } = setUp(['x'], false, undefined, { ofRun: ['x', 'done before'] });
+    expect(belong).toEqual(['x', 'done before']);
+  });
+});
+
+test('the disk is asked again when a slot is free; a failure and an engine that does not answer go on', async () => {
+  const answers = [async () => false, async () => true, () => Promise.reject(new Error('gone'))];
+  const { made } = setUp(['x'], false, undefined, { hasRoom: () => answers.shift()!() });
+  const admission = { failure: undefined, place: undefined };
+  expect(await made.mayStart(admission)).toBe(false);
+  expect(await made.mayStart(admission)).toBe(true);
+  expect(await made.mayStart(admission)).toBe(true);
+  const failure = new EnvironmentError('image_missing', 'no such image');
+  expect(await made.mayStart({ ...admission, failure })).toBe(true);
 });
 
 test('the end of a sitting waits for what is under way, then collects once more', async () => {

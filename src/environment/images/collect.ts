@@ -3,7 +3,7 @@ import { parsePolicy } from './config.ts';
 import type { ImageEngine } from './engine.ts';
 import { chooseEvictions } from './evict.ts';
 import type { ImageLedger, OwnImage } from './ledger.ts';
-import { familiarName } from './reference.ts';
+import { familiarName, imageKey } from './reference.ts';
 
 export interface Collected {
   readonly removed: readonly OwnImage[];
@@ -17,10 +17,12 @@ export interface CollectOptions {
   readonly now: number;
   readonly needBytes?: number;
   readonly dryRun?: boolean;
+  /** What `remove-after` is about: the images of a run. Others go only where room must be made; without it all may go. */
+  readonly among?: readonly string[] | undefined;
 }
 
 export async function collectImages(options: CollectOptions): Promise<Collected> {
-  const { engine, ledger, now, needBytes = 0, dryRun = false } = options;
+  const { engine, ledger, now, needBytes = 0, dryRun = false, among } = options;
   const { id: engineId } = await engine.info();
   // First what is ours, then what is here: an image that comes between the two must not look as if somebody had taken it away.
   const own = await ledger.own(engineId);
@@ -39,7 +41,11 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
     list.filter((image) => image.containers > 0).flatMap(({ id, sealedFrom }) => [id, sealedFrom ?? id]),
   );
   const copiesOf = (id: string) => list.filter((image) => image.sealedFrom === id);
-  const facts = { own, needed, inUse, idOf: (image: string) => ids.get(image) };
+  // One image may have several names: what is needed under one is not removed under another.
+  const neededKeys = new Set([...needed].map(imageKey));
+  for (const { id, tags, digests } of list)
+    if ([...tags, ...digests].some((name) => neededKeys.has(imageKey(name)))) inUse.add(id);
+  const facts = { own, needed, inUse, idOf: (image: string) => ids.get(image), among };
   const chosen = chooseEvictions(parsePolicy(options.policy), facts, needBytes);
   if (dryRun) return { removed: chosen, kept: [] };
   const removed: OwnImage[] = [];

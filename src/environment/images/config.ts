@@ -5,6 +5,14 @@ const sizeSchema = z
   .string()
   .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 10g, 500m or 20000000');
 
+/** A pull-through cache often serves each registry below a path of its own. */
+export const mirrorSchema = z
+  .string()
+  .regex(
+    /^(\[[0-9A-Fa-f:]+\]|[^/\s:]+)(:\d+)?(\/[a-z0-9._/-]+)?$/,
+    'must be a host, perhaps with a path, and no https://',
+  );
+
 export const imagesConfigSchema = z.strictObject({
   max_concurrent_pulls: z.number().int().min(1).default(2),
   ahead: z.number().int().min(0).default(4).describe('images pulled before a trial asks for them'),
@@ -23,9 +31,11 @@ export const imagesConfigSchema = z.strictObject({
     .default(23_400)
     .describe('how long one pull may wait out 429 answers in all'),
   mirrors: z
-    .record(z.string(), z.array(z.string()))
+    .record(z.string(), z.array(mirrorSchema))
     .default({})
-    .describe('registry host to hosts that are asked first, for example docker.io: [mirror.example.com]'),
+    .describe(
+      'registry host to places that are asked first, for example docker.io: [mirror.example.com/hub]',
+    ),
   rewrite: z
     .array(z.strictObject({ from: z.string().min(1), to: z.string().min(1) }))
     .default([])

@@ -3,8 +3,10 @@
  * config.json, the default socket. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
  */
 import { createHash } from 'node:crypto';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { type SshAddress, sshAgent } from '../sshAgent.ts';
 
 export interface EndpointInput {
   /** As `environment.hosts` or `--context` name it; wins over everything. */
@@ -32,12 +34,7 @@ export interface TlsFiles {
 export type DockerAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: TlsFiles | undefined }
-  | {
-      readonly kind: 'ssh';
-      readonly host: string;
-      readonly port: number;
-      readonly username: string | undefined;
-    };
+  | ({ readonly kind: 'ssh' } & SshAddress);
 
 export type Endpoint =
   | { readonly ok: true; readonly address: DockerAddress; readonly source: string }
@@ -68,13 +65,16 @@ export function parseDockerHost(
   } catch {
     return { problem: `"${host}" is no address of an engine` };
   }
-  if (url.protocol === 'ssh:')
+  if (url.protocol === 'ssh:') {
+    if (url.password !== '') return { problem: 'an ssh address takes no password: use a key or an agent' };
     return {
       kind: 'ssh',
       host: url.hostname,
-      port: Number(url.port || 22),
+      port: url.port === '' ? undefined : Number(url.port),
       username: url.username === '' ? undefined : decodeURIComponent(url.username),
+      socket: url.pathname.length > 1 ? url.pathname : undefined,
     };
+  }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return {
       problem: `"${host}": ${url.protocol}// is not supported; use unix://, tcp://, https:// or ssh://`,
@@ -124,13 +124,17 @@ function fromContext(name: string, source: string, input: EndpointInput): Endpoi
 }
 
 /** The CLI takes certificates from DOCKER_CERT_PATH, else from its config directory, and only when DOCKER_TLS_VERIFY is set. */
+function tlsOfEnvironment(input: EndpointInput): TlsFiles | undefined {
+  const { DOCKER_TLS_VERIFY, DOCKER_CERT_PATH } = input.env;
+  if (!DOCKER_TLS_VERIFY) return undefined;
+  return readTls(DOCKER_CERT_PATH || input.configDir, false, input) ?? { skipVerify: false };
+}
+
 function fromEnvironment(input: EndpointInput): Endpoint | undefined {
-  const { DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH } = input.env;
-  if (!DOCKER_HOST) return undefined;
-  const tls = DOCKER_TLS_VERIFY
-    ? (readTls(DOCKER_CERT_PATH || input.configDir, false, input) ?? { skipVerify: false })
+  const { DOCKER_HOST } = input.env;
+  return DOCKER_HOST
+    ? found(parseDockerHost(DOCKER_HOST, tlsOfEnvironment(input)), 'DOCKER_HOST')
     : undefined;
-  return found(parseDockerHost(DOCKER_HOST, tls), 'DOCKER_HOST');
 }
 
 const fallback: Endpoint = { ok: true, address: { kind: 'socket', path: DEFAULT_SOCKET }, source: 'default' };
@@ -140,7 +144,7 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
   if (context) {
     // A host may stand where a context may: environment.hosts holds either.
     if (context.includes('://') || context.startsWith('/'))
-      return found(parseDockerHost(context, undefined), context);
+      return found(parseDockerHost(context, tlsOfEnvironment(input)), context);
     return fromContext(context, 'environment.hosts', input);
   }
   const fromEnv = fromEnvironment(input);
@@ -150,18 +154,26 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
   return fallback;
 }
 
-/** What dockerode's constructor takes. */
+/**
+ * What dockerode's constructor takes. It reads DOCKER_HOST and the certificates beside it by itself and mixes them in, so that one of several
+ * engines would silently become the one of the environment: whatever it may find there is named here too.
+ */
 export function dockerodeOptions(address: DockerAddress): Record<string, unknown> {
-  if (address.kind === 'socket') return { socketPath: address.path };
-  if (address.kind === 'ssh')
-    return {
-      protocol: 'ssh',
-      host: address.host,
-      port: address.port,
-      ...(address.username !== undefined && { username: address.username }),
-    };
+  const nothing = { socketPath: undefined, host: undefined, port: undefined, username: undefined };
+  const plain = { ...nothing, ca: undefined, cert: undefined, key: undefined, protocol: 'http' };
+  if (address.kind === 'socket') return { ...plain, socketPath: address.path };
+  // The name in the address is not looked up: the connection is there already.
+  if (address.kind === 'ssh') return { ...plain, host: 'docker.over.ssh', agent: sshAgent(address) };
   const { host, port, tls } = address;
-  if (!tls) return { protocol: 'http', host, port };
+  if (!tls) return { ...plain, host, port };
   const { skipVerify, ...files } = tls;
-  return { protocol: 'https', host, port, ...files, ...(skipVerify && { rejectUnauthorized: false }) };
+  return {
+    ...plain,
+    protocol: 'https',
+    host,
+    port,
+    ...files,
+    // dockerode hands no such setting to the request; an agent does.
+    ...(skipVerify && { agent: new Agent({ keepAlive: true, rejectUnauthorized: false }) }),
+  };
 }

@@ -35,6 +35,7 @@ export interface PullRequest {
 export interface ListedImage {
   readonly id: string;
   readonly tags: readonly string[];
+  readonly digests: readonly string[];
   readonly size: number;
   /** Containers made from it, running or not. */
   readonly containers: number;
@@ -147,6 +148,7 @@ export function dockerImageEngine(docker: Docker): ImageEngine {
       return images.map((image) => ({
         id: image.Id,
         tags: (image.RepoTags ?? []).filter((tag) => tag !== '<none>:<none>'),
+        digests: image.RepoDigests ?? [],
         size: image.Size,
         containers: containers.filter((container) => container.ImageID === image.Id).length,
         sealedFrom: image.Labels?.[SEALED_LABELS.source],

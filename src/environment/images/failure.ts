@@ -24,7 +24,8 @@ const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   ['disk_full', /no space left on device|disk quota exceeded/i],
   [
     'wrong_platform',
-    /no matching manifest|does not match the specified platform|cannot be used on this platform/i,
+    // The last two: engines that keep images in containerd's store, as Docker 29 does by default.
+    /no matching manifest|does not (?:match|provide) the specified platform|cannot be used on this platform|no match for platform/i,
   ],
   [
     'wrong_name',
@@ -33,15 +34,18 @@ const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   // Docker Hub says the same for a repository that is private and one that does not exist.
   [
     'no_access',
-    /access .*denied|denied:|unauthorized|authentication required|no basic auth|HTTP (?:status:? )?40[13]/i,
+    /access .*denied|denied:|unauthorized|authentication required|no basic auth|HTTP (?:status:? )?40[13]|: 403 |forbidden/i,
   ],
   ['missing', /manifest unknown|name unknown|not found|no such image/i],
   [
     'interrupted',
-    /unexpected eof|connection reset|broken pipe|verification failed|digest mismatch|short read/i,
+    /unexpected eof|connection reset|broken pipe|verification failed|digest mismatch|short read|unexpected commit (?:digest|size)|bad record MAC/i,
   ],
   ['unreachable', /connection refused|no such host|i\/o timeout|deadline exceeded|network is unreachable/i],
-  ['unreachable', /timeout exceeded|handshake timeout|http response to https|x509|HTTP (?:status:? )?5\d\d/i],
+  [
+    'unreachable',
+    /timeout exceeded|handshake timeout|http response to https|x509|HTTP (?:status:? )?5\d\d|: 5\d\d |server misbehaving|temporary failure in name/i,
+  ],
 ];
 
 export function classifyPullMessage(message: string): PullFailureKind {
@@ -54,6 +58,8 @@ export interface PullFailureFacts {
   readonly hasCredentials: boolean;
   readonly platform?: string | undefined;
   readonly engineMessage: string;
+  /** It was here already. */
+  readonly local?: boolean;
 }
 
 const ownName = (registry: string) => (registry === 'docker.io' ? '' : ` ${registry}`);
@@ -68,8 +74,10 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
     hasCredentials
       ? `the stored login of ${registry} has no right to it, or the repository does not exist`
       : `log in with "docker login${ownName(registry)}", or check whether the repository exists`,
-  wrong_platform: ({ platform }) =>
-    `the image is not built for ${platform ?? "this machine's platform"}; set environment.platform, for example linux/amd64`,
+  wrong_platform: ({ platform, local }) =>
+    local && platform !== undefined
+      ? `pull it for ${platform} with --pull always, or set environment.platform to what the copy is`
+      : `the image is not built for ${platform ?? "this machine's platform"}; set environment.platform, for example linux/amd64`,
   rate_limited: ({ hasCredentials, registry }) =>
     hasCredentials
       ? 'wait for the reset, use a mirror (images.mirrors), or pull less at a time'

@@ -1,4 +1,5 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
+import type { ImagePolicy } from './config.ts';
 import type { ImageEngine } from './engine.ts';
 import { parseReference } from './reference.ts';
 import type { ManifestAnswer, RemoteLayer } from './registry.ts';
@@ -51,6 +52,36 @@ export function summarize(images: readonly PlannedImage[]): ImagePlan {
     unknown,
   };
 }
+
+export interface DiskRoom {
+  /** Undefined when it cannot be seen: then everything fits. */
+  readonly freeBytes: number | undefined;
+  /** images.disk_low: below it nothing new starts. */
+  readonly floorBytes: number;
+  readonly policy: ImagePolicy;
+  /** Engines that share the images. */
+  readonly engines: number;
+}
+
+/** What of a plan is still too much for the disk after the policy has done its work; undefined when it fits. */
+export function tooMuch({ diskBytes }: Pick<ImagePlan, 'diskBytes'>, room: DiskRoom): string | undefined {
+  const { freeBytes, floorBytes, policy, engines } = room;
+  if (freeBytes === undefined || diskBytes === 0) return undefined;
+  const share = diskBytes / engines;
+  const left = freeBytes - floorBytes;
+  if (left <= 0)
+    return `less is free than images.disk_low asks for (${gigabytes(floorBytes)}): nothing will start before there is room`;
+  if (policy.kind === 'keep' && share > left)
+    return (
+      `the images do not fit and images.policy is "keep": the run will pause at images.disk_low (${gigabytes(floorBytes)} free); ` +
+      'use remove-after or lru:<GB>, free space, or take fewer instances'
+    );
+  if (policy.kind === 'lru' && Math.min(policy.bytes, share) > left)
+    return `images.policy keeps ${gigabytes(policy.bytes)} and only ${gigabytes(left)} are free above images.disk_low: keep less`;
+  return undefined;
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
 
 /** Answers of a registry that cannot be reached before the rest of its images are given up: each waits for its own time limit. */
 const UNREACHABLE_AFTER = 3;

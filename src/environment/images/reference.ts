@@ -64,26 +64,51 @@ export function familiarName(name: string): string {
   return parsed.ok ? canonicalName(parsed.reference).replace(/^docker\.io\/(library\/)?/, '') : name;
 }
 
+/** Equal for all names of one image: a digest says what it is, whoever serves it. */
+export function imageKey(name: string): string {
+  const parsed = parseReference(name);
+  if (!parsed.ok) return name;
+  return parsed.reference.digest ?? canonicalName(parsed.reference);
+}
+
 export interface RewriteRule {
-  /** Prefix of the whole name, such as `docker.io/swebench/`. */
+  /** Prefix of the name, such as `swebench/` or `docker.io/swebench/`. */
   readonly from: string;
   readonly to: string;
 }
 
-/** The first rule whose prefix fits; prefixes are compared with whole names, so `swebench/x` and `docker.io/swebench/x` are one. */
-export function rewriteReference(reference: ImageReference, rules: readonly RewriteRule[]): ImageReference {
-  const name = canonicalName(reference);
-  const rule = rules.find(({ from }) => name.startsWith(from));
-  if (!rule) return reference;
-  const parsed = parseReference(rule.to + name.slice(rule.from.length));
-  return parsed.ok ? parsed.reference : reference;
+/** Rules are written as names are: without a host they mean Docker Hub. */
+function wholePrefix(from: string): string {
+  const head = from.split('/', 1)[0]!;
+  if (HUB_NAMES.has(head)) return DOCKER_HUB + from.slice(head.length);
+  return /[.:]/.test(head) || head === 'localhost' ? from : `${DOCKER_HUB}/${from}`;
 }
 
-/** Where an image is asked for, in order: the mirrors of its registry, then the registry itself. */
+/** The first rule whose prefix fits; prefixes are compared with whole names, so `swebench/x` and `docker.io/swebench/x` are one. */
+function rewriteReference(reference: ImageReference, rules: readonly RewriteRule[]): ParsedReference {
+  const name = canonicalName(reference);
+  const rule = rules.find(({ from }) => name.startsWith(wholePrefix(from)));
+  if (!rule) return { ok: true, reference };
+  const parsed = parseReference(rule.to + name.slice(wholePrefix(rule.from).length));
+  // Silently from somewhere else than the person said would be worse than not at all.
+  return parsed.ok ? parsed : { ok: false, message: `${parsed.message} (by images.rewrite from ${name})` };
+}
+
+/** What is asked for in place of the row's name. */
+export function sourceOf(image: string, rules: readonly RewriteRule[]): ParsedReference {
+  const parsed = parseReference(image);
+  return parsed.ok ? rewriteReference(parsed.reference, rules) : parsed;
+}
+
+/** Where an image is asked for, in order: the mirrors of its registry, each with the path it may have, then the registry itself. */
 export function candidatesOf(
   reference: ImageReference,
   mirrors: Readonly<Record<string, readonly string[]>>,
 ): ImageReference[] {
-  const hosts = mirrors[reference.registry] ?? [];
-  return [...hosts.map((registry) => ({ ...reference, registry })), reference];
+  const places = mirrors[reference.registry] ?? [];
+  const at = (place: string): ImageReference => {
+    const [registry = '', ...path] = place.split('/').filter((part) => part !== '');
+    return { ...reference, registry, repository: [...path, reference.repository].join('/') };
+  };
+  return [...places.map(at), reference];
 }

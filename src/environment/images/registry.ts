@@ -37,7 +37,12 @@ export type ManifestAnswer =
 export interface RegistryOptions {
   readonly fetch?: typeof fetch;
   readonly login?:
-    | { readonly username?: string; readonly password?: string; readonly identitytoken?: string }
+    | {
+        readonly username?: string;
+        readonly password?: string;
+        readonly identitytoken?: string;
+        readonly registrytoken?: string;
+      }
     | undefined;
   readonly platform?: string | undefined;
   readonly insecure?: readonly string[];
@@ -89,25 +94,39 @@ async function authorize(header: string, repository: string, options: Asking): P
       : undefined;
   if (scheme === 'basic') return basic;
   if (scheme !== 'bearer' || !fields.realm) return undefined;
+  if (login?.registrytoken !== undefined) return `Bearer ${login.registrytoken}`;
   const url = new URL(fields.realm);
   if (url.protocol !== 'https:' && !isLoopback(url.host)) return undefined; // no password over a readable line
-  if (fields.service) url.searchParams.set('service', fields.service);
-  url.searchParams.set('scope', fields.scope ?? `repository:${repository}:pull`);
-  const response = await options.get(url.href, basic ? { authorization: basic } : {});
+  const scope = fields.scope ?? `repository:${repository}:pull`;
+  const service = fields.service ? { service: fields.service } : {};
+  const refresh = login?.identitytoken;
+  // What a helper or a login by browser leaves is exchanged as OAuth has it; a password goes in a header.
+  const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'swebatch', ...service, scope });
+  if (refresh !== undefined) form.set('refresh_token', refresh);
+  else for (const [name, value] of Object.entries({ ...service, scope })) url.searchParams.set(name, value);
+  const response =
+    refresh !== undefined
+      ? await options.get(url.href, {}, 'POST', form)
+      : await options.get(url.href, basic ? { authorization: basic } : {});
   if (!response.ok) return undefined;
   const { token, access_token } = tokenSchema.parse(await response.json());
   return `Bearer ${token ?? access_token ?? ''}`;
 }
 
 interface Asking extends RegistryOptions {
-  readonly get: (url: string, headers: Record<string, string>, method?: string) => Promise<Response>;
+  readonly get: (
+    url: string,
+    headers: Record<string, string>,
+    method?: string,
+    body?: URLSearchParams,
+  ) => Promise<Response>;
 }
 
 function asking(options: RegistryOptions): Asking {
   const { fetch: send = fetch, timeoutMs = 20_000, signal } = options;
-  const get: Asking['get'] = (url, headers, method = 'GET') => {
+  const get: Asking['get'] = (url, headers, method = 'GET', body) => {
     const signals = [AbortSignal.timeout(timeoutMs), signal].filter((s) => s !== undefined);
-    return send(url, { method, headers, signal: AbortSignal.any(signals) });
+    return send(url, { method, headers, signal: AbortSignal.any(signals), ...(body && { body }) });
   };
   return { ...options, get };
 }

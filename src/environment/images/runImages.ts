@@ -48,10 +48,14 @@ export interface RunImages {
   ready(image: string, signal: AbortSignal): Promise<ReadyPlace>;
   /** How a start on that engine gets its image; here it is at once after `ready`. */
   ensureOn(host: string | undefined): EnsureImage;
+  /** Whether something may start there now: the disk may have filled up since `ready`. */
+  hasRoom(host: string | undefined): Promise<boolean>;
   /** Whether the engine is known to have the image. */
   has(host: string, image: string): boolean;
   /** The images that queued trials and gradings of this process still need. */
   need(images: readonly string[]): Promise<void>;
+  /** The images of the whole run: what `remove-after` may take. Others were fetched for somebody else. */
+  belong(images: readonly string[]): void;
   /** Nothing in this process needs the image any more: the policy may take it. */
   done(image: string): Promise<Collected>;
   collect(): Promise<Collected>;
@@ -92,6 +96,7 @@ const settingsOf = (config: RunImagesConfig, engines: number) => ({
 
 export function imagesOfOneEngine(service: ImageService, config: RunImagesConfig): RunImages {
   const ensure = ensureBy(service);
+  let among: readonly string[] | undefined;
   return {
     ...settingsOf(config, 1),
     async ready(image, signal) {
@@ -101,10 +106,14 @@ export function imagesOfOneEngine(service: ImageService, config: RunImagesConfig
       return { place: undefined, warnings };
     },
     ensureOn: () => ensure,
+    hasRoom: async () => (await service.disk.check()).open,
     has: (_, image) => service.stage.isReady(image),
     need: (images) => service.need(images),
-    done: (image) => service.done(image),
-    collect: () => service.collect(),
+    belong(images) {
+      among = images;
+    },
+    done: (image) => service.done(image, among),
+    collect: () => service.collect({ among }),
     plan: async (images, signal) => [await planOf(undefined, service, images, config, signal)],
     engineDir: () => service.layersDir(),
     status: () => [{ host: undefined, status: service.stage.status() }],
@@ -119,14 +128,15 @@ export function imagesOfSeveralEngines(
   onError: (message: string) => void = () => {},
 ): RunImages {
   const all = [...services.values()];
+  let among: readonly string[] | undefined;
   const aliveOnes = () => pool.alive().map((host) => ({ host, service: services.get(host)! }));
   const has = (host: string, image: string) => services.get(host)!.stage.isReady(image);
 
-  /** Engines whose disk has room; waits while none has. */
-  async function withRoom(signal: AbortSignal): Promise<ReadonlySet<string>> {
+  /** Engines whose disk has room, of those that may have the image; waits while none has. */
+  async function withRoom(without: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlySet<string>> {
     for (;;) {
       signal.throwIfAborted();
-      const alive = aliveOnes();
+      const alive = aliveOnes().filter(({ host }) => !without.has(host));
       const looked = await Promise.all(
         alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),
       );
@@ -139,14 +149,16 @@ export function imagesOfSeveralEngines(
     }
   }
 
-  /** One after the other, so that trials are placed in their order. */
+  /** One after the other, so that trials are placed in their order; one that only a full engine can take is passed. */
   let placing: Promise<unknown> = Promise.resolve();
   function inTurn(without: ReadonlySet<string>, signal: AbortSignal): Promise<Place> {
-    const place = placing.then(async () => {
-      const room = await withRoom(signal);
+    const choose = async () => {
+      const room = await withRoom(without, signal);
       // The least taken engine, even when another one has the image: the slots of all are to be used.
-      return pool.choose((host) => room.has(host) && !without.has(host));
-    });
+      return pool.choose((host) => room.has(host));
+    };
+    if (without.size > 0) return choose();
+    const place = placing.then(choose);
     placing = place.catch(() => {});
     return place;
   }
@@ -188,11 +200,15 @@ export function imagesOfSeveralEngines(
       }
     },
     ensureOn: (host) => ensureBy(services.get(host!)!),
+    hasRoom: async (host) => (await services.get(host!)!.disk.check()).open,
     has,
     // One list for all: who waits is not meant for an engine yet.
     need: (images) => all[0]!.need(images),
-    done: (image) => onEach((service) => service.done(image)),
-    collect: () => onEach((service) => service.collect()),
+    belong(images) {
+      among = images;
+    },
+    done: (image) => onEach((service) => service.done(image, among)),
+    collect: () => onEach((service) => service.collect({ among })),
     async plan(images, signal) {
       const plans = await Promise.allSettled(
         aliveOnes().map(({ host, service }) => planOf(host, service, images, config, signal)),

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { parseSize } from '../units.ts';
-import { type Collected, collectImages } from './collect.ts';
+import { type Collected, type CollectOptions, collectImages } from './collect.ts';
 import type { ImagesConfig } from './config.ts';
 import { findLogin, type RegistryLogin, readDockerCliConfig } from './credentials.ts';
 import { createDiskGate, type DiskGate, type DiskGateState } from './diskGate.ts';
@@ -11,13 +11,7 @@ import { dockerImageEngine, type ImageEngine } from './engine.ts';
 import { type ImageLedger, openImageLedger } from './ledger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './plan.ts';
 import type { PullClock } from './pullImage.ts';
-import {
-  candidatesOf,
-  DOCKER_HUB,
-  type ImageReference,
-  parseReference,
-  rewriteReference,
-} from './reference.ts';
+import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './reference.ts';
 import { askExists, askManifest, askReset, type ManifestAnswer } from './registry.ts';
 import { createPullStage, type PullStage, type StageEvent } from './stage.ts';
 import { pullThrottle } from './throttle.ts';
@@ -53,15 +47,17 @@ export interface ImageService {
   layersDir(): Promise<string | undefined>;
   /** The images that queued trials and gradings of this process still need. */
   need(images: readonly string[]): Promise<void>;
-  /** Nothing in this process needs the image any more: the policy may take it. */
-  done(image: string): Promise<Collected>;
+  /** Nothing in this process needs the image any more: the policy may take it. `among`: see `CollectOptions`. */
+  done(image: string, among?: readonly string[]): Promise<Collected>;
   /** `check`: no image is taken to be there without having been asked about. */
   plan(
     images: readonly string[],
     options?: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean },
   ): Promise<ImagePlan>;
   manifestOf(image: string): Promise<ManifestAnswer>;
-  collect(options?: { policy?: string; dryRun?: boolean; needBytes?: number }): Promise<Collected>;
+  collect(
+    options?: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string },
+  ): Promise<Collected>;
   close(): Promise<void>;
 }
 
@@ -102,15 +98,16 @@ export function createImageService(options: ImageServiceOptions): ImageService {
   const { config, platform, clock = systemClock, onWarning = () => {} } = options;
   const engine = dockerImageEngine(options.docker);
   const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
-  const cli = readDockerCliConfig(options.dockerConfigDir);
-  if (cli.warning) onWarning(cli.warning);
-
-  const logins = new Map<string, Promise<RegistryLogin | undefined>>();
-  const loginOf = (registry: string) => {
-    let login = logins.get(registry);
-    login ??= findLogin(cli.config, registry, undefined, onWarning);
-    logins.set(registry, login);
-    return login;
+  const told = new Set<string>();
+  const warnOnce = (message: string) => {
+    if (!told.has(message)) onWarning(message);
+    told.add(message);
+  };
+  // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later.
+  const loginOf = (registry: string): Promise<RegistryLogin | undefined> => {
+    const cli = readDockerCliConfig(options.dockerConfigDir);
+    if (cli.warning) warnOnce(cli.warning);
+    return findLogin(cli.config, registry, undefined, warnOnce);
   };
   const asking = (login: RegistryLogin | undefined) => ({
     login,
@@ -151,8 +148,8 @@ export function createImageService(options: ImageServiceOptions): ImageService {
   });
 
   const sourcesOf = (image: string): ImageReference[] => {
-    const parsed = parseReference(image);
-    return parsed.ok ? candidatesOf(rewriteReference(parsed.reference, config.rewrite), config.mirrors) : [];
+    const wanted = sourceOf(image, config.rewrite);
+    return wanted.ok ? candidatesOf(wanted.reference, config.mirrors) : [];
   };
   const ask = async (
     image: string,
@@ -160,14 +157,16 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     signal?: AbortSignal,
   ): Promise<ManifestAnswer> => {
     let answer: ManifestAnswer | undefined;
-    for (const reference of sourcesOf(image)) {
-      answer = await question(reference, { ...asking(await loginOf(reference.registry)), signal });
+    for (const [i, reference] of sourcesOf(image).entries()) {
+      // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.
+      const free = i > 0 && reference.registry === DOCKER_HUB ? askExists : question;
+      answer = await free(reference, { ...asking(await loginOf(reference.registry)), signal });
       if (answer.ok) return answer;
     }
-    const parsed = parseReference(image);
-    return (
-      answer ?? { ok: false, status: 0, retryAfterMs: undefined, message: parsed.ok ? '' : parsed.message }
-    );
+    if (answer) return answer;
+    const wanted = sourceOf(image, config.rewrite);
+    const message = wanted.ok ? '' : wanted.message;
+    return { ok: false, status: 0, retryAfterMs: undefined, message };
   };
 
   return {
@@ -180,10 +179,10 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     freeBytes: free,
     layersDir: () => layersDir(options.docker, engine).catch(() => undefined),
     need: (images) => ledger.need(images),
-    async done(image) {
+    async done(image, among) {
       const { id } = await engine.info();
       await ledger.used({ engine: id, image, at: clock.now() });
-      return config.policy === 'keep' ? { removed: [], kept: [] } : collect();
+      return config.policy === 'keep' ? { removed: [], kept: [] } : collect({ among });
     },
     plan: (images, { check, ...more } = {}) =>
       planImages(images, engine, (image) => ask(image, askManifest, more.signal), {

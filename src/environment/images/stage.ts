@@ -6,25 +6,10 @@ import { EnvironmentError } from '../environment.ts';
 import { engineWords } from './engine.ts';
 import { pullError } from './failure.ts';
 import type { ImageLedger } from './ledger.ts';
+import { localImages, type ReadyImage } from './localImages.ts';
 import type { PullProgress } from './progress.ts';
 import { type PullContext, type PullEventForPeople, pullImage } from './pullImage.ts';
-import { canonicalName, parseReference } from './reference.ts';
-
-export interface ReadyImage {
-  /** As the caller named it; a container can be created from it. */
-  readonly image: string;
-  readonly id: string;
-  /** Repo digest, else the id: what is recorded. */
-  readonly digest: string;
-  readonly architecture: string;
-  readonly pulled: boolean;
-  readonly from: string;
-  readonly bytes: number;
-  /** Time of the pull alone; for the record, charged to nobody. */
-  readonly pullMs: number;
-  /** What people should hear: emulation. */
-  readonly warnings: readonly string[];
-}
+import { imageKey, parseReference } from './reference.ts';
 
 export type StageEvent =
   | PullEventForPeople
@@ -40,10 +25,17 @@ export interface StageStatus {
   }[];
   readonly waiting: number;
   readonly ready: number;
-  readonly paused: { readonly reason: string; readonly until: number } | undefined;
+  /** What is paused the longest; `registry`: whose refusal it is. */
+  readonly paused: PullPause | undefined;
 }
 
-export interface StageOptions extends Omit<PullContext, 'onEvent'> {
+export interface PullPause {
+  readonly reason: 'rate_limited' | 'budget';
+  readonly until: number;
+  readonly registry?: string;
+}
+
+export interface StageOptions extends Omit<PullContext, 'onEvent' | 'resting'> {
   readonly policy: 'never' | 'missing' | 'always';
   readonly onEvent?: (event: StageEvent) => void;
   /** Where pulled images are remembered as ours. */
@@ -73,17 +65,15 @@ interface Job {
   readonly reject: (error: unknown) => void;
   /** Somebody waits: goes before what is only pulled ahead. */
   wanted: boolean;
-  state: 'looking' | 'waiting' | 'active' | 'ready' | 'failed';
-  /** Once it is ready. */
-  readyId: string | undefined;
+  /** resting: waits for a registry, in no place of the puller; returning: wants a place again. */
+  state: 'looking' | 'waiting' | 'active' | 'resting' | 'returning' | 'ready' | 'failed';
+  goOn: () => void;
+  restedMs: number;
+  /** Once it is ready: its id, and the name by which the engine knows it. */
+  held: { readonly id: string; readonly as: string } | undefined;
   since: number;
   progress: PullProgress | undefined;
 }
-
-const keyOf = (image: string): string => {
-  const parsed = parseReference(image);
-  return parsed.ok ? canonicalName(parsed.reference) : image;
-};
 
 export function createPullStage(options: StageOptions): PullStage {
   const { engine, config, clock, policy, platform } = options;
@@ -92,14 +82,17 @@ export function createPullStage(options: StageOptions): PullStage {
   const running = new Set<Promise<void>>();
   let upcoming: readonly string[] = [];
   let paused: StageStatus['paused'];
-  let host: Promise<{ id: string; os: string; architecture: string }> | undefined;
+  const here = localImages({ engine, config, platform, ledger: options.ledger });
 
   const emit = (event: StageEvent) => {
     if (event.type === 'progress') {
-      const job = jobs.get(keyOf(event.image));
+      const job = jobs.get(imageKey(event.image));
       if (job) job.progress = event.progress;
     }
-    if (event.type === 'paused') paused = { reason: event.reason, until: event.until };
+    if (event.type === 'paused' && event.until > (paused?.until ?? 0)) {
+      const { reason, until, registry } = event;
+      paused = { reason, until, ...(registry !== undefined && { registry }) };
+    }
     options.onEvent?.(event);
   };
 
@@ -107,14 +100,16 @@ export function createPullStage(options: StageOptions): PullStage {
     const { promise, resolve, reject } = Promise.withResolvers<ReadyImage>();
     promise.catch(() => {}); // a pull ahead may fail before anybody waits for it
     const job: Job = {
-      key: keyOf(image),
+      key: imageKey(image),
       image,
       result: promise,
       resolve,
       reject,
       wanted,
       state: 'looking',
-      readyId: undefined,
+      goOn: () => {},
+      restedMs: 0,
+      held: undefined,
       since: clock.now(),
       progress: undefined,
     };
@@ -129,22 +124,42 @@ export function createPullStage(options: StageOptions): PullStage {
     const all = [...jobs.values()];
     const idleAhead = all.filter((job) => !job.wanted && job.state !== 'failed').length;
     for (let room = config.ahead - idleAhead; room > 0; room--) {
-      const next = upcoming.find((image) => !jobs.has(keyOf(image)));
+      const next = upcoming.find((image) => !jobs.has(imageKey(image)));
       if (next === undefined) break;
       all.push(addJob(next, false));
     }
     let room = config.max_concurrent_pulls - all.filter((job) => job.state === 'active').length;
-    for (const job of [...all.filter((j) => j.wanted), ...all.filter((j) => !j.wanted)]) {
+    const returning = all.filter((job) => job.state === 'returning');
+    for (const job of [...returning, ...all.filter((j) => j.wanted), ...all.filter((j) => !j.wanted)]) {
       if (room <= 0) return;
-      if (job.state !== 'waiting') continue;
+      if (job.state === 'waiting') start(job);
+      else if (job.state === 'returning') {
+        job.state = 'active';
+        job.goOn();
+      } else continue;
       room--;
-      start(job);
     }
+  }
+
+  /** A registry that refuses for hours must not keep out the images that another one would give. */
+  async function resting(job: Job, wait: () => Promise<void>): Promise<void> {
+    const begun = clock.now();
+    job.state = 'resting';
+    pump();
+    await wait();
+    if (!closing.signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      job.goOn = resolve;
+      job.state = 'returning';
+      pump();
+      await promise;
+    }
+    job.restedMs += clock.now() - begun;
   }
 
   const finish = (job: Job, ready: ReadyImage) => {
     job.state = 'ready';
-    job.readyId = ready.id;
+    job.held = { id: ready.id, as: ready.heldAs };
     job.resolve(ready);
     emit({ type: 'ready', ready });
   };
@@ -177,7 +192,7 @@ export function createPullStage(options: StageOptions): PullStage {
         };
         throw pullError('wrong_name', facts);
       }
-      const present = policy === 'always' ? undefined : await localCopy(job.image);
+      const present = policy === 'always' ? undefined : await here.find(job.image);
       if (present) return finish(job, present);
       if (policy === 'never')
         throw pullError('not_local', {
@@ -186,6 +201,7 @@ export function createPullStage(options: StageOptions): PullStage {
           hasCredentials: false,
           engineMessage: '',
         });
+      if (closing.signal.aborted) throw cancelled(job.image);
       job.state = 'waiting';
     } catch (error) {
       fail(job, error);
@@ -209,75 +225,41 @@ export function createPullStage(options: StageOptions): PullStage {
     const before = await engine.inspect(image);
     emit({ type: 'started', image });
     const begun = clock.now();
-    const pulled = await pullImage(image, { ...options, onEvent: emit }, closing.signal);
-    paused = undefined;
+    const context: PullContext = { ...options, onEvent: emit, resting: (wait) => resting(job, wait) };
+    const pulled = await pullImage(image, context, closing.signal);
     if (!pulled.ok) throw pulled.cancelled ? cancelled(image) : pulled.error;
-    const { local, from, digest, bytes } = pulled;
-    const pullMs = clock.now() - begun;
+    const { local, from, heldAs, digest, bytes } = pulled;
+    const pullMs = clock.now() - begun - job.restedMs;
     // An image that was here before, even in an older version, belongs to whoever pulled it.
     if (!before) {
-      const engineId = (await hostInfo()).id;
+      const engineId = (await here.engine()).id;
       await options.ledger?.pulled({
         engine: engineId,
-        image,
+        image: heldAs,
         id: local.id,
+        digest,
         bytes: local.size,
         at: clock.now(),
       });
     }
     // The engine takes an image of another platform without a word when its name has only one.
-    const warnings = await platformWarnings(image, local);
+    const warnings = await here.warningsOf(image, local, 'pulled');
     const { id, architecture } = local;
-    return { image, id, digest, architecture, pulled: true, from, bytes, pullMs, warnings };
-  }
-
-  async function localCopy(image: string): Promise<ReadyImage | undefined> {
-    const local = await engine.inspect(image);
-    if (!local) return undefined;
-    const warnings = await platformWarnings(image, local);
-    const digest = local.digests[0] ?? local.id;
-    const { id, architecture } = local;
-    return { image, id, digest, architecture, pulled: false, from: image, bytes: 0, pullMs: 0, warnings };
-  }
-
-  const hostInfo = () => {
-    host ??= engine.info();
-    return host;
-  };
-
-  async function platformWarnings(
-    image: string,
-    local: { os: string; architecture: string },
-  ): Promise<readonly string[]> {
-    const built = `${local.os}/${local.architecture}`;
-    const parsed = parseReference(image);
-    const facts = {
-      image,
-      registry: parsed.ok ? parsed.reference.registry : '',
-      hasCredentials: false,
-      platform,
-    };
-    if (platform !== undefined && !`${platform}/`.startsWith(`${built}/`))
-      throw pullError('wrong_platform', { ...facts, engineMessage: `the local copy is built for ${built}` });
-    const own = await hostInfo();
-    if (own.architecture === local.architecture) return [];
-    const words = `image ${image} is built for ${built}, this engine runs ${own.os}/${own.architecture}`;
-    if (!config.allow_emulation) throw pullError('wrong_platform', { ...facts, engineMessage: words });
-    return [`${words}: it is EMULATED, many times slower, and limits of time may hit`];
+    return { image, heldAs, id, digest, architecture, pulled: true, from, bytes, pullMs, warnings };
   }
 
   return {
     async ensure(image, signal) {
-      let job = jobs.get(keyOf(image));
+      let job = jobs.get(imageKey(image));
       // It may have been removed since, by the policy or by hand, or built anew.
-      if (job?.readyId !== undefined) {
-        const local = await engine.inspect(image).catch((error: unknown) => {
+      if (job?.held !== undefined) {
+        const local = await engine.inspect(job.held.as).catch((error: unknown) => {
           throw engineLost(image, error);
         });
         const id = local?.id;
-        if (id !== job.readyId && jobs.get(job.key) === job) jobs.delete(job.key);
+        if (id !== job.held.id && jobs.get(job.key) === job) jobs.delete(job.key);
       }
-      job = jobs.get(keyOf(image)) ?? addJob(image, true);
+      job = jobs.get(imageKey(image)) ?? addJob(image, true);
       job.wanted = true;
       pump();
       return signal ? untilAborted(job.result, signal, image) : job.result;
@@ -287,10 +269,10 @@ export function createPullStage(options: StageOptions): PullStage {
       pump();
     },
     forget(image) {
-      const key = keyOf(image);
+      const key = imageKey(image);
       if (jobs.get(key)?.state === 'ready') jobs.delete(key);
     },
-    isReady: (image) => jobs.get(keyOf(image))?.state === 'ready',
+    isReady: (image) => jobs.get(imageKey(image))?.state === 'ready',
     status() {
       const all = [...jobs.values()];
       const now = clock.now();
@@ -300,14 +282,17 @@ export function createPullStage(options: StageOptions): PullStage {
       const count = (state: Job['state']) => all.filter((job) => job.state === state).length;
       return {
         active,
-        waiting: count('waiting'),
+        waiting: count('waiting') + count('resting') + count('returning'),
         ready: count('ready'),
         paused: paused && paused.until > now ? paused : undefined,
       };
     },
     async close() {
       closing.abort(new Error('the pull stage was closed'));
-      for (const job of jobs.values()) if (job.state === 'waiting') job.reject(cancelled(job.image));
+      for (const job of jobs.values()) {
+        job.goOn();
+        if (job.state === 'waiting') job.reject(cancelled(job.image));
+      }
       await Promise.allSettled(running);
     },
   };

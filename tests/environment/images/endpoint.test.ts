@@ -11,6 +11,7 @@ import {
   parseDockerHost,
   resolveDockerEndpoint,
 } from '../../../src/environment/images/endpoint.ts';
+import { sshArguments } from '../../../src/environment/sshAgent.ts';
 
 const idOf = (name: string) => createHash('sha256').update(name).digest('hex');
 const meta = (name: string, docker: unknown) => ({
@@ -28,8 +29,11 @@ describe('addresses', () => {
     ['tcp://[::1]:9', { kind: 'tcp', host: '::1', port: 9, tls: undefined }],
     ['h:1234', { kind: 'tcp', host: 'h', port: 1234, tls: undefined }],
     ['https://h', { kind: 'tcp', host: 'h', port: 2376, tls: { skipVerify: false } }],
-    ['ssh://me@h', { kind: 'ssh', host: 'h', port: 22, username: 'me' }],
-    ['ssh://h:2222', { kind: 'ssh', host: 'h', port: 2222, username: undefined }],
+    ['ssh://me@h', { kind: 'ssh', host: 'h', port: undefined, username: 'me', socket: undefined }],
+    [
+      'ssh://h:2222/run/x.sock',
+      { kind: 'ssh', host: 'h', port: 2222, username: undefined, socket: '/run/x.sock' },
+    ],
   ])('%s', (host, address) => {
     expect(parseDockerHost(host, undefined)).toEqual(address);
   });
@@ -84,6 +88,34 @@ describe('precedence', () => {
   });
 });
 
+test('an engine that is named is that one, whatever DOCKER_HOST and its certificates say to the client library', () => {
+  const before = { ...process.env };
+  Object.assign(process.env, { DOCKER_HOST: 'tcp://elsewhere:1', DOCKER_TLS_VERIFY: '1' });
+  try {
+    const modemOf = (host: string) => {
+      const made = connectEngine({ DOCKER_CONFIG: '/none' }, host);
+      if (!made.ok) throw new Error(made.message);
+      return made.docker.modem as unknown as Record<string, unknown>;
+    };
+    expect(modemOf('unix:///run/x.sock')).toMatchObject({ socketPath: '/run/x.sock', protocol: 'http' });
+    expect(modemOf('unix:///run/x.sock').host).toBeUndefined();
+    expect(modemOf('tcp://near:2')).toMatchObject({ host: 'near', port: 2, protocol: 'http' });
+  } finally {
+    process.env = before;
+  }
+});
+
+test('ssh is the user’s own, without questions; an address with a password is refused', () => {
+  expect(sshArguments({ host: 'lab', port: 2222, username: 'me', socket: '/run/x.sock' })).toEqual([
+    ...['-o', 'ConnectTimeout=30', '-o', 'BatchMode=yes'],
+    ...['-o', 'ServerAliveInterval=15', '-o', 'ServerAliveCountMax=4', '-T', '-l', 'me', '-p', '2222'],
+    ...['--', 'lab', 'docker', '--host', 'unix:///run/x.sock', 'system', 'dial-stdio'],
+  ]);
+  expect(parseDockerHost('ssh://me:secret@lab', undefined)).toEqual({
+    problem: expect.not.stringContaining('secret'),
+  });
+});
+
 describe('TLS', () => {
   const pem = (dir: string) => ({
     [`${dir}/ca.pem`]: 'CA',
@@ -94,7 +126,7 @@ describe('TLS', () => {
   test('certificates of DOCKER_CERT_PATH count only with DOCKER_TLS_VERIFY', () => {
     const env = { DOCKER_HOST: 'tcp://h', DOCKER_CERT_PATH: '/certs' };
     const secure = resolve({ env: { ...env, DOCKER_TLS_VERIFY: '1' } }, pem('/certs'));
-    expect(secure.ok && dockerodeOptions(secure.address)).toEqual({
+    expect(secure.ok && dockerodeOptions(secure.address)).toMatchObject({
       protocol: 'https',
       host: 'h',
       port: 2376,
@@ -103,7 +135,14 @@ describe('TLS', () => {
       key: 'KEY',
     });
     const plain = resolve({ env }, pem('/certs'));
-    expect(plain.ok && dockerodeOptions(plain.address)).toEqual({ protocol: 'http', host: 'h', port: 2375 });
+    expect(plain.ok && dockerodeOptions(plain.address)).toMatchObject({
+      protocol: 'http',
+      host: 'h',
+      port: 2375,
+    });
+    // As `docker -H` does: an address of environment.hosts is no plain one where TLS is asked for.
+    const named = resolve({ context: 'tcp://other', env: { ...env, DOCKER_TLS_VERIFY: '1' } }, pem('/certs'));
+    expect(named).toMatchObject({ address: { port: 2376, tls: { key: 'KEY' } } });
   });
 
   test('a context brings its own, and may skip the check', () => {
@@ -116,7 +155,7 @@ describe('TLS', () => {
       protocol: 'https',
       port: 9,
       key: 'KEY',
-      rejectUnauthorized: false,
+      agent: { options: { rejectUnauthorized: false } },
     });
   });
 });
@@ -138,7 +177,7 @@ test('from real files: the current context of config.json decides', () => {
     });
     expect(connectEngine({ DOCKER_CONFIG: dir, DOCKER_HOST: 'ssh://u@h' })).toMatchObject({
       ok: true,
-      options: { protocol: 'ssh', username: 'u' },
+      options: { protocol: 'http', agent: expect.anything() },
     });
     expect(connectEngine({ DOCKER_CONFIG: dir }, 'nope')).toMatchObject({ ok: false });
   } finally {

@@ -39,9 +39,10 @@ export function fakeEngine() {
     info: async () => ({ id: 'ENGINE', os: 'linux', architecture: 'amd64', rootDir: '/nowhere' }),
     inspect: async (name) => local.get(short(name)),
     list: async () =>
-      [...local.values()].map(({ id, tags, size }) => ({
+      [...local.values()].map(({ id, tags, digests, size }) => ({
         id,
         tags,
+        digests,
         size,
         containers: containersOf.get(id) ?? 0,
         sealedFrom: undefined,

@@ -1,5 +1,5 @@
 // The pure parts of image handling: names, causes, logins, budgets, what may be removed, when the disk is low.
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -77,6 +77,20 @@ describe('causes', () => {
     ['received unexpected HTTP status: 503 Service Unavailable', 'unreachable'],
     ['Get "https://r/v2/": dial tcp: lookup r: no such host', 'unreachable'],
     ['Get "https://r/v2/": net/http: TLS handshake timeout', 'unreachable'],
+    ['unexpected status from HEAD request to https://r/v2/a/manifests/1: 403 Forbidden', 'no_access'],
+    ['failed to do request: unexpected status code https://r/v2/x: 429 Too Many Requests', 'rate_limited'],
+    ['unexpected status from GET request to https://r/v2/a: 502 Bad Gateway', 'unreachable'],
+    ['failed to resolve reference "r.example/a:1": r.example/a:1: not found', 'missing'],
+    ['no match for platform in manifest: not found', 'wrong_platform'],
+    [
+      'image with reference a was found but does not provide the specified platform (linux/arm64)',
+      'wrong_platform',
+    ],
+    [
+      'failed commit on ref "layer-sha256:1": unexpected commit digest sha256:2, expected sha256:1',
+      'interrupted',
+    ],
+    ['lookup r.example on 127.0.0.53:53: server misbehaving', 'unreachable'],
     ['something new', 'unknown'],
   ] as const)('%s', (message, kind) => {
     expect(classifyPullMessage(message)).toBe(kind);
@@ -217,8 +231,8 @@ describe('removing', () => {
 
   test('the ledger remembers across processes what is ours and what living ones need', async () => {
     const path = join(dir, 'images.jsonl');
-    const isAlive = (pid: number) => pid !== 13;
-    const [a, b, dead] = [11, 12, 13].map((pid) => openImageLedger(path, { pid, isAlive }));
+    const liveness = (name: string) => (name === '13' ? 'dead' : 'alive');
+    const [a, b, dead] = ['11', '12', '13'].map((name) => openImageLedger(path, { name, liveness }));
     await a!.pulled({ engine: 'E', image: 'x', id: '1', bytes: 5, at: 10 });
     await b!.pulled({ engine: 'E', image: 'y', id: '2', bytes: 6, at: 20 });
     await b!.pulled({ engine: 'OTHER', image: 'z', id: '3', bytes: 6, at: 20 });
@@ -232,6 +246,50 @@ describe('removing', () => {
     expect(readdirSync(join(dir, 'needed'))).toEqual(['11']);
     await a!.need([]);
     expect(await b!.needed()).toEqual(new Set());
+  });
+
+  test('a process of another machine counts as living for a week; a half-written list as none', async () => {
+    const path = join(dir, 'images.jsonl');
+    const mine = openImageLedger(path);
+    await mine.need(['mine']);
+    const far = openImageLedger(path, { name: '7-123-boot@elsewhere', liveness: () => 'alive' });
+    await far.need(['far']);
+    writeFileSync(join(dir, 'needed', 'x.draft'), 'half');
+    expect(await mine.needed()).toEqual(new Set(['mine', 'far']));
+    const longAgo = Date.now() / 1000 - 8 * 24 * 3600;
+    utimesSync(join(dir, 'needed', '7-123-boot@elsewhere'), longAgo, longAgo);
+    expect(await mine.needed()).toEqual(new Set(['mine']));
+  });
+
+  test('what is needed under one spelling is not removed under another', async () => {
+    const own = ['a/x', 'r.example/y:1', `r.example/z@sha256:${'b'.repeat(64)}`].map((name) =>
+      image(name, 1),
+    );
+    const needed = new Set([
+      'docker.io/a/x:latest',
+      'r.example/y:1',
+      `m.example/hub/z@sha256:${'b'.repeat(64)}`,
+    ]);
+    expect(removable(facts(own, { needed }))).toEqual([]);
+    const path = join(dir, 'images.jsonl');
+    const ledger = openImageLedger(path);
+    await ledger.pulled({ engine: 'E', image: 'a/x', id: '1', bytes: 5, digest: 'a/x@d', at: 10 });
+    await ledger.used({ engine: 'E', image: 'docker.io/a/x:latest', at: 30 });
+    expect(await ledger.own('E')).toMatchObject([{ image: 'a/x', usedAt: 30, digest: 'a/x@d' }]);
+    await ledger.removed({ engine: 'E', image: 'index.docker.io/a/x', at: 40 });
+    expect(await ledger.own('E')).toEqual([]);
+  });
+
+  test('remove-after takes the images of the run; those fetched for other runs only where room is short', () => {
+    const own = [image('old-night', 1), image('mine', 2), image('new-night', 3)];
+    const among = { among: ['mine', 'not-here'] };
+    const after = parsePolicy('remove-after');
+    expect(names(chooseEvictions(after, facts(own, among)))).toEqual(['mine']);
+    expect(names(chooseEvictions(after, facts(own, among), 10e9))).toEqual(['mine']);
+    expect(names(chooseEvictions(after, facts(own, among), 11e9))).toEqual(['mine', 'old-night']);
+    // "gc" is about all of them; lru is about how much is kept.
+    expect(names(chooseEvictions(after, facts(own)))).toEqual(['old-night', 'mine', 'new-night']);
+    expect(names(chooseEvictions(parsePolicy('lru:20'), facts(own, among)))).toEqual(['old-night']);
   });
 
   test('removable with nothing of ours is empty', () => expect(removable(facts([]))).toEqual([]));
@@ -397,8 +455,8 @@ describe('throttle and progress', () => {
           let now = 0;
           for (const gap of gaps) {
             now += gap;
-            now += throttle.wait(now).ms;
-            expect(throttle.wait(now).ms).toBe(0);
+            now += throttle.wait(now);
+            expect(throttle.wait(now)).toBe(0);
             throttle.begin(now);
             begun.push(now);
           }
@@ -411,9 +469,21 @@ describe('throttle and progress', () => {
 
   test('a later refusal never shortens the pause', () => {
     const throttle = pullThrottle({ pulls: 0, windowMs: 1 });
-    throttle.refuse(0, 10_000);
-    throttle.refuse(0, 1_000);
-    expect(throttle.wait(5_000)).toEqual({ ms: 5_000, reason: 'rate_limited' });
+    throttle.refuse('r', 0, 10_000);
+    throttle.refuse('r', 0, 1_000);
+    expect(throttle.refusedUntil('r', 5_000)).toBe(10_000);
+    expect(throttle.refusedUntil('other', 5_000)).toBeUndefined();
+    expect(throttle.refusedUntil('r', 10_000)).toBeUndefined();
+  });
+
+  test('refusals side by side are one; each later one doubles the pause; what came through starts anew', () => {
+    const throttle = pullThrottle({ pulls: 0, windowMs: 1 });
+    expect([throttle.refuse('r', 0, undefined), throttle.refuse('r', 5, undefined)]).toEqual([
+      60_000, 60_000,
+    ]);
+    expect(throttle.refuse('r', 60_000, 0)).toBe(180_000);
+    throttle.succeed('r');
+    expect(throttle.refuse('r', 200_000, -3)).toBe(260_000);
   });
 
   test('lines that only repeat are no progress', () => {

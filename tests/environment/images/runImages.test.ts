@@ -120,6 +120,49 @@ describe('several engines', () => {
     expect((await waiting).place!.host).toBe('a');
   });
 
+  test('an image that only a full engine can have waits for that one, and the others’ trials do not wait with it', async () => {
+    const [full, other] = [engine('full', 1), engine('other', 9)];
+    full.setDisk(false);
+    const plain = other.service.stage.ensure;
+    let asked = 0;
+    other.service.stage.ensure = (image: string) => {
+      if (image !== 'only-on-full') return plain(image);
+      asked++;
+      return Promise.reject(new EnvironmentError('image_missing', 'none'));
+    };
+    const { images } = several(full, other);
+    const waiting = images.ready('only-on-full', signal);
+    for (let i = 0; i < 5; i++) await new Promise((turn) => setImmediate(turn));
+    expect(asked).toBe(1);
+    expect((await images.ready('y', signal)).place!.host).toBe('other');
+    full.setDisk(true);
+    expect((await waiting).place!.host).toBe('full');
+    expect(asked).toBe(1);
+  });
+
+  test('what belongs to the run is what the policy of each engine is given', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const given: unknown[] = [];
+    for (const { service } of [a, b]) {
+      service.done = async (_, among) => {
+        given.push(among);
+        return nothing;
+      };
+      service.collect = async (options) => {
+        given.push(options?.among);
+        return nothing;
+      };
+    }
+    const { images } = several(a, b);
+    images.belong(['x', 'y']);
+    await images.done('x');
+    await images.collect();
+    expect(given).toEqual(Array(4).fill(['x', 'y']));
+    expect(await images.hasRoom('a')).toBe(true);
+    a.setDisk(false);
+    expect([await images.hasRoom('a'), await images.hasRoom('b')]).toEqual([false, true]);
+  });
+
   test('an engine that is gone does not keep the policy from working on the others', async () => {
     const [a, b] = [engine('a'), engine('b')];
     const { images, pool, said } = several(a, b);

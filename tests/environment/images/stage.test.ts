@@ -1,6 +1,7 @@
 // The pull stage against an engine in memory: order, dedupe, pauses, retries, policies.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
+import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import type { RegistryLogin } from '../../../src/environment/images/credentials.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 
@@ -136,8 +137,9 @@ describe('a registry that says 429', () => {
       reason: 'rate_limited',
       until,
       message: expect.stringContaining('docker.io'),
+      registry: 'docker.io',
     });
-    expect(stage.status().paused).toEqual({ reason: 'rate_limited', until });
+    expect(stage.status().paused).toEqual({ reason: 'rate_limited', until, registry: 'docker.io' });
     await clock.advance(89_999);
     expect(pulls).toHaveLength(1);
     await clock.advance(1);
@@ -176,6 +178,95 @@ describe('a registry that says 429', () => {
       sub: 'rate_limited',
       message: expect.stringContaining('docker login'),
     });
+  });
+
+  test('a registry that says "now", or a moment that has passed, is not asked at once again and again', async () => {
+    const { stage, pulls, clock } = fakeStage({}, { askReset: async () => 0 });
+    const ready = stage.ensure('a/1:1');
+    await settled();
+    await pulls[0]!.fail(LIMIT);
+    await clock.advance(59_999);
+    expect(pulls).toHaveLength(1);
+    await clock.advance(1);
+    await pulls[1]!.succeed();
+    expect(await ready).toMatchObject({ pulled: true });
+  });
+
+  test('one that asks for more patience than there is fails every image at once, with the moment it named', async () => {
+    const { stage, pulls, clock } = fakeStage(
+      { max_concurrent_pulls: 1 },
+      { askReset: async () => 86_400_000 },
+    );
+    const errors = ['a/1:1', 'a/2:1', 'a/3:1'].map((image) => failure(stage.ensure(image)));
+    await settled();
+    const until = new Date(clock.now() + 86_400_000).toISOString();
+    await pulls[0]!.fail(LIMIT);
+    for (const error of await Promise.all(errors))
+      expect(error).toMatchObject({ sub: 'rate_limited', message: expect.stringContaining(until) });
+    expect(pulls).toHaveLength(1);
+  });
+
+  test('what another registry has comes on while one refuses, however many images wait for that one', async () => {
+    const { stage, pulls, clock } = fakeStage(
+      { max_concurrent_pulls: 1 },
+      { askReset: async () => 3_600_000 },
+    );
+    const refused = ['a/1:1', 'a/2:1'].map((image) => stage.ensure(image));
+    await settled();
+    await pulls[0]!.fail(LIMIT);
+    const other = stage.ensure('r.example/b:1');
+    await settled();
+    expect(names(pulls)).toEqual(['a/1:1', 'r.example/b:1']);
+    await pulls[1]!.succeed();
+    expect(await other).toMatchObject({ pulled: true });
+    // The pause of the first is still shown, and its images come one after the other when it ends.
+    expect(stage.status()).toMatchObject({ waiting: 2, paused: { registry: 'docker.io' } });
+    await clock.advance(3_600_000);
+    expect(names(pulls).slice(2)).toEqual(['a/1:1']);
+    await pulls[2]!.succeed();
+    await settled();
+    expect(names(pulls).slice(3)).toEqual(['a/2:1']);
+    await pulls[3]!.succeed();
+    for (const ready of await Promise.all(refused)) expect(ready.pullMs).toBe(0);
+  });
+
+  test('a mirror serves on while the registry behind it refuses, and the other way round', async () => {
+    const mirrors = { 'docker.io': ['m.example'] };
+    const { stage, pulls } = fakeStage({ mirrors }, { askReset: async () => 3_600_000 });
+    const first = stage.ensure('a/1:1');
+    await settled();
+    await pulls[0]!.fail('manifest unknown');
+    await pulls[1]!.fail(LIMIT);
+    const second = stage.ensure('a/2:1');
+    await settled();
+    expect(names(pulls).slice(2)).toEqual(['m.example/a/2:1']);
+    await pulls[2]!.fail(LIMIT); // both refuse now
+    void first.catch(() => {});
+    void second.catch(() => {});
+    await settled();
+    expect(pulls).toHaveLength(3);
+    const other = fakeStage({ mirrors }, { askReset: async () => 3_600_000 });
+    const ready = other.stage.ensure('a/1:1');
+    await settled();
+    await other.pulls[0]!.fail(LIMIT);
+    expect(names(other.pulls)).toEqual(['m.example/a/1:1', 'a/1:1']);
+    await other.pulls[1]!.succeed();
+    expect(await ready).toMatchObject({ from: 'docker.io/a/1:1' });
+  });
+
+  test('a mirror that refuses is waited for where the registry itself cannot be reached', async () => {
+    const { stage, pulls, clock } = fakeStage(
+      { mirrors: { 'docker.io': ['m.example'] }, attempts: 1 },
+      { askReset: async () => 60_000 },
+    );
+    const ready = stage.ensure('a/1:1');
+    await settled();
+    await pulls[0]!.fail(LIMIT);
+    await pulls[1]!.fail('dial tcp: lookup registry-1.docker.io: no such host');
+    await clock.advance(60_000);
+    expect(names(pulls)).toEqual(['m.example/a/1:1', 'a/1:1', 'm.example/a/1:1']);
+    await pulls[2]!.succeed();
+    expect(await ready).toMatchObject({ pulled: true, from: 'm.example/a/1:1' });
   });
 
   test('a budget of pulls holds back the next one until the window has moved', async () => {
@@ -273,13 +364,73 @@ describe('names, mirrors, platforms', () => {
     expect([...local.keys()]).toEqual(['swebench/x:1']);
   });
 
-  test('a prefix is rewritten however the name is spelled', async () => {
-    const { stage, pulls } = fakeStage({
-      rewrite: [{ from: 'docker.io/swebench/', to: 'r.example/mirror/' }],
+  test.each(['docker.io/swebench/', 'swebench/', 'index.docker.io/swebench/'])(
+    'a prefix is rewritten however the rule and the name are spelled: %s',
+    async (from) => {
+      const { stage, pulls } = fakeStage({ rewrite: [{ from, to: 'r.example/mirror/' }] });
+      void stage.ensure('swebench/x').catch(() => {});
+      void stage.ensure('docker.io/swebench/y:1').catch(() => {});
+      await settled();
+      expect(names(pulls)).toEqual(['r.example/mirror/x:latest', 'r.example/mirror/y:1']);
+    },
+  );
+
+  test('a rewriting that makes no name is said, and nothing is fetched from elsewhere', async () => {
+    const { stage, pulls } = fakeStage({ rewrite: [{ from: 'swebench/', to: 'R.example/Mirror//' }] });
+    expect(await failure(stage.ensure('swebench/x'))).toMatchObject({
+      sub: 'wrong_name',
+      message: expect.stringContaining('images.rewrite'),
     });
-    void stage.ensure('swebench/x').catch(() => {});
+    expect(pulls).toEqual([]);
+  });
+
+  test('a mirror may serve a registry below a path, with the login of its host', async () => {
+    const asked: string[] = [];
+    const { stage, pulls, local } = fakeStage(
+      { mirrors: { 'docker.io': ['cache.example:8443/hub'] } },
+      { loginOf: async (registry) => void asked.push(registry) },
+    );
+    const ready = stage.ensure('swebench/x:1');
     await settled();
-    expect(names(pulls)).toEqual(['r.example/mirror/x:latest']);
+    expect(asked).toEqual(['cache.example:8443']);
+    expect(pulls[0]!.request).toMatchObject({
+      registry: 'cache.example:8443',
+      repository: 'hub/swebench/x',
+    });
+    await pulls[0]!.succeed();
+    expect(await ready).toMatchObject({ from: 'cache.example:8443/hub/swebench/x:1' });
+    expect([...local.keys()]).toEqual(['swebench/x:1']);
+    const schema = (place: string) =>
+      imagesConfigSchema.safeParse({ mirrors: { 'docker.io': [place] } }).success;
+    expect([schema('https://m.example'), schema('m.example/'), schema('m.example/a/b')]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('an image named by digest that came from a mirror is pulled once and found there again', async () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const mirrors = { 'docker.io': ['m.example'] };
+    const { stage, pulls, local } = fakeStage({ mirrors });
+    const first = stage.ensure(`swebench/x@${digest}`);
+    await settled();
+    await pulls[0]!.succeed();
+    expect(await first).toMatchObject({ heldAs: `m.example/swebench/x@${digest}` });
+    await stage.ensure(`swebench/x@${digest}`);
+    expect(pulls).toHaveLength(1);
+    const later = fakeStage({ mirrors });
+    for (const [name, image] of local) later.local.set(name, image);
+    expect(await later.stage.ensure(`swebench/x@${digest}`)).toMatchObject({ pulled: false });
+  });
+
+  test('a copy for another platform than the one asked for says how to get the right one', async () => {
+    const { stage, local, image } = fakeStage({}, { platform: 'linux/arm64' });
+    local.set('a/x:1', image('a/x:1'));
+    expect(await failure(stage.ensure('a/x:1'))).toMatchObject({
+      sub: 'wrong_platform',
+      message: expect.stringMatching(/built for linux\/amd64.*--pull always/),
+    });
   });
 
   test('an image for another processor is said loudly, or refused', async () => {

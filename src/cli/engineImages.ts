@@ -1,0 +1,46 @@
+/** What the engines of a run have today under the names of its images: for the manifest, and to see whether an image is another one. */
+import { join } from 'node:path';
+import { dockerImageEngine } from '../environment/images/engine.ts';
+import { type ImageLedger, openImageLedger } from '../environment/images/ledger.ts';
+import { imageKey } from '../environment/images/reference.ts';
+import type { ArmConfig } from '../runner/plan.ts';
+import { requireEngine, stateDir } from './imageEngine.ts';
+import { enginesOf } from './runImages.ts';
+
+export interface ImageContent {
+  readonly id: string;
+  /** As registries know it; empty for what was built here. */
+  readonly digests: readonly string[];
+}
+
+/** For each name, what each engine that has it has; engines that do not answer say nothing. */
+export async function contentsHere(
+  arms: readonly ArmConfig[],
+  names: readonly string[],
+): Promise<ReadonlyMap<string, readonly ImageContent[]>> {
+  const ledger = openImageLedger(join(stateDir(), 'images.jsonl'));
+  const engines = await Promise.all(
+    enginesOf(arms).map((host) =>
+      contentsOn(host, names, ledger).catch(() => new Map<string, ImageContent>()),
+    ),
+  );
+  return new Map(names.map((name) => [name, engines.flatMap((found) => found.get(name) ?? [])]));
+}
+
+async function contentsOn(
+  host: string | undefined,
+  names: readonly string[],
+  ledger: ImageLedger,
+): Promise<Map<string, ImageContent>> {
+  const engine = dockerImageEngine(requireEngine(host).docker);
+  const own = await ledger.own((await engine.info()).id);
+  const found = new Map<string, ImageContent>();
+  for (const name of new Set(names)) {
+    const local = await engine.inspect(name);
+    if (!local) continue;
+    // The engine forgets the digest of what came from a mirror when the mirror's name goes.
+    const pulled = own.filter((o) => imageKey(o.image) === imageKey(name) && o.id === local.id);
+    found.set(name, { id: local.id, digests: [...local.digests, ...pulled.flatMap((o) => o.digest ?? [])] });
+  }
+  return found;
+}
