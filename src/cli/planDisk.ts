@@ -149,6 +149,13 @@ function rowsOf(total: number, plan: DiskPlan): [string, string][] {
   ];
 }
 
+/** What no engine has: an image that one of several has is where its trials can go. */
+export function imagesToPull(answer: DiskAnswer | null): readonly string[] {
+  if (answer === null || 'problem' in answer) return [];
+  const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
+  return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
+}
+
 /** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
 export function imageStates(answer: DiskAnswer | null): (image: string) => string {
   if (answer === null || 'problem' in answer) return () => '?';

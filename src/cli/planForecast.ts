@@ -8,7 +8,8 @@ import { DEFAULT_SEED } from '../report/summary.ts';
 import { modelNameOf, type RunRequest } from '../runner/plan.ts';
 import { pastAttempts, pastPulls } from '../store/baselines.ts';
 import { databasePath, openForReading, resultsRoot } from './context.ts';
-import type { DiskAnswer } from './planDisk.ts';
+import { type DiskAnswer, imagesToPull } from './planDisk.ts';
+import { enginesOf } from './runImages.ts';
 
 export interface PlanForecast {
   readonly forecast: Forecast;
@@ -32,17 +33,20 @@ export function planForecast(
   );
   const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
   const { attempts, pulls } = historyIn(resultsRoot(output), models);
-  const coming = images === null || 'problem' in images ? [] : images.toPull;
   return {
     forecast: forecast(attempts, planned, {
       slots: request.run.workers,
       seed: DEFAULT_SEED,
       ...(request.grading.enabled ? { graders: request.grading.workers } : {}),
-      pulls: { images: coming, parallel: request.images?.max_concurrent_pulls ?? 1, past: pulls },
+      pulls: { images: imagesToPull(images), parallel: pullsAtATime(request), past: pulls },
     }),
     detectableDifference: undetectable(request.selected.length),
   };
 }
+
+/** Every engine has its own. */
+const pullsAtATime = ({ arms, images }: RunRequest): number =>
+  (images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(arms).length);
 
 /** A first run has no database yet, and a dry run makes none. */
 function historyIn(root: string, models: readonly string[]) {

@@ -27,7 +27,8 @@ describe.skipIf(!ready)('a disk that fills up under a run (needs root and docker
       JSON.stringify(rawRow(`x__x-${i}`, { image: BASE_IMAGE, base_commit })),
     );
     writeFileSync(join(dir, 'd.jsonl'), rows.join('\n'));
-    const replies = [says('echo hi > new.txt'), says('sleep 1'), says('sleep 1'), SUBMITS];
+    // Longer than the time between two looks at the disk.
+    const replies = [says('echo hi > new.txt'), says('sleep 4'), says('sleep 4'), SUBMITS];
     writeFileSync(join(dir, 'replies.json'), JSON.stringify({ replies }));
   });
   afterAll(async () => {
@@ -48,20 +49,21 @@ describe.skipIf(!ready)('a disk that fills up under a run (needs root and docker
     ].flatMap((setting) => ['-c', setting]);
     const running = startCli(
       ['run', '--subset', join(dir, 'd.jsonl'), '-m', `scripted:${join(dir, 'replies.json')}`].concat(
-        ['-o', join(dir, 'out'), '--run-id', 'r1', '-w', '1', '--progress', 'plain'],
+        ['-o', join(dir, 'out'), '--run-id', 'r1', '-w', '1', '--progress', 'json'],
         settings,
       ),
       { env: { DOCKER_HOST: `unix://${engine.socket}`, DOCKER_CONFIG: dir, XDG_STATE_HOME: dir } },
     );
-    await running.said('submitted');
+    // In the middle of the second trial: none is running for a moment between two, and none would start then.
+    await running.printed(/"trial_ended"[\s\S]*"type":"step"/);
     const { bavail, bsize } = statfsSync(engine.disk);
     const filler = join(engine.disk, 'filler');
     const fill = Math.floor((bavail * bsize) / MB) - FLOOR_MB + 100;
     await exec('fallocate', ['-l', `${fill}M`, filler]);
-    await running.said(/paused: disk_full \d+ MiB < 400 MiB floor/);
-    await running.said(/disk_full \(host_floor\)/);
+    await running.printed(/"paused","reason":"disk_full \d+ MiB < 400 MiB floor/);
+    await running.printed('"detail":"host_floor"');
     rmSync(filler);
-    await running.said('resumed');
+    await running.printed('"resumed"');
     expect(await running.done).toMatchObject({ code: 0 });
 
     const store = openStore(join(dir, 'out', 'swebatch.db'), { readonly: true });

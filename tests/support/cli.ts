@@ -19,6 +19,8 @@ export interface RunningCli {
   readonly done: Promise<CliResult>;
   /** Resolves once stderr holds the text; rejects when the program ends without it. */
   said(text: string | RegExp): Promise<void>;
+  /** The same of stdout. */
+  printed(text: string | RegExp): Promise<void>;
 }
 
 /** No variable of this machine leaks in but what a program needs to start. */
@@ -50,6 +52,7 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Run
   const listeners = new Set<() => void>();
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
+    for (const listener of listeners) listener();
   });
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
@@ -59,24 +62,25 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Run
     child.on('error', reject);
     child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
+  const until = (text: string | RegExp, output: () => string) =>
+    new Promise<void>((resolve, reject) => {
+      const check = () => {
+        const found = typeof text === 'string' ? output().includes(text) : text.test(output());
+        if (!found) return;
+        listeners.delete(check);
+        resolve();
+      };
+      listeners.add(check);
+      check();
+      void done.then((r) =>
+        reject(new Error(`ended with ${r.code ?? r.signal} without saying ${text}:\n${r.stderr}`)),
+      );
+    });
   return {
     process: child,
     done,
-    said: (text) =>
-      new Promise((resolve, reject) => {
-        const check = () => {
-          const found = typeof text === 'string' ? stderr.includes(text) : text.test(stderr);
-          if (found) {
-            listeners.delete(check);
-            resolve();
-          }
-        };
-        listeners.add(check);
-        check();
-        void done.then((r) =>
-          reject(new Error(`ended with ${r.code ?? r.signal} without saying ${text}:\n${r.stderr}`)),
-        );
-      }),
+    said: (text) => until(text, () => stderr),
+    printed: (text) => until(text, () => stdout),
   };
 }
 
