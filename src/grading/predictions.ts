@@ -70,7 +70,7 @@ function readEntry({ value, place, key }: Entry): Read {
 }
 
 /** Python writes NaN and Infinity where it has them, as tools do in keys of their own (costs, scores); JSON has no such words. */
-const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b/gs;
+const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\bInfinity\b|\bNaN\b/gs;
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

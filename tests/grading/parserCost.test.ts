@@ -1,8 +1,11 @@
 // No log can make a parser quadratic: a hundred thousand characters of any repeated fragment of its own vocabulary stay cheap.
 
 import { describe, expect, test } from 'vitest';
+import { classifyLog } from '../../src/grading/infra.ts';
 import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/contract.ts';
 import { OFFICIAL_PARSERS } from '../../src/grading/parsers/registry.ts';
+import { patchedPaths } from '../../src/grading/patchPaths.ts';
+import { parsePredictions } from '../../src/grading/predictions.ts';
 import { readLog } from '../../src/grading/readLog.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import fc from '../support/property.ts';
@@ -132,6 +135,33 @@ describe('cost of a parser is linear in its log', () => {
       expect(took, opening).toBeLessThan(LIMIT_MS);
     }
   });
+});
+
+test('texts of models cost no more than their length: patches, predictions, signatures', () => {
+  const pieces = [
+    '"NaN\\"',
+    'NaN',
+    '\\',
+    'diff --git "a/',
+    'diff --git a/x b/',
+    '--- "',
+    '\\303',
+    '@@ -1,9 +1,9 @@\n',
+    'rename to ',
+    'Killed\n',
+    'Timeout error: 1',
+  ] as const; // prettier-ignore
+  for (const piece of pieces)
+    for (const end of ['', '\n', '\\', '"']) {
+      const text = piece.repeat(Math.ceil(300_000 / piece.length)) + end;
+      const spent = cpuMs(() => {
+        patchedPaths(text);
+        parsePredictions(text, 'p.jsonl');
+        parsePredictions(`[${text}`, 'p.json');
+        classifyLog(text);
+      });
+      expect(spent, `${piece} … ${end}`).toBeLessThan(2 * LIMIT_MS);
+    }
 });
 
 test('names of nested suites cannot grow far beyond the log', () => {
