@@ -1,7 +1,8 @@
 /** `evaluate RUN`: grades what a run has predicted and nobody graded yet, writes the harness's reports, and says what came out. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { instanceSchema } from '../dataset/instance.ts';
+import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import { type EnvironmentConfig, environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import type { StoredReport } from '../grading/storedReports.ts';
@@ -18,9 +19,9 @@ import type { PlannedInstance } from '../runner/slot.ts';
 import { createStopLadder } from '../runner/stop.ts';
 import { pricesOfRun } from '../runner/tokenPrices.ts';
 import { goldStandings } from '../store/calibration.ts';
-import { type Gradable, verdictsOf } from '../store/evaluations.ts';
+import { type Gradable, gradableTrials, verdictsOf } from '../store/evaluations.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { armsOf, instancesOf, type RunRow } from '../store/runs.ts';
+import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/runs.ts';
 import {
   CliError,
   commandOn,
@@ -75,6 +76,22 @@ export async function evaluateRun(args: EvaluateArgs, selector: string): Promise
   }
 }
 
+/** An import takes ids as they are, also those that no container may be named for. */
+function instanceOf(row: InstanceRow, run: RunRow): Instance {
+  const read = instanceSchema.safeParse(JSON.parse(row.row));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new CliError(
+    `${inert(row.instance_id)} of run ${run.name} cannot be graded: ${issue!.path.join('.')}: ${issue!.message}`,
+  );
+}
+
+/** What another tool recorded, or did not, is no environment of ours: then images come as they do by default. */
+function environmentOf(stored: unknown): EnvironmentConfig {
+  const found = environmentConfigSchema.safeParse(stored ?? {});
+  return found.success ? found.data : environmentConfigSchema.parse({});
+}
+
 /** The caller holds the run's lock. */
 export async function gradeRun(task: GradingTask): Promise<number> {
   const { store, root, run, config } = task;
@@ -82,8 +99,13 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const planned = instancesOf(store, run.id);
   const unknown = [...(task.only ?? [])].filter((id) => !planned.some((row) => row.instance_id === id));
   if (unknown.length > 0) throw new CliError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
+    throw new CliError(
+      `there is nothing to grade in ${run.name}: it was imported from verdicts alone, and no patch of it is known`,
+      { hint: 'import its predictions with --report, or with the report beside them' },
+    );
   const instances = new Map<number, PlannedInstance>(
-    planned.map((row) => [row.id, { row, instance: instanceSchema.parse(JSON.parse(row.row)) }]),
+    planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]),
   );
   const redactor = environmentRedactor();
   const events = createEvents(undefined, cleanedBy(redactor));
@@ -105,7 +127,10 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const silence = listenForSignals(stop, events);
   const arms = armsOf(store, run.id);
   const images = openGradingImages(
-    arms.map(({ name, config: text }) => ({ name, ...(JSON.parse(text) as Omit<ArmConfig, 'name'>) })),
+    arms.map(({ name, config: text }) => {
+      const stored = JSON.parse(text) as Omit<ArmConfig, 'name'>;
+      return { name, ...stored, environment: environmentOf(stored.environment) };
+    }),
     imagesConfigSchema.parse((JSON.parse(run.config) as { images?: unknown }).images ?? {}),
     planned.map(({ image }) => image),
     events,

@@ -21,7 +21,7 @@ export interface RemeasureRequest {
 function budgetLeft(store: Store, run: RunRow): number | null {
   if (run.budget_nano === null) return null;
   const runs = [run, ...remeasurementsOfRun(store, run.name)];
-  return run.budget_nano - runs.reduce((sum, r) => sum + spentNano(store, r.id).nano, 0);
+  return run.budget_nano - runs.reduce((sum, r) => sum + spentNano(store, r.id).committedNano, 0);
 }
 
 /** Undefined, with a warning, when the budget of the run leaves nothing for it. */

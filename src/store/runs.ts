@@ -177,12 +177,14 @@ export interface Spent {
   readonly committedNano: number;
 }
 
-/** Money of a run over every attempt, finished or not. */
+/** Money of a run over every attempt, finished or not. An imported attempt without calls is one whose calls nobody wrote down. */
 export function spentNano(db: Store, runId: number): Spent {
   return statement(
     db,
-    `SELECT coalesce(sum(c.cost_nano), 0) AS nano, coalesce(sum(c.state <> 'in_flight' AND c.cost_nano IS NULL), 0) AS unknownCalls,
+    `SELECT coalesce(sum(c.cost_nano), 0) AS nano,
+       coalesce(sum((c.state <> 'in_flight' OR c.id IS NULL AND r.imported) AND c.cost_nano IS NULL), 0) AS unknownCalls,
        coalesce(sum(coalesce(c.cost_nano, c.estimate_nano)), 0) AS committedNano
-     FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?`,
+     FROM runs r JOIN trials t ON t.run_id = r.id JOIN attempts a ON a.trial_id = t.id LEFT JOIN model_calls c ON c.attempt_id = a.id
+     WHERE r.id = ?`,
   ).get(runId) as Spent;
 }

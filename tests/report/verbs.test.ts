@@ -235,9 +235,18 @@ describe('export', () => {
     ]);
     const [arm] = JSON.parse((await call('report', 'report-alone', '--json')).stdout).arms;
     expect(arm).toMatchObject({ resolved: { x: 1, n: 3 } });
+    // What it cost is not known, and nothing is left to grade.
+    expect((await call('show', 'report-alone')).stdout).toContain('≥ $0.00');
     const refused = await call('export', 'report-alone', 'submission', '--split', 'verified');
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain('the patch of 2 instances is not known: r__r-1, r__r-2');
+    writeFileSync(path, JSON.stringify({ schema_version: 2, resolved_ids: ['r__r-1'], unresolved_ids: [] }));
+    await call('import', path, '--run-id', 'no-patch');
+    const nothing = await call('evaluate', 'no-patch');
+    expect([nothing.code, nothing.stderr]).toEqual([
+      2,
+      expect.stringContaining('nothing to grade in no-patch'),
+    ]);
   });
   test('a submission of the night is refused in words, with the exit code of unfinished work', async () => {
     const found = await call('export', 'night-2', 'submission', '--split', 'verified');
