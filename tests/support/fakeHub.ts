@@ -15,7 +15,13 @@ export interface HubRepoFixture {
 /** What the next matching requests suffer; each fault is used up once per entry. */
 export type HubFault =
   | { readonly on: string; readonly kind: 'status'; readonly status: number; readonly retryAfter?: string }
-  | { readonly on: string; readonly kind: 'cut' | 'stall' | 'corrupt'; readonly afterBytes: number };
+  | {
+      readonly on: string;
+      readonly kind: 'cut' | 'stall' | 'corrupt';
+      readonly afterBytes: number;
+      /** cut: not before this holds; a client that is cut at once may drop what it has received and not read. */
+      readonly when?: () => boolean;
+    };
 
 export interface FakeHub {
   readonly url: string;
@@ -65,7 +71,12 @@ export async function startFakeHub(repos: Record<string, HubRepoFixture>): Promi
       return response.end(body);
     }
     response.write(body.subarray(0, fault.afterBytes), () => {
-      if (fault.kind === 'cut') response.destroy();
+      if (fault.kind !== 'cut') return;
+      const look = () => {
+        if (fault.when?.() === false && !response.destroyed) setTimeout(look, 10);
+        else response.destroy();
+      };
+      look();
     });
   }
 
