@@ -50,6 +50,8 @@ interface Ended {
   readonly durationMs: number;
   readonly running: RunningCommand;
   readonly usedBytes: number;
+  /** Nothing else could end it. */
+  readonly restarted: boolean;
 }
 
 const refusal = (exitCode: number, exceptionInfo: string, transport: Transport['name']): CommandResult => ({
@@ -91,6 +93,15 @@ export function commandRefusal(
       return `environment variable ${name} is ${formatSize(Buffer.byteLength(value))}; limit ${formatSize(MAX_ENTRY_BYTES)}. The command was not run.`;
   }
   return undefined;
+}
+
+function refusalOf(why: 'nocwd' | 'nofile' | 'nofork', cwd: string): string {
+  const reason = {
+    nocwd: `the working directory ${cwd} does not exist.`,
+    nofile: 'the command is too long to be passed as an argument and no temporary file can be written.',
+    nofork: 'no process could be started.',
+  };
+  return `${reason[why]} The command was not run.`;
 }
 
 export const timeoutInfo = (timeoutS: number): string =>
@@ -174,12 +185,28 @@ export function createChannel(
     clearTimeout(grace);
     unwatch();
     signal?.removeEventListener('abort', onAbort);
-    if (first === 'stuck') {
-      // Nothing inside could kill it (fork bomb at the limit, uninterruptible I/O): the container starts again, files stay.
-      await restart().catch(() => undefined);
-    }
-    const end: CommandEnd = first === 'stuck' ? { kind: 'lost' } : first;
-    return { end, why, durationMs: performance.now() - began, running, usedBytes };
+    const common = { why, running, usedBytes };
+    if (first !== 'stuck')
+      return { ...common, end: first, durationMs: performance.now() - began, restarted: false };
+    // Nothing inside could kill it (everything was stopped, uninterruptible I/O): the container starts again, files stay.
+    const restarted = await restart().then(
+      () => true,
+      () => false,
+    );
+    return { ...common, end: { kind: 'lost' }, durationMs: performance.now() - began, restarted };
+  };
+
+  /** A fork bomb in the background, of this command or an earlier one, would leave no process for the next. */
+  const clearCrowd = async (end: CommandEnd): Promise<string> => {
+    const refused =
+      end.kind === 'exit' ? end.forksRefused > 0 : end.kind === 'refused' && end.why === 'nofork';
+    if (!refused) return '';
+    const cleared = await within(
+      transport.killAll().catch(() => false),
+      KILL_GRACE_MS,
+    );
+    if (!cleared) await restart();
+    return `process limit ${config.pids_limit} reached (fork: Resource temporarily unavailable); every process in the background was killed.`;
   };
 
   const memoryInfo = (end: CommandEnd): string =>
@@ -202,7 +229,7 @@ export function createChannel(
         { evidence: { usedBytes: ended.usedBytes, limit: config.disk } },
       );
     if (end.kind === 'unstarted') throw await died({ while: 'starting a command' });
-    if (end.kind === 'lost') {
+    if (end.kind === 'lost' && !ended.restarted) {
       const death = await deathAfterLoss({ while: 'running a command' });
       if (death) throw death;
     }
@@ -214,14 +241,9 @@ export function createChannel(
       oomKilled: end.kind === 'exit' && end.oomKills > 0,
       transport: running.transport,
     };
-    if (why === 'timeout') {
-      const memory = memoryInfo(end);
-      return {
-        ...base,
-        exitCode: -1,
-        exceptionInfo: [timeoutInfo(timeoutS), memory].filter(Boolean).join(' '),
-      };
-    }
+    const crowd = await clearCrowd(end);
+    const info = (...parts: string[]) => [...parts, memoryInfo(end), crowd].filter(Boolean).join(' ');
+    if (why === 'timeout') return { ...base, exitCode: -1, exceptionInfo: info(timeoutInfo(timeoutS)) };
     if (end.kind === 'lost') {
       await transport.killAll().catch(() => false);
       return {
@@ -231,26 +253,9 @@ export function createChannel(
           'the shell that ran the command was killed or its connection was cut; the result is not known.',
       };
     }
-    if (end.kind === 'refused') {
-      const info =
-        end.why === 'nocwd'
-          ? `the working directory ${cwd} does not exist. The command was not run.`
-          : 'the command is too long to be passed as an argument and no temporary file can be written. It was not run.';
-      return { ...base, exitCode: 126, exceptionInfo: info };
-    }
-    const info = [memoryInfo(end)];
-    if (end.forksRefused > 0) {
-      // A fork bomb in the background would leave no process for the next command.
-      const swept = await within(
-        running.sweepLeft().catch(() => false),
-        KILL_GRACE_MS,
-      );
-      if (!swept) await restart();
-      info.push(
-        `process limit ${config.pids_limit} reached (fork: Resource temporarily unavailable); what the command left in the background was killed.`,
-      );
-    }
-    return { ...base, exitCode: end.code, exceptionInfo: info.filter(Boolean).join(' ') };
+    if (end.kind === 'refused')
+      return { ...base, exitCode: 126, exceptionInfo: info(refusalOf(end.why, cwd)) };
+    return { ...base, exitCode: end.code, exceptionInfo: info() };
   };
 
   return {

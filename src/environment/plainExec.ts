@@ -208,7 +208,6 @@ export async function createPlainExecTransport(
         kill: () => {
           sweeping ??= sweep(mark, pid).catch(() => undefined);
         },
-        sweepLeft: async () => swept(await sweep(mark, '')),
         output: () => collector.finish(),
         transport: 'exec',
       };

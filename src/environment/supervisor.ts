@@ -143,13 +143,6 @@ async function openSession(
           await sweeping;
           return how.kind === 'exit' ? { ...how, held: false } : how;
         }),
-        sweepLeft: async () => {
-          if (!alive) return false;
-          const id = nonce();
-          const done = answer(id);
-          stream.write(`K ${mark} ${id}\n`);
-          return (await done) !== undefined;
-        },
         kill: () => {
           if (!alive || sweeping !== undefined) return;
           const id = nonce();
@@ -241,9 +234,11 @@ export async function createSupervisorTransport(
       };
     },
     async killAll() {
-      const done = await (await ready()).killAll();
+      // Not by a new stream, also when this one is held: where the process limit is reached none can be opened.
+      const done = await (session?.alive() ? session : await ready()).killAll();
       for (const old of retired) old.session.close();
       retired = [];
+      retireNext = false;
       return done;
     },
     reset,

@@ -112,14 +112,18 @@ __sb_pcg=
 for __sb_f in /sys/fs/cgroup/pids/pids.events /sys/fs/cgroup/pids.events; do
   if { : <"$__sb_f"; } 2>/dev/null; then __sb_pcg=$__sb_f; break; fi
 done
-__sb_counters() {
-  __sb_oom=0 __sb_nofork=0
+__sb_oom_kills() {
+  __sb_oom=0
   local __sb_k __sb_v
   if [[ $__sb_cg ]]; then
     while IFS=' ' read -r __sb_k __sb_v; do
       if [[ $__sb_k == oom_kill ]]; then __sb_oom=$__sb_v; fi
     done 2>/dev/null <"$__sb_cg"
   fi
+}
+__sb_forks_refused() {
+  __sb_nofork=0
+  local __sb_k __sb_v
   if [[ $__sb_pcg ]]; then
     while IFS=' ' read -r __sb_k __sb_v; do
       if [[ $__sb_k == max ]]; then __sb_nofork=$__sb_v; fi
@@ -147,8 +151,10 @@ __sb_kill() {
 __sb_serve() {
   local __sb_op __sb_mark __sb_end __sb_total __sb_ncwd __sb_ncmd __sb_file __sb_n __sb_lens __sb_cwd __sb_cmd __sb_len __sb_var
   local __sb_status __sb_held __sb_before __sb_refused __sb_pids __sb_p __sb_fd __sb_vars __sb_child
-  __sb_counters
-  __sb_before=$__sb_oom __sb_refused=$__sb_nofork
+  __sb_oom_kills
+  __sb_before=$__sb_oom
+  # A shell that cannot fork ends itself.
+  trap '[[ $__sb_busy ]] && printf "\036%s nofork\036" "$__sb_busy"' EXIT
   while IFS=' ' read -r __sb_op __sb_mark __sb_end __sb_total __sb_ncwd __sb_ncmd __sb_file __sb_n __sb_lens; do
     __sb_cwd= __sb_cmd= __sb_vars=()
     if (( __sb_ncwd )); then IFS= read -r -N "$__sb_ncwd" __sb_cwd; fi
@@ -167,6 +173,8 @@ __sb_serve() {
       printf '\036%s nocwd\036' "$__sb_end"
       continue
     fi
+    __sb_forks_refused
+    __sb_refused=$__sb_nofork __sb_busy=$__sb_end
     {
       trap - TERM INT HUP QUIT USR1 USR2 PIPE
       exec <&6 6<&-
@@ -180,7 +188,7 @@ __sb_serve() {
       if (( __sb_file == 2 )); then exec bash -p -c "$__sb_cmd"; fi
       exec "\${__sb_interp[@]}" "$__sb_cmd"
     } &
-    __sb_child=$!
+    __sb_child=$! __sb_busy=
     wait "$__sb_child"
     __sb_status=$?
     __sb_held=0
@@ -194,9 +202,10 @@ __sb_serve() {
       done
     fi
     if (( __sb_file == 1 )); then : >"$__sb_tmp"; rm -f "$__sb_tmp"; fi 2>/dev/null
-    __sb_counters
+    __sb_oom_kills
+    __sb_forks_refused
     printf '\036%s %s %s %s %s\036' "$__sb_end" "$__sb_status" "$(( __sb_oom - __sb_before ))" "$__sb_held" "$(( __sb_nofork - __sb_refused ))"
-    __sb_before=$__sb_oom __sb_refused=$__sb_nofork
+    __sb_before=$__sb_oom
   done
 }
 exec 4> >(__sb_serve)

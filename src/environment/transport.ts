@@ -20,7 +20,7 @@ export type CommandEnd =
       /** How often the process limit refused a fork meanwhile. */
       readonly forksRefused: number;
     }
-  | { readonly kind: 'refused'; readonly why: 'nocwd' | 'nofile' }
+  | { readonly kind: 'refused'; readonly why: 'nocwd' | 'nofile' | 'nofork' }
   | { readonly kind: 'lost' }
   /** Nothing of the command ran; what came back is the runtime's text and no output. */
   | { readonly kind: 'unstarted' };
@@ -30,8 +30,6 @@ export interface RunningCommand {
   readonly ended: Promise<CommandEnd>;
   /** Asks for the death of everything the command started; `ended` resolves afterwards. */
   kill(): void;
-  /** After the end: kills what the command left in the background. False when that could not be done. */
-  sweepLeft(): Promise<boolean>;
   output(): CollectedOutput;
   readonly transport: 'supervisor' | 'supervisor-file' | 'exec';
 }
@@ -54,7 +52,8 @@ const RS = 0x1e;
 
 function parseEnd(text: string): CommandEnd {
   const [status, ooms, held, refused] = text.trim().split(' ');
-  if (status === 'nocwd' || status === 'nofile') return { kind: 'refused', why: status };
+  if (status === 'nocwd' || status === 'nofile' || status === 'nofork')
+    return { kind: 'refused', why: status };
   return {
     kind: 'exit',
     code: Number(status),

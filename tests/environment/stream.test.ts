@@ -84,6 +84,13 @@ describe('end mark', () => {
     );
   });
 
+  test('a shell that could not fork says that the command was not run', () => {
+    expect(scanAll([Buffer.from('\x1e0123456789ab nofork\x1e')])).toMatchObject({
+      end: { kind: 'refused', why: 'nofork' },
+      raw: Buffer.alloc(0),
+    });
+  });
+
   test('a mark of another command is output', () => {
     const { end, raw } = scanAll([
       Buffer.from('\x1effffffffffff 0 0 0 0\x1e'),

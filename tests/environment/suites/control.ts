@@ -142,6 +142,26 @@ time.sleep(${n})"`,
     });
   });
 
+  describe('limits of earlier commands', () => {
+    test.skipIf(!bench.can.limits)(
+      'a fork bomb that was left in the background ends with the first command that meets it',
+      async () => {
+        const env = await bench.start({ config: { pids_limit: 100 } });
+        // It holds the output, so that what runs the next command cannot stay on the same stream.
+        expect((await env.execute('(sleep 0.3; :(){ :|:& };:) & echo left')).output).toBe('left\n');
+        const met = await env.execute('sleep 1; for i in 1 2 3 4 5 6; do sleep 0.1 & done; wait', {
+          timeoutS: 40,
+        });
+        expect(met.exceptionInfo).toContain('every process in the background was killed');
+        expect(await env.execute('echo work >> README.md; echo done', { timeoutS: 20 })).toMatchObject({
+          output: 'done\n',
+          exceptionInfo: '',
+        });
+        expect(Buffer.from((await env.capturePatch()).patch).toString()).toContain('+work');
+      },
+    );
+  });
+
   describe('closing', () => {
     test('twice is fine, and afterwards every command is an EnvironmentError', async () => {
       const env = await bench.start();
