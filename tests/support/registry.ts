@@ -21,6 +21,8 @@ export function registryAvailable(): boolean {
 export interface RegistryFault {
   /** Part of the request path. */
   readonly on: string;
+  /** Only of this method. */
+  readonly method?: string;
   readonly kind: 'status' | 'cut' | 'stall' | 'slow';
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -120,7 +122,9 @@ export async function startRegistry(options: { htpasswd?: string } = {}): Promis
   const proxy = createServer((incoming, outgoing) => {
     const path = incoming.url!;
     requests.push({ method: incoming.method!, path, authorization: incoming.headers.authorization });
-    const index = faults.findIndex((fault) => path.includes(fault.on));
+    const index = faults.findIndex(
+      (fault) => path.includes(fault.on) && (fault.method ?? incoming.method) === incoming.method,
+    );
     const fault = faults[index];
     if (fault?.times !== undefined && --fault.times <= 0) faults.splice(index, 1);
     forward(incoming, outgoing, port, fault);

@@ -153,16 +153,22 @@ async function refusalOf(response: Response, now: number): Promise<ManifestAnswe
   return { ok: false, status: response.status, retryAfterMs: resetOf(response.headers, now), message };
 }
 
-/** When the registry lets this machine pull again. A HEAD does not count against Docker Hub's limit. */
+/**
+ * When the registry lets this machine pull again. A HEAD does not count against Docker Hub's limit, and is answered when that is used up; the
+ * GET behind it is what gets the refusal with the moment in it.
+ */
 export async function askReset(
   reference: ImageReference,
   options: RegistryOptions = {},
 ): Promise<number | undefined> {
   const now = options.now ?? Date.now;
   try {
-    const response = await request(reference, targetOf(reference), 'HEAD', asking(options));
-    await response.body?.cancel();
-    return response.status === 429 ? resetOf(response.headers, now()) : undefined;
+    for (const method of ['HEAD', 'GET']) {
+      const response = await request(reference, targetOf(reference), method, asking(options));
+      await response.body?.cancel();
+      if (response.status === 429) return resetOf(response.headers, now());
+    }
+    return undefined;
   } catch {
     return undefined; // not knowing the time is no failure of its own
   }

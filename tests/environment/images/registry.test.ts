@@ -191,6 +191,25 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       digest: expect.stringContaining(registry.host),
     });
     expect(await docker.getImage(name).inspect()).toMatchObject({ RepoTags: [name] });
+    // The engine has forgotten the digest with the mirror's name; a later sitting records the same one.
+    expect(await service().stage.ensure(name)).toMatchObject({
+      pulled: false,
+      digest: expect.stringContaining(`${registry.host}/`),
+    });
+  });
+
+  test('a login that comes while a run waits is used by the next pull', async () => {
+    const locked = await startRegistry({ htpasswd: HTPASSWD });
+    try {
+      const image = await pushed({}, locked);
+      const { stage } = service();
+      expect(await failure(stage.ensure(image))).toMatchObject({ sub: 'no_access' });
+      const auths = { [locked.host]: { auth: btoa('tester:secret') } };
+      writeFileSync(join(dir, 'config.json'), JSON.stringify({ auths }));
+      expect(await stage.ensure(image)).toMatchObject({ pulled: true });
+    } finally {
+      await locked.close();
+    }
   });
 
   test('logins come from Docker’s config; without one the fix is to log in', async () => {
@@ -272,6 +291,15 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       status: 429,
       retryAfterMs: 30_000,
     });
+    // As Docker Hub: a HEAD is answered when the limit is used up, and a pull is refused.
+    registry.faults.splice(0, 1, {
+      on: '/manifests/',
+      method: 'GET',
+      kind: 'status',
+      status: 429,
+      headers: { 'retry-after': '21' },
+    });
+    expect(await askReset(parsed.reference)).toBe(21_000);
   });
 
   describe('removing', () => {
