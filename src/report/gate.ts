@@ -107,10 +107,10 @@ export function gate(
   };
 }
 
-/** The change of the mean, with every flaky instance at its mean over the first and all further measurements. */
+/** The change of the mean, with every flaky instance at its mean over the first measurement (each of its epochs failed) and all further ones. */
 function dropOf(c: Comparison, flaky: GateResult['flaky']): number | null {
   if (c.matched === 0 || !c.difference) return null;
-  const recovered = flaky.reduce((s, f) => s + f.resolved / (f.of + 1), 0);
+  const recovered = flaky.reduce((s, f) => s + f.resolved / (f.of + c.b.epochs), 0);
   return -c.difference.points - recovered / c.matched;
 }
 

@@ -260,6 +260,23 @@ test('measuring again spends what is left of the budget of the run, and nothing 
   db.close();
 });
 
+test('with epochs a flaky instance enters the drop with the mean of all that was measured', () => {
+  const base = load({ name: 'base', ids: ids(1, 10), epochs: 2, happened: () => [good] });
+  const b = load({
+    name: 'night',
+    ids: ids(1, 10),
+    epochs: 2,
+    happened: (id) => [id === 'a__a-01' ? bad : good],
+  });
+  const again = load({
+    ids: ids(1, 1),
+    epochs: 2,
+    happened: (_id, _arm, epoch) => [epoch === 1 ? good : bad],
+  });
+  // Four measurements, one resolved: three quarters of one in ten are lost.
+  expect(gated(base, b, { maxDrop: 0.5 }, [again]).drop).toBeCloseTo(0.075, 12);
+});
+
 test('junit.xml of a verdict holds the arm that it is about', () => {
   const b = load({
     name: 'night',

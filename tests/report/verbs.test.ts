@@ -125,6 +125,16 @@ describe('compare', () => {
       test: { name: 'exact McNemar', p: 1 },
     });
   });
+  test('files are compared whatever the state of the database here is', async () => {
+    const damaged = join(home, 'damaged');
+    mkdirSync(damaged);
+    writeFileSync(join(damaged, 'swebatch.db'), 'no database');
+    for (const name of ['c.json', 'd.json'])
+      writeFileSync(join(home, name), JSON.stringify({ resolved_ids: ['x-1'] }));
+    const found = await cli(['compare', 'c.json', 'd.json', '--json', '-o', damaged], { cwd: home });
+    expect([found.code, JSON.parse(found.stdout).matched]).toEqual([0, 1]);
+    expect((await cli(['compare', 'c.json', 'a-run', '-o', damaged], { cwd: home })).code).not.toBe(0);
+  });
   test('two files of one name are told apart by their paths', async () => {
     for (const folder of ['m1', 'm2']) {
       mkdirSync(join(home, folder), { recursive: true });
