@@ -75,6 +75,8 @@ function engineFix(message: string): string {
     return 'let your user use the socket (sudo usermod -aG docker $USER, then log in again)';
   if (message.startsWith('DOCKER_HOST')) return 'correct DOCKER_HOST, or unset it';
   if (message.includes('context')) return 'choose another context, or set DOCKER_HOST';
+  if (message.includes('no answer within'))
+    return 'the engine hangs: look at its log, and restart it when nothing runs on it (systemctl restart docker)';
   return 'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it';
 }
 
