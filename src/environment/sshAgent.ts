@@ -57,8 +57,10 @@ function dial(address: SshAddress): Duplex {
   });
   child.on('error', (error) => fail(error.message));
   child.on('close', (code) => {
-    if (code === 0) socket.push(null);
-    else fail(code === null ? 'the connection was ended' : `ended with ${code}`);
+    if (code !== 0) return fail(code === null ? 'the connection was ended' : `ended with ${code}`);
+    socket.once('end', () => socket.destroy()).push(null);
+    // Nobody reads an idle connection: without this it would look alive, and the next request would wait in it for ever.
+    if (socket.readableLength === 0) socket.resume();
   });
   // Idle connections must not keep the program from ending.
   const parts = [child, stdin, stdout, stderr] as unknown as { ref?(): void; unref?(): void }[];

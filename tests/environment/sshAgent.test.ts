@@ -1,6 +1,6 @@
 // An engine over ssh: the user's own program is run, and its stdio is the connection.
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { type Agent, createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectEngine } from '../../src/environment/images/connect.ts';
@@ -65,6 +65,17 @@ test('requests and hijacked streams go through one program each connection, and 
   expect(await echoed).toBe('hello over ssh');
   stream.destroy();
 }, 60_000);
+
+test('a connection that the engine closed is not used again', async () => {
+  fakeSsh(bridge());
+  const docker = far();
+  const { agent } = docker.modem as unknown as { agent: Agent };
+  await docker.info();
+  await vi.waitUntil(() => Object.keys(agent.freeSockets).length === 1, { timeout: 60_000 });
+  engine.closeAllConnections();
+  await vi.waitUntil(() => Object.keys(agent.freeSockets).length === 0, { timeout: 60_000 });
+  expect(await docker.info()).toMatchObject({ ID: 'far' });
+}, 180_000);
 
 test('what ssh says is what people read, and counts as an engine that is gone', async () => {
   fakeSsh(`process.stderr.write('Permission denied (publickey).\\n', () => process.exit(255));`);
