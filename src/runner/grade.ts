@@ -138,7 +138,11 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
 
   const enqueue = (gradable: Gradable) => {
     void queue
-      .add(() => work(gradable, false))
+      .add(async () => {
+        // Not before the caller knows how many there are: what cannot be graded has its verdict at once.
+        await null;
+        await work(gradable, false);
+      })
       .catch((error: unknown) => {
         broken ??= error;
       });

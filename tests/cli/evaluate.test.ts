@@ -184,6 +184,16 @@ test.skipIf(!hasData)(`--regrade over the official logs (${WITHOUT_DATA})`, asyn
   );
 });
 
+test('what cannot be graded is counted like the rest, says why, and needs no engine', {
+  timeout: 60_000,
+}, async () => {
+  write('data.jsonl', JSON.stringify(sumRow('none:1', undefined, { log_parser: 'mine' })));
+  const { code, stderr } = await evaluate('gold', '--subset', 'data.jsonl', '-o', 'out');
+  expect(code).toBe(3);
+  expect(stderr).toContain('[1/1] demo__sum-1  ungradable');
+  expect(stderr).toContain('no log parser is called "mine"; give one under grading.parsers');
+});
+
 describe('what is missing is said', () => {
   test.each([
     [[], /what is to be evaluated/],
