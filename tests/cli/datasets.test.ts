@@ -63,6 +63,18 @@ test('a damaged blob is found, exit 1', async () => {
   const text = readFileSync(join(blobs, blob!), 'utf8');
   writeFileSync(join(blobs, blob!), text.replace('broken', 'brokem'));
   expect(await swebatch('verify', 'lite')).toMatchObject({ code: 1, stdout: expect.stringContaining('BAD') });
+  // Cut in the middle of a row it cannot be read at all, and is damaged all the same.
+  writeFileSync(join(blobs, blob!), text.slice(0, text.length / 2));
+  expect(await swebatch('verify', 'lite')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('checksum is'),
+    stderr: expect.stringContaining('1 file is damaged'),
+  });
+  rmSync(join(blobs, blob!));
+  expect(await swebatch('verify', 'lite')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('its blob is missing'),
+  });
 });
 
 test('mistakes exit 2 and say what to do', async () => {

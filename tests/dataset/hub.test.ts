@@ -245,6 +245,11 @@ describe('access', () => {
       hubUrl: 'http://m',
       offline: true,
     });
+    mkdirSync(join(dir, 'huggingface'), { recursive: true });
+    writeFileSync(join(dir, 'huggingface', 'token'), 'hf_stored\n');
+    // Where the cache is says nothing of where a login lies.
+    expect(hubAccess({ XDG_CACHE_HOME: dir, HF_HUB_CACHE: '/big/disk' }).token).toBe('hf_stored');
+    expect(hubAccess({ XDG_CACHE_HOME: dir, HF_TOKEN: 'hf_given\n' }).token).toBe('hf_given');
     expect(hubAccess({ HF_HUB_OFFLINE: '0', HF_TOKEN: '' })).toMatchObject({
       offline: false,
       token: undefined,
