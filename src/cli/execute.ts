@@ -153,13 +153,17 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   return conclude(request, result, stop.interruptedBy);
 }
 
+/** A daemon that has locked up over one container serves all others; the run begins, and says what is left over. */
+const REAP_LIMIT_MS = 20_000;
+
 /** Containers of dead processes go before new ones come; a daemon that does not answer is the preflight's matter. */
 async function reapOrphans(arms: readonly ArmConfig[]): Promise<void> {
   for (const host of enginesOf(arms)) {
     try {
-      const { removed, failed } = await reap(
-        host === undefined ? {} : { docker: requireEngine(host).docker },
-      );
+      const { removed, failed } = await reap({
+        ...(host !== undefined && { docker: requireEngine(host).docker }),
+        limitMs: REAP_LIMIT_MS,
+      });
       if (removed.length > 0)
         say(`note: removed ${removed.length} container(s) that a dead process had left`);
       for (const { name } of failed)

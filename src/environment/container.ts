@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
+import { answered } from './answered.ts';
 import type { EnvironmentConfig } from './config.ts';
 import { readFault, withDaemonRetry } from './dockerErrors.ts';
 import { EnvironmentError, type StartRequest } from './environment.ts';
@@ -115,10 +116,13 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
   );
 }
 
-/** Removes at once. True when the container is gone afterwards; 404 and "already in progress" count as gone. */
-export async function removeContainer(container: Docker.Container): Promise<boolean> {
+/** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
+export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
   try {
-    await withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]);
+    await answered(
+      withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
+      limitMs,
+    );
     return true;
   } catch (error) {
     const fault = readFault(error);

@@ -3,6 +3,7 @@
  * our labels (issue 4 line 5).
  */
 import type Docker from 'dockerode';
+import { answered } from './answered.ts';
 import { engineClient } from './client.ts';
 import { removeContainer } from './container.ts';
 import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from './owner.ts';
@@ -65,15 +66,18 @@ export interface ReapResult {
 }
 
 export async function reap(
-  options: { docker?: Docker; dryRun?: boolean; machine?: MachineFacts } = {},
+  options: { docker?: Docker; dryRun?: boolean; machine?: MachineFacts; limitMs?: number | undefined } = {},
 ): Promise<ReapResult> {
   const docker = options.docker ?? engineClient();
-  const all = await listContainers(docker, options.machine ?? thisMachine());
+  const all = await answered(listContainers(docker, options.machine ?? thisMachine()), options.limitMs);
   const orphans = all.filter((container) => container.owner === 'dead');
   const kept = all.filter((container) => container.owner !== 'dead');
   if (options.dryRun) return { orphans, removed: [], failed: [], kept };
   const gone = await Promise.all(
-    orphans.map(async (orphan) => ({ orphan, ok: await removeContainer(docker.getContainer(orphan.id)) })),
+    orphans.map(async (orphan) => ({
+      orphan,
+      ok: await removeContainer(docker.getContainer(orphan.id), options.limitMs),
+    })),
   );
   return {
     orphans,

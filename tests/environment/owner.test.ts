@@ -1,4 +1,5 @@
 // Who may be reaped: only what is proven dead, and never anybody else's.
+import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   currentOwner,
@@ -56,6 +57,37 @@ describe('isOwnerAlive', () => {
 
   test('this very process is alive', () => {
     expect(isOwnerAlive(ownerLabels(currentOwner('r', '1'), 'i', new Date()), thisMachine())).toBe('alive');
+  });
+});
+
+/** Takes every question and answers none but the list. */
+const lockedUp = (containers: readonly object[] | null): Docker => {
+  const never = () => new Promise<never>(() => {});
+  return {
+    listContainers: containers === null ? never : async () => containers,
+    getContainer: () => ({ remove: never }),
+  } as unknown as Docker;
+};
+
+describe('a daemon that has locked up', () => {
+  const orphan = {
+    Id: 'c1',
+    Names: ['/swebatch-x'],
+    Image: 'i',
+    State: 'running',
+    Labels: labels({ [LABELS.pid]: '4243' }),
+  };
+
+  test('over one container keeps nobody waiting for its removal', async () => {
+    const result = await reap({ docker: lockedUp([orphan]), machine: machine(), limitMs: 10 });
+    expect(result.failed.map((c) => c.name)).toEqual(['swebatch-x']);
+    expect(result.removed).toEqual([]);
+  });
+
+  test('altogether is told as one that does not answer', async () => {
+    await expect(reap({ docker: lockedUp(null), machine: machine(), limitMs: 10 })).rejects.toThrow(
+      'the Docker daemon did not answer in 0.01 s',
+    );
   });
 });
 
