@@ -14,7 +14,7 @@ import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './con
 import type { EvaluateArgs } from './evaluateArgs.ts';
 import { gradeRun } from './evaluateRun.ts';
 import { withRunLock } from './execute.ts';
-import { gradingOf, loadSubset, wantedIds } from './gradingOptions.ts';
+import { gradingOf, loadSubset, parsersOf, wantedIds } from './gradingOptions.ts';
 import { table } from './table.ts';
 
 async function datasetOf(args: EvaluateArgs, target: string): Promise<Dataset> {
@@ -62,6 +62,7 @@ const defaultName = (target: string, dataset: Dataset): string => {
 
 export async function evaluatePredictions(args: EvaluateArgs, target: string): Promise<number> {
   const config = gradingOf(args);
+  await parsersOf(config);
   const dataset = await datasetOf(args, target);
   const wanted = wantedIds(args);
   const rows = new Map(dataset.rows.map((row) => [row.instance.instance_id, row]));

@@ -36,7 +36,7 @@ import {
 } from './context.ts';
 import type { EvaluateArgs } from './evaluateArgs.ts';
 import { withRunLock } from './execute.ts';
-import { gradingOf, wantedIds } from './gradingOptions.ts';
+import { gradingOf, parsersOf, wantedIds } from './gradingOptions.ts';
 import { openGradingImages } from './runImages.ts';
 import { environmentRedactor } from './secrets.ts';
 import { listenForSignals, signalExitCode } from './signals.ts';
@@ -67,6 +67,7 @@ export async function evaluateRun(args: EvaluateArgs, selector: string): Promise
     const run = requireRun(store, selector);
     const stored = (JSON.parse(run.config) as { grading?: unknown }).grading ?? {};
     const config = gradingOf(args, stored);
+    await parsersOf(config);
     const only = wantedIds(args);
     return await withRunLock(store, root, run.name, () =>
       gradeRun({ store, root, run, config, only, again: args.again, json: args.json }),

@@ -1,6 +1,8 @@
 /** From the flags of `evaluate` to a grading configuration and the rows of the datasets named. */
 import { type Dataset, type LoadedRow, loadDataset } from '../dataset/load.ts';
 import { type GradingConfig, gradingConfigSchema } from '../grading/config.ts';
+import type { ParserRegistry } from '../grading/parsers/registry.ts';
+import { loadParsers } from '../grading/userParsers.ts';
 import { CliError } from './context.ts';
 import { hubVariables } from './datasets.ts';
 import type { EvaluateArgs } from './evaluateArgs.ts';
@@ -25,6 +27,14 @@ export function gradingOf(args: EvaluateArgs, stored: unknown = {}): GradingConf
     parsers: { ...base.parsers, ...Object.fromEntries(own) },
   };
 }
+
+/** The user's parsers beside the official ones; read before anything is made or started. */
+export const parsersOf = (config: GradingConfig): Promise<ParserRegistry> =>
+  loadParsers(config.parsers, process.cwd()).catch((error: Error) => {
+    throw new CliError(error.message, {
+      hint: 'paths of parsers are taken from the folder that swebatch is called in; give it as --parser ID=MODULE, or call from there',
+    });
+  });
 
 export const wantedIds = (args: EvaluateArgs): ReadonlySet<string> | undefined => {
   const ids = args.instance.flatMap((entry) => entry.split(',')).filter(Boolean);

@@ -1,12 +1,11 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
 import { existsSync } from 'node:fs';
 import { type Regraded, regradeFolder } from '../grading/regrade.ts';
-import { loadParsers } from '../grading/userParsers.ts';
 import { rate } from '../report/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import { CliError, EXIT, inert, printData, printJson, say } from './context.ts';
 import type { EvaluateArgs } from './evaluateArgs.ts';
-import { gradingOf, loadSubsets, wantedIds } from './gradingOptions.ts';
+import { gradingOf, loadSubsets, parsersOf, wantedIds } from './gradingOptions.ts';
 import { table } from './table.ts';
 
 const shown = ({
@@ -42,7 +41,7 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
   const options = {
     dialect: config.dialect,
     instances: new Map([...rows].map(([id, row]) => [id, row.instance])),
-    parsers: await loadParsers(config.parsers, process.cwd()),
+    parsers: await parsersOf(config),
     write: args.write,
     ...(wanted && { only: wanted }),
   };

@@ -184,6 +184,18 @@ test.skipIf(!hasData)(`--regrade over the official logs (${WITHOUT_DATA})`, asyn
   );
 });
 
+test('a log parser that is not there is a mistake of the call, said before anything is made', {
+  timeout: 60_000,
+}, async () => {
+  write('data.jsonl', JSON.stringify(sumRow('none:1', undefined, { log_parser: 'mine' })));
+  const gold = ['gold', '--subset', 'data.jsonl', '-o', 'out', '--parser', 'mine=./nowhere.mjs'];
+  const { code, stderr } = await evaluate(...gold);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/grading\.parsers\.mine: \.\/nowhere\.mjs cannot be loaded/);
+  expect(stderr).toContain('the folder that swebatch is called in');
+  expect(readdirSync(dir)).toEqual(['data.jsonl']);
+});
+
 test('what cannot be graded is counted like the rest, says why, and needs no engine', {
   timeout: 60_000,
 }, async () => {
