@@ -34,6 +34,9 @@ const trajectorySchema = z.looseObject({
   instance_id: z.string().optional(),
 });
 
+/** Where neither prediction nor trajectory names one. */
+export const UNKNOWN_MODEL = 'unknown';
+
 export interface ImportedCall {
   readonly step: number;
   readonly model: string | null;
@@ -185,7 +188,7 @@ function instanceOf(
   const submission = info?.submission ?? null;
   return {
     instanceId,
-    model: prediction?.model_name_or_path ?? modelOf(config) ?? 'unknown',
+    model: prediction?.model_name_or_path ?? modelOf(config) ?? UNKNOWN_MODEL,
     format: trajectory?.trajectory_format ?? 'none',
     version: info?.mini_version ?? null,
     exitStatus: status,

@@ -2,7 +2,12 @@
 
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
-import type { ImportedCall, ImportedInstance, ImportedRun } from '../report/importMiniRun.ts';
+import {
+  type ImportedCall,
+  type ImportedInstance,
+  type ImportedRun,
+  UNKNOWN_MODEL,
+} from '../report/importMiniRun.ts';
 import { guarded, type Store } from '../store/open.ts';
 import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../store/runs.ts';
 import { insertMessage } from '../store/steps.ts';
@@ -21,8 +26,12 @@ export interface ImportRequest {
 
 export function importRun(store: Store, request: ImportRequest): RunRow {
   const { imported } = request;
-  const models = [...new Set(imported.instances.map((i) => i.model))];
-  const first = imported.instances[0]!;
+  const all = [...new Set(imported.instances.map((i) => i.model))];
+  // A damaged trajectory does not say who answered; the others do.
+  const known = all.filter((name) => name !== UNKNOWN_MODEL);
+  const models = known.length > 0 ? known : all;
+  // One that says how it was run: a damaged trajectory, or a prediction alone, says nothing.
+  const first = imported.instances.find((i) => Object.keys(i.config).length > 0) ?? imported.instances[0]!;
   const arm = publishedArm(first);
   const planned = imported.instances.map((i) => rowOf(i, request));
   const work = store.transaction(() => {
