@@ -3,8 +3,18 @@ import type { Argv } from 'yargs';
 import { formatCost } from '../money.ts';
 import { listRuns, spentNano } from '../store/runs.ts';
 import { trialLines } from '../store/trialLines.ts';
-import { classCounts } from '../store/trials.ts';
-import { EXIT, inert, openForReading, printData, printJson, requireRun, resultsRoot } from './context.ts';
+import { classCounts, lastSigns } from '../store/trials.ts';
+import {
+  commandOn,
+  EXIT,
+  inert,
+  openForReading,
+  printData,
+  printJson,
+  requireRun,
+  resultsRoot,
+  say,
+} from './context.ts';
 import { table } from './table.ts';
 import { jsonOption, outputOption, type Verb } from './verb.ts';
 import { watchRun } from './watch.ts';
@@ -27,9 +37,11 @@ export const lsVerb: Verb = {
       .example('$0 ls', 'all runs')
       .example('$0 ls last --class infra', 'what failed for reasons that are not the model’s'),
   async run(argv) {
-    const store = openForReading(resultsRoot(argv.output as string));
+    const root = resultsRoot(argv.output as string);
+    const store = openForReading(root);
     try {
       if (!argv.run) {
+        const signs = lastSigns(store);
         const rows = listRuns(store).map((run) => {
           const counts = Object.fromEntries(classCounts(store, run.id));
           const planned = Object.values(counts).reduce((a, b) => a + b, 0);
@@ -42,6 +54,7 @@ export const lsVerb: Verb = {
             counts,
             cost_nano: money.nano,
             unknown_cost_calls: money.unknownCalls,
+            last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
           };
         });
         if (argv.json) printJson(rows);
@@ -63,6 +76,7 @@ export const lsVerb: Verb = {
                   ]),
                 ),
           );
+        for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
         return EXIT.done;
       }
       const run = requireRun(store, argv.run as string);
@@ -102,6 +116,24 @@ export const lsVerb: Verb = {
     }
   },
 };
+
+const instant = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+/** Eight times as long as a process that works is silent by default. */
+const SILENT_MS = 120_000;
+
+/** A killed process cannot write that it ended: its run says "running" until somebody goes on with it. */
+function sayWhenSilent(run: string, lastSign: string | null, root: string): void {
+  if (lastSign === null) return;
+  const silent = Date.now() - Date.parse(lastSign);
+  if (silent < SILENT_MS) return;
+  const minutes = Math.floor(silent / 60_000);
+  const since = minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`;
+  say(
+    `${run} gave no sign of life for ${since}; if its process is gone, ${commandOn(root, `resume ${run}`)} goes on`,
+  );
+}
 
 /** A sealed trial by its exit reason, another one by its state and what its last attempt came to. */
 function ended(l: ReturnType<typeof trialLines>[number]): string {

@@ -98,6 +98,15 @@ export function heartbeat(db: Store, runId: number, owner: string, nowMs: number
   );
 }
 
+/** When the process of each run last said that it works on something, by run id, in milliseconds since 1970. */
+export function lastSigns(db: Store): ReadonlyMap<number, number> {
+  const rows = statement(
+    db,
+    `SELECT run_id, max(lease_at_ms) AS at FROM trials WHERE state IN ('leased', 'running') GROUP BY run_id`,
+  ).all() as { run_id: number; at: number | null }[];
+  return new Map(rows.flatMap(({ run_id, at }) => (at === null ? [] : [[run_id, at] as const])));
+}
+
 /** The number that the next attempt of a trial will have. */
 export const nextAttemptNumber = (db: Store, trialId: number): number =>
   (

@@ -1,0 +1,39 @@
+// `swebatch ls`: a run whose process died says so, because it could not write that itself.
+import { rmSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { statement } from '../../src/store/open.ts';
+import { cli, tempDir } from '../support/cli.ts';
+import { addRun, openFixture } from '../viewer/fixture.ts';
+
+let dir: string;
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A run that was working on its last trial when it last wrote something. */
+function workedOn(lastSignMs: number): void {
+  dir = tempDir();
+  const store = openFixture(dir);
+  addRun(store, { name: 'night', instances: 3, steps: 2, doneUntil: 2, status: 'running' });
+  statement(
+    store,
+    `UPDATE trials SET state = 'leased', lease_owner = 'x', lease_at_ms = ? WHERE state <> 'sealed'`,
+  ).run(lastSignMs);
+  store.close();
+}
+
+test('a run that is silent for long names the command that goes on', async () => {
+  const last = Date.now() - 47 * 60_000;
+  workedOn(last);
+  const { stdout, stderr, code } = await cli(['ls', '-o', dir]);
+  expect(code).toBe(0);
+  expect(stdout).toContain('running');
+  expect(stderr).toMatch(
+    /night gave no sign of life for 4[78] minutes; if its process is gone, "swebatch resume night -o \S+" goes on/,
+  );
+  const [row] = JSON.parse((await cli(['ls', '--json', '-o', dir])).stdout);
+  expect(row).toMatchObject({ status: 'running', last_sign_at: new Date(last).toISOString() });
+});
+
+test('a run that works says nothing of the kind', async () => {
+  workedOn(Date.now());
+  expect((await cli(['ls', '-o', dir])).stderr).toBe('');
+});
