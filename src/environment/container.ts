@@ -73,6 +73,8 @@ export function containerSpec(options: ContainerOptions, name: string): Docker.C
 }
 
 const CREATE_TRIES = 3;
+/** For a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */
+const START_LIMIT_MS = 600_000;
 
 /** Creates and starts; tries again with a new name when the daemon says 409 or 5xx, and leaves no ghost behind. */
 export async function createContainer(docker: Docker, options: ContainerOptions): Promise<Docker.Container> {
@@ -81,9 +83,9 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     options.request.signal?.throwIfAborted();
     const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
     try {
-      const container = await docker.createContainer(containerSpec(options, name));
+      const container = await answered(docker.createContainer(containerSpec(options, name)), START_LIMIT_MS);
       try {
-        await container.start();
+        await answered(container.start(), START_LIMIT_MS);
         return container;
       } catch (error) {
         await removeContainer(container);

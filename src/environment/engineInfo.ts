@@ -1,9 +1,9 @@
 /** Facts about the Docker engine that answers here: for the manifest, the preflight and `doctor`. */
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { answered } from './answered.ts';
 import { engineClient } from './client.ts';
 import { readFault } from './dockerErrors.ts';
-import { within } from './within.ts';
 
 const infoSchema = z.object({
   ServerVersion: z.string().default(''),
@@ -30,23 +30,9 @@ export type EngineInfo =
     }
   | { readonly ok: false; readonly message: string };
 
-/** An engine can hang with its socket open; a person must hear of it. */
-const ANSWER_MS = 60_000;
-
-/** What an engine says of itself; rejects when it says nothing in time. */
-export async function askEngine(docker: Docker, answerMs: number = ANSWER_MS): Promise<unknown> {
-  const info = await within(docker.info() as Promise<unknown>, answerMs);
-  if (info === undefined)
-    throw new Error(`the engine took the question "info" and gave no answer within ${answerMs / 1000} s`);
-  return info;
-}
-
-export async function engineInfo(
-  docker: Docker = engineClient(),
-  answerMs: number = ANSWER_MS,
-): Promise<EngineInfo> {
+export async function engineInfo(docker: Docker = engineClient(), answerMs?: number): Promise<EngineInfo> {
   try {
-    const info = infoSchema.parse(await askEngine(docker, answerMs));
+    const info = infoSchema.parse(await answered(docker.info(), answerMs));
     return {
       ok: true,
       version: info.ServerVersion,

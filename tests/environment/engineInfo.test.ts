@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { askEngine, engineInfo } from '../../src/environment/engineInfo.ts';
+import { engineInfo } from '../../src/environment/engineInfo.ts';
 
 let dir: string;
 let server: Server;
@@ -29,9 +29,8 @@ afterEach(async () => {
 test('an engine that hangs is one that does not answer, with the time that it had', async () => {
   answer = null;
   const docker = new Docker({ socketPath });
-  const said = 'the engine took the question "info" and gave no answer within 0.05 s';
+  const said = 'the Docker daemon took the request and gave no answer within 0.05 s';
   expect(await engineInfo(docker, 50)).toEqual({ ok: false, message: said });
-  await expect(askEngine(docker, 50)).rejects.toThrow(said);
 });
 
 test('one that answers is known by its facts', async () => {

@@ -86,7 +86,7 @@ describe('a daemon that has locked up', () => {
 
   test('altogether is told as one that does not answer', async () => {
     await expect(reap({ docker: lockedUp(null), machine: machine(), limitMs: 10 })).rejects.toThrow(
-      'the Docker daemon did not answer in 0.01 s',
+      'the Docker daemon took the request and gave no answer within 0.01 s',
     );
   });
 });

@@ -1,6 +1,6 @@
 /** The few things image handling asks of a container engine, and their form over the Docker Engine API. */
 import type Docker from 'dockerode';
-import { askEngine } from '../engineInfo.ts';
+import { answered } from '../answered.ts';
 import { SEALED_LABELS } from '../seal.ts';
 
 export interface LocalImage {
@@ -112,7 +112,7 @@ async function readPullStream(
 export function dockerImageEngine(docker: Docker): ImageEngine {
   return {
     async info() {
-      const info = (await askEngine(docker)) as {
+      const info = (await answered(docker.info())) as {
         ID: string;
         Name: string;
         OSType: string;
