@@ -1,17 +1,24 @@
 // What the policy removes while other things happen to the engine.
 import { expect, test } from 'vitest';
 import { collectImages } from '../../../src/environment/images/collect.ts';
-import type { ImageEngine } from '../../../src/environment/images/engine.ts';
+import type { ImageEngine, ListedImage } from '../../../src/environment/images/engine.ts';
 import type { ImageLedger } from '../../../src/environment/images/ledger.ts';
 
 test('an image that is pulled while we look stays ours', async () => {
   const image = 'r.example/x:1';
   let here = false;
   const lines: string[] = [];
+  const found: ListedImage = {
+    id: 'sha256:1',
+    tags: [image],
+    digests: [],
+    size: 1,
+    containers: 1,
+    sealedFrom: undefined,
+  };
   const engine = {
     info: async () => ({ id: 'E', os: 'linux', architecture: 'amd64', rootDir: '/' }),
-    list: async () =>
-      here ? [{ id: 'sha256:1', tags: [image], size: 1, containers: 1, sealedFrom: undefined }] : [],
+    list: async () => (here ? [found] : []),
     inspect: async () => undefined,
   } as unknown as ImageEngine;
   const ledger = {
