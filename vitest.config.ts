@@ -1,5 +1,6 @@
 // Test runner settings: one process pool, no retries, a fixed time zone so that nothing depends on the machine.
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './tests/support/longestFirst.ts';
 
 process.env.TZ = 'UTC';
 
@@ -10,6 +11,7 @@ export default defineConfig({
     globalSetup: ['tests/support/temporaryFolder.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Far above what any test takes: they end what hangs, and judge nobody's speed.
     testTimeout: 300_000,
     hookTimeout: 300_000,
