@@ -13,9 +13,11 @@ if (major < 22 || (major === 22 && minor < 18)) {
   const { crashed, main } = await import('./main.ts');
   process.on('uncaughtException', crashed);
   process.exitCode = await main(process.argv.slice(2));
-  // Node keeps idle connections (the Docker socket among them) for seconds, and would wait for them.
-  const { globalAgent } = await import('node:http');
-  globalAgent.destroy();
+  // Node keeps idle connections (the Docker socket among them) for seconds, and would wait for them. `ls` makes none.
+  if (process.argv[2] !== 'ls') {
+    const { globalAgent } = await import('node:http');
+    globalAgent.destroy();
+  }
 }
 
 /** A verb that works for hours takes little memory; one that answers a question meanwhile takes little time. */

@@ -1,7 +1,7 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
-import yargs from 'yargs';
 import { closest } from '../template/closest.ts';
 import { EXIT, explain, lostOutput, printJson, say } from './context.ts';
+import { plainLs } from './plainLs.ts';
 import { forTerminal } from './secrets.ts';
 import { usageMessage } from './usage.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
@@ -18,6 +18,16 @@ export async function main(args: readonly string[]): Promise<number> {
     exitCode = code;
   };
   const verbs = await loadVerbs(args[0]);
+  const plain = plainLs(args);
+  if (plain) {
+    try {
+      exitCode = await verbs[0]!.run(plain);
+    } catch (error) {
+      fail(error);
+    }
+    return written(exitCode);
+  }
+  const { default: yargs } = await import('yargs');
   const parser = yargs()
     .scriptName('swebatch')
     .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
@@ -55,6 +65,11 @@ export async function main(args: readonly string[]): Promise<number> {
     }
     fail(error);
   }
+  return written(exitCode);
+}
+
+/** What could not be written is no success. */
+async function written(exitCode: number): Promise<number> {
   const unwritten = await lostOutput();
   if (unwritten) say(`error: the output could not be written: ${unwritten.message}`);
   return unwritten && exitCode === EXIT.done ? EXIT.storage : exitCode;

@@ -1,5 +1,4 @@
 /** What is wrong with a command line, from yargs' sentences to ours: the part is named as the person wrote it, with the closest that there is. */
-import yargs from 'yargs';
 import { closest } from '../template/closest.ts';
 import type { Verb } from './verb.ts';
 
@@ -45,6 +44,7 @@ const flagOf = (arg: string): string | undefined => /^--?(?:no-)?([^=]+)/.exec(a
 
 /** Help is the one place where yargs tells the flags of a verb. */
 async function flagsOf(verb: Verb): Promise<string[]> {
+  const { default: yargs } = await import('yargs');
   const help = await verb.builder(yargs([]).wrap(null)).getHelp();
   return [...help.matchAll(/^ .*?--([a-z][\w-]*)/gm)].map((m) => m[1]!);
 }
