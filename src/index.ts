@@ -1,16 +1,17 @@
 /** What others build on: the contracts, the default parts, the vocabulary. */
-export * from './agent/agent.ts';
+
 export { type AgentConfig, agentConfigSchema } from './agent/config.ts';
 export type * from './agent/contract.ts';
 export * from './agent/errors.ts';
-export * from './agent/exceptions.ts';
+export * from './agent/loop/agent.ts';
+export * from './agent/loop/exceptions.ts';
 export type { ToolErrorCode } from './agent/tool.ts';
 export * as Tool from './agent/tool.ts';
 export type { EnvironmentConfig } from './environment/config.ts';
-export { createDockerFactory } from './environment/docker.ts';
+export { createDockerFactory } from './environment/docker/docker.ts';
 export type * from './environment/environment.ts';
 export { EnvironmentError } from './environment/environment.ts';
-export { createLocalFactory } from './environment/local.ts';
+export { createLocalFactory } from './environment/local/local.ts';
 export type { LogParser } from './grading/parsers/contract.ts';
 export { mapErrorToCode } from './model/classify.ts';
 export type { ModelConfig, RetryConfig } from './model/config.ts';

@@ -5,30 +5,37 @@ import { describe, expect, test } from 'vitest';
 
 const SRC = join(import.meta.dirname, '..', 'src');
 
+/** Everybody may import these: the ground floor and foreign formats. */
+const GROUND = ['base', 'formats'];
+
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  template: [],
-  dataset: [],
-  model: [],
-  environment: [],
-  store: [],
-  agent: ['model', 'environment', 'template'],
-  grading: ['environment', 'dataset', 'store'],
-  config: ['template', 'dataset', 'model', 'environment', 'agent', 'grading'],
-  report: ['store', 'dataset'],
-  runner: ['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
-  viewer: ['store', 'report'],
+  base: [],
+  formats: ['base'],
+  template: GROUND,
+  dataset: GROUND,
+  model: GROUND,
+  environment: GROUND,
+  store: GROUND,
+  suspicion: [...GROUND, 'environment'],
+  agent: [...GROUND, 'model', 'environment', 'template'],
+  grading: [...GROUND, 'environment', 'dataset', 'store', 'suspicion'],
+  config: [...GROUND, 'template', 'dataset', 'model', 'environment', 'agent', 'grading', 'suspicion'],
+  report: [...GROUND, 'store', 'dataset'],
+  runner: [
+    ...GROUND,
+    ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    'suspicion',
+  ],
+  service: [
+    ...GROUND,
+    ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    ...['runner', 'suspicion'],
+  ],
+  viewer: [...GROUND, 'store', 'report', 'service'],
   cli: [
-    'config',
-    'dataset',
-    'model',
-    'environment',
-    'agent',
-    'store',
-    'template',
-    'grading',
-    'report',
-    'runner',
-    'viewer',
+    ...GROUND,
+    ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    ...['runner', 'suspicion', 'service', 'viewer'],
   ],
 };
 

@@ -7,10 +7,10 @@ import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
 import { imagesConfigSchema } from '../../src/environment/images/config.ts';
 import type { ImageEngine, LocalImage } from '../../src/environment/images/engine.ts';
-import type { PullClock } from '../../src/environment/images/pullImage.ts';
-import { createPullStage } from '../../src/environment/images/stage.ts';
-import { pullThrottle } from '../../src/environment/images/throttle.ts';
-import { type OrderMode, orderTrials } from '../../src/runner/order.ts';
+import type { PullClock } from '../../src/environment/images/pull/pullImage.ts';
+import { createPullStage } from '../../src/environment/images/pull/stage.ts';
+import { pullThrottle } from '../../src/environment/images/pull/throttle.ts';
+import { type OrderMode, orderTrials } from '../../src/runner/schedule/order.ts';
 
 const { values: flags } = parseArgs({
   options: {

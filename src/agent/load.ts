@@ -1,8 +1,8 @@
 /** `agent.agent_class`: the built-in agent, or a module of the user's that exports createAgent. */
 import { importUserModule, type UserModule } from '../userModule.ts';
-import { createAgent } from './agent.ts';
 import type { CreateAgent } from './contract.ts';
 import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
+import { createAgent } from './loop/agent.ts';
 
 /** Throws an Error with a message for people when the module cannot be used. */
 export async function loadAgent(agentClass: string, cwd: string): Promise<CreateAgent> {

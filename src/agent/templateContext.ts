@@ -1,9 +1,10 @@
 /** The names each template can use, with stand-in values: templates are checked and rendered with them when the config loads. */
-import { float } from '../template/python.ts';
+
 import type { Vars } from '../template/render.ts';
+import { float } from '../template/values.ts';
+import { dialectOf } from './compat/dialect.ts';
 import { type AgentConfig, agentConfigSchema } from './config.ts';
-import { dialectOf } from './dialect.ts';
-import type { TemplateSlot } from './templates.ts';
+import type { TemplateSlot } from './loop/templates.ts';
 import { textResult } from './textResult.ts';
 
 const OUTPUTS = ['', 'short\n', 'x'.repeat(9999), 'x'.repeat(10_000), '😀'.repeat(12_000)];

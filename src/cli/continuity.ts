@@ -1,13 +1,13 @@
 /** A run that goes on must be the same run: what changed since it began is refused with a readable difference, or recorded as a boundary. */
 import { FIELD_CLASSES } from '../config/identity.ts';
 import { instanceSchema } from '../dataset/instance.ts';
-import { locateDataset } from '../dataset/locate.ts';
+import { locateDataset } from '../dataset/read/locate.ts';
+import { gradingHashOf } from '../dataset/read/row.ts';
 import { datasetHash } from '../dataset/record.ts';
-import { gradingHashOf } from '../dataset/row.ts';
 import { dollarsToNano } from '../money.ts';
-import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/plan.ts';
-import { insertEvent } from '../store/events.ts';
+import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/schedule/plan.ts';
 import type { Store } from '../store/open.ts';
+import { insertEvent } from '../store/records/events.ts';
 import {
   imagesOfRun,
   instancesOf,
@@ -15,10 +15,10 @@ import {
   setArmConfig,
   setRunBudget,
   setRunConfig,
-} from '../store/runs.ts';
-import { CliError, inert, say } from './context.ts';
-import { hubVariables } from './datasets.ts';
+} from '../store/records/runs.ts';
 import { contentsHere, type ImageContent } from './engineImages.ts';
+import { CliError, inert, say } from './terminal/context.ts';
+import { hubVariables } from './verbs/datasets.ts';
 
 interface StoredConfig {
   run: unknown;

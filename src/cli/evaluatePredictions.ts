@@ -4,18 +4,18 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { runConfigSchema } from '../config/run.ts';
 import { imageOf } from '../dataset/instance.ts';
-import type { Dataset, LoadedRow } from '../dataset/load.ts';
+import type { Dataset, LoadedRow } from '../dataset/read/load.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { goldPredictions, type Prediction, parsePredictions, unknownIds } from '../grading/predictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';
-import { calibration } from '../store/calibration.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './context.ts';
-import type { EvaluateArgs } from './evaluateArgs.ts';
+import { calibration } from '../store/records/calibration.ts';
 import { gradeRun } from './evaluateRun.ts';
 import { withRunLock } from './execute.ts';
-import { gradingOf, loadSubset, parsersOf, wantedIds } from './gradingOptions.ts';
-import { table } from './table.ts';
+import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './terminal/context.ts';
+import { table } from './terminal/table.ts';
 
 async function datasetOf(args: EvaluateArgs, target: string): Promise<Dataset> {
   const [source, ...more] = args.subset;

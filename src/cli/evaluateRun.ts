@@ -6,22 +6,26 @@ import { type EnvironmentConfig, environmentConfigSchema } from '../environment/
 import { imagesConfigSchema } from '../environment/images/config.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import type { StoredReport } from '../grading/storedReports.ts';
-import type { Block } from '../report/document.ts';
-import { exportSummary } from '../report/exportSummary.ts';
-import { rate } from '../report/format.ts';
-import { renderTerminal } from '../report/renderTerminal.ts';
+import type { Block } from '../report/render/document.ts';
+import { exportSummary } from '../report/render/exportSummary.ts';
+import { rate } from '../report/render/format.ts';
+import { renderTerminal } from '../report/render/renderTerminal.ts';
 import { proportion } from '../report/statistics/proportions.ts';
+import { createStopLadder } from '../runner/control/stop.ts';
 import { cleanedBy, createEvents } from '../runner/events.ts';
-import { createGrader } from '../runner/grade.ts';
-import type { ArmConfig } from '../runner/plan.ts';
-import { exportRunReports, type GradedWhole } from '../runner/runReports.ts';
+import { createGrader } from '../runner/grader.ts';
+import { exportRunReports, type GradedWhole } from '../runner/record/runReports.ts';
+import { pricesOfRun } from '../runner/record/tokenPrices.ts';
+import type { ArmConfig } from '../runner/schedule/plan.ts';
 import type { PlannedInstance } from '../runner/slot.ts';
-import { createStopLadder } from '../runner/stop.ts';
-import { pricesOfRun } from '../runner/tokenPrices.ts';
-import { goldStandings } from '../store/calibration.ts';
-import { type Gradable, gradableTrials, verdictsOf } from '../store/evaluations.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/runs.ts';
+import { goldStandings } from '../store/records/calibration.ts';
+import { type Gradable, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
+import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
+import { withRunLock } from './execute.ts';
+import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { openGradingImages } from './runImages.ts';
 import {
   CliError,
   commandOn,
@@ -33,13 +37,9 @@ import {
   requireRun,
   resultsRoot,
   say,
-} from './context.ts';
-import type { EvaluateArgs } from './evaluateArgs.ts';
-import { withRunLock } from './execute.ts';
-import { gradingOf, parsersOf, wantedIds } from './gradingOptions.ts';
-import { openGradingImages } from './runImages.ts';
-import { environmentRedactor } from './secrets.ts';
-import { listenForSignals, signalExitCode } from './signals.ts';
+} from './terminal/context.ts';
+import { environmentRedactor } from './terminal/secrets.ts';
+import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 import { VERSION } from './version.ts';
 
 export interface GradingTask {

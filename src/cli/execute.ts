@@ -4,30 +4,30 @@
  */
 import { join } from 'node:path';
 import type { RunConfig } from '../config/run.ts';
+import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/docker/owner.ts';
+import { reap } from '../environment/docker/reaper.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/images/config.ts';
-import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/owner.ts';
-import { reap } from '../environment/reaper.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { formatCost } from '../money.ts';
+import { takeLock } from '../runner/control/lock.ts';
+import { recoverRun, refuseLostRecords } from '../runner/control/recover.ts';
+import { createStopLadder } from '../runner/control/stop.ts';
 import { cleanedBy, createEvents } from '../runner/events.ts';
-import { takeLock } from '../runner/lock.ts';
-import type { ArmConfig } from '../runner/plan.ts';
-import { recoverRun, refuseLostRecords } from '../runner/recover.ts';
+import type { ArmConfig } from '../runner/schedule/plan.ts';
 import { runSession, type SessionResult } from '../runner/session.ts';
-import { createStopLadder } from '../runner/stop.ts';
 import { guarded, type Store } from '../store/open.ts';
-import { type RunRow, spentNano } from '../store/runs.ts';
-import { type TrialRow, trialsOf } from '../store/trials.ts';
-import { CliError, commandOn, EXIT, env, printJson, say } from './context.ts';
-import { failureLines } from './failures.ts';
+import { type RunRow, spentNano } from '../store/records/runs.ts';
+import { type TrialRow, trialsOf } from '../store/records/trials.ts';
 import { requireEngine } from './imageEngine.ts';
-import { openLog } from './log.ts';
-import { createNotifier } from './notify.ts';
-import { createProgress, type ProgressMode } from './progress.ts';
 import { openReplay } from './replayModel.ts';
 import { enginesOf, type OpenedImages, openRunImages } from './runImages.ts';
-import { environmentRedactor, keepFromTerminal } from './secrets.ts';
-import { listenForSignals, signalExitCode } from './signals.ts';
+import { CliError, commandOn, EXIT, env, printJson, say } from './terminal/context.ts';
+import { failureLines } from './terminal/failures.ts';
+import { openLog } from './terminal/log.ts';
+import { createNotifier } from './terminal/notify.ts';
+import { createProgress, type ProgressMode } from './terminal/progress.ts';
+import { environmentRedactor, keepFromTerminal } from './terminal/secrets.ts';
+import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 import { VERSION } from './version.ts';
 
 export interface ExecuteRequest {

@@ -1,9 +1,9 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
-import { closest } from '../template/closest.ts';
-import { EXIT, explain, lostOutput, printJson, say } from './context.ts';
+import { closest } from '../base/text/closest.ts';
+import { usageMessage } from './flags/usage.ts';
 import { plainLs } from './plainLs.ts';
-import { forTerminal } from './secrets.ts';
-import { usageMessage } from './usage.ts';
+import { EXIT, explain, lostOutput, printJson, say } from './terminal/context.ts';
+import { forTerminal } from './terminal/secrets.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 import { VERSION } from './version.ts';
 

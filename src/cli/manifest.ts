@@ -1,20 +1,20 @@
 /** The manifest of a run (run.json): everything that is needed to judge and repeat it, locked at start. */
 
-import { templatesOf } from '../agent/templates.ts';
+import { templatesOf } from '../agent/loop/templates.ts';
 import { BASH_TOOL } from '../agent/tool.ts';
 import { imageOf } from '../dataset/instance.ts';
-import { DEFAULT_SEED } from '../dataset/select.ts';
-import { type EngineInfo, engineInfo } from '../environment/engineInfo.ts';
+import { DEFAULT_SEED } from '../dataset/select/select.ts';
+import { type EngineInfo, engineInfo } from '../environment/engines/engineInfo.ts';
 import { describeRequests } from '../model/describe.ts';
 import { sha256 } from '../runner/patch.ts';
-import type { ArmConfig, RunRequest } from '../runner/plan.ts';
-import type { ResolvedConfig } from './configOptions.ts';
+import type { ArmConfig, RunRequest } from '../runner/schedule/plan.ts';
 import { contentsHere } from './engineImages.ts';
 import { machineFacts, programFacts } from './facts.ts';
+import type { ResolvedConfig } from './flags/configOptions.ts';
+import type { RunArgs } from './flags/runArgs.ts';
 import { requireEngine } from './imageEngine.ts';
-import type { RunArgs } from './runArgs.ts';
 import { enginesOf } from './runImages.ts';
-import { environmentRedactor } from './secrets.ts';
+import { environmentRedactor } from './terminal/secrets.ts';
 
 export const MANIFEST_VERSION = 1;
 

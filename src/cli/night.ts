@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import type { RunConfig } from '../config/run.ts';
-import { gateDocument } from '../report/gateDocument.ts';
-import { pathName } from '../report/layout.ts';
-import { renderTerminal } from '../report/renderTerminal.ts';
-import { DEFAULT_SEED } from '../report/summary.ts';
+import { pathName } from '../report/files/layout.ts';
+import { gateDocument } from '../report/gate/gateDocument.ts';
+import { DEFAULT_SEED } from '../report/measure/summary.ts';
+import { renderTerminal } from '../report/render/renderTerminal.ts';
 import type { RunEvent } from '../runner/events.ts';
-import { baselineRun, lastComparable } from '../store/baselines.ts';
 import type { Store } from '../store/open.ts';
-import { findRun, type RunRow, runByName } from '../store/runs.ts';
-import { CliError, EXIT, printData, say } from './context.ts';
+import { baselineRun, lastComparable } from '../store/records/baselines.ts';
+import { findRun, type RunRow, runByName } from '../store/records/runs.ts';
 import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
-import { createNotifier } from './notify.ts';
-import { type ProgressMode, printEvent } from './progress.ts';
 import { remeasure } from './remeasure.ts';
 import { type NamedSide, sidesOfRun } from './sides.ts';
+import { CliError, EXIT, printData, say } from './terminal/context.ts';
+import { createNotifier } from './terminal/notify.ts';
+import { type ProgressMode, printEvent } from './terminal/progress.ts';
 
 export const nightArgs = {
   baseline: z.string().min(1).optional(),

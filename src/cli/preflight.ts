@@ -1,10 +1,10 @@
 /** What is checked before anything is made, started or paid. All problems are said at once. */
-import { engineInfo } from '../environment/engineInfo.ts';
+import { engineInfo } from '../environment/engines/engineInfo.ts';
 import { loadParsers } from '../grading/userParsers.ts';
 import { checkArm } from './armChecks.ts';
-import type { ResolvedConfig } from './configOptions.ts';
-import { CliError } from './context.ts';
+import type { ResolvedConfig } from './flags/configOptions.ts';
 import { requireEngine } from './imageEngine.ts';
+import { CliError } from './terminal/context.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'>;
 

@@ -1,12 +1,12 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
 import { existsSync } from 'node:fs';
 import { type Regraded, regradeFolder } from '../grading/regrade.ts';
-import { rate } from '../report/format.ts';
+import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
-import { CliError, EXIT, inert, printData, printJson, say } from './context.ts';
-import type { EvaluateArgs } from './evaluateArgs.ts';
-import { gradingOf, loadSubsets, parsersOf, wantedIds } from './gradingOptions.ts';
-import { table } from './table.ts';
+import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { CliError, EXIT, inert, printData, printJson, say } from './terminal/context.ts';
+import { table } from './terminal/table.ts';
 
 const shown = ({
   run_id,

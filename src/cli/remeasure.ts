@@ -1,12 +1,12 @@
 /** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
 import { runConfigSchema } from '../config/run.ts';
 import { gradingConfigSchema } from '../grading/config.ts';
-import type { ArmConfig } from '../runner/plan.ts';
-import { remeasurementsOfRun } from '../store/baselines.ts';
+import type { ArmConfig } from '../runner/schedule/plan.ts';
 import type { Store } from '../store/open.ts';
-import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/runs.ts';
-import { CliError, say } from './context.ts';
+import { remeasurementsOfRun } from '../store/records/baselines.ts';
+import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/records/runs.ts';
 import { executeRun, withRunLock } from './execute.ts';
+import { CliError, say } from './terminal/context.ts';
 
 export interface RemeasureRequest {
   readonly store: Store;

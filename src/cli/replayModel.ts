@@ -1,11 +1,11 @@
 /** What `replay:NAME` names: a run of this results root, or a recording file that `export RUN recording` wrote; `/ARM` picks one of its arms. */
 import { statSync } from 'node:fs';
-import type { ReplaySource } from '../model/replay.ts';
-import { replaySourceOf } from '../runner/recordedReplies.ts';
-import { openRecording } from '../runner/recording.ts';
+import type { ReplaySource } from '../model/offline/replayed.ts';
+import { replaySourceOf } from '../runner/record/recordedReplies.ts';
+import { openRecording } from '../runner/record/recording.ts';
 import type { Store } from '../store/open.ts';
-import { armsOf } from '../store/runs.ts';
-import { CliError, requireRun } from './context.ts';
+import { armsOf } from '../store/records/runs.ts';
+import { CliError, requireRun } from './terminal/context.ts';
 
 export interface OpenedReplay {
   readonly source: ReplaySource;

@@ -1,18 +1,18 @@
 /** The images of a run, on the engine or engines of its arms: what they have to say goes out as events of the run. */
 import type { EnvironmentConfig } from '../environment/config.ts';
-import type { EnginePool } from '../environment/enginePool.ts';
+import type { EnginePool } from '../environment/engines/enginePool.ts';
 import { type EngineImageSource, enginePoolOf } from '../environment/factory.ts';
 import type { ImagesConfig } from '../environment/images/config.ts';
+import type { StageEvent } from '../environment/images/pull/stage.ts';
 import {
   imagesOfOneEngine,
   imagesOfSeveralEngines,
   type RunImages,
 } from '../environment/images/runImages.ts';
-import type { StageEvent } from '../environment/images/stage.ts';
 import type { RunEvents } from '../runner/events.ts';
-import type { ArmConfig } from '../runner/plan.ts';
-import { CliError } from './context.ts';
+import type { ArmConfig } from '../runner/schedule/plan.ts';
 import { imagesOn, openImages } from './imageEngine.ts';
+import { CliError } from './terminal/context.ts';
 
 export interface OpenedImages {
   readonly images: RunImages;

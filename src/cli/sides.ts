@@ -1,12 +1,12 @@
 /** From what a person names on the command line to sides of a comparison: runs, arms of runs, baselines, files and folders. */
 import { existsSync, statSync } from 'node:fs';
-import { readSide, SideError } from '../report/readSide.ts';
-import { type Side, sideOfArm } from '../report/side.ts';
-import { baselineRun } from '../store/baselines.ts';
+import { readSide, SideError } from '../report/compare/readSide.ts';
+import { type Side, sideOfArm } from '../report/compare/side.ts';
 import type { Store } from '../store/open.ts';
-import { loadRunData, type RunData } from '../store/reportQueries.ts';
-import { findRun, type RunRow } from '../store/runs.ts';
-import { CliError, databasePath, openForReading } from './context.ts';
+import { baselineRun } from '../store/records/baselines.ts';
+import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
+import { findRun, type RunRow } from '../store/records/runs.ts';
+import { CliError, databasePath, openForReading } from './terminal/context.ts';
 
 export interface NamedSide {
   readonly side: Side;

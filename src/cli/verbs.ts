@@ -1,24 +1,24 @@
 /** The verbs, in the order in which help lists them. Only the one that is asked for is loaded: the others' modules take time and memory. */
-import type { Verb } from './verb.ts';
+import type { Verb } from './flags/verb.ts';
 
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
-  run: async () => (await import('./run.ts')).runVerb,
-  resume: async () => (await import('./resume.ts')).resumeVerb,
-  evaluate: async () => (await import('./evaluate.ts')).evaluateVerb,
-  report: async () => (await import('./report.ts')).reportVerb,
-  compare: async () => (await import('./compare.ts')).compareVerb,
-  ls: async () => (await import('./ls.ts')).lsVerb,
-  show: async () => (await import('./show.ts')).showVerb,
-  view: async () => (await import('./view.ts')).viewVerb,
-  export: async () => (await import('./export.ts')).exportVerb,
-  baseline: async () => (await import('./baseline.ts')).baselineVerb,
-  verify: async () => (await import('./verify.ts')).verifyVerb,
-  import: async () => (await import('./import.ts')).importVerb,
-  replay: async () => (await import('./replay.ts')).replayVerb,
-  datasets: async () => (await import('./datasets.ts')).datasetsVerb,
-  images: async () => (await import('./images.ts')).imagesVerb,
-  doctor: async () => (await import('./doctor.ts')).doctorVerb,
-  clean: async () => (await import('./clean.ts')).cleanVerb,
+  run: async () => (await import('./verbs/run.ts')).runVerb,
+  resume: async () => (await import('./verbs/resume.ts')).resumeVerb,
+  evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
+  report: async () => (await import('./verbs/report.ts')).reportVerb,
+  compare: async () => (await import('./verbs/compare.ts')).compareVerb,
+  ls: async () => (await import('./verbs/ls.ts')).lsVerb,
+  show: async () => (await import('./verbs/show.ts')).showVerb,
+  view: async () => (await import('./verbs/view.ts')).viewVerb,
+  export: async () => (await import('./verbs/export.ts')).exportVerb,
+  baseline: async () => (await import('./verbs/baseline.ts')).baselineVerb,
+  verify: async () => (await import('./verbs/verify.ts')).verifyVerb,
+  import: async () => (await import('./verbs/import.ts')).importVerb,
+  replay: async () => (await import('./verbs/replay.ts')).replayVerb,
+  datasets: async () => (await import('./verbs/datasets.ts')).datasetsVerb,
+  images: async () => (await import('./verbs/images.ts')).imagesVerb,
+  doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
+  clean: async () => (await import('./verbs/clean.ts')).cleanVerb,
 };
 
 export const VERBS: readonly string[] = Object.keys(loaders);
@@ -28,7 +28,7 @@ const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'b
 
 /** For every client of this process: how an engine is found where nobody names one. */
 async function findEngines(): Promise<void> {
-  const { chooseEngine } = await import('../environment/client.ts');
+  const { chooseEngine } = await import('../environment/docker/client.ts');
   const { engineOptions } = await import('./imageEngine.ts');
   chooseEngine(engineOptions);
 }

@@ -1,7 +1,7 @@
 /** Checks every template of a configuration against the names it can use and renders it once, before anything is started or paid. */
 import type { AgentConfig } from '../agent/config.ts';
+import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
-import { type TemplateSlot, templatesOf } from '../agent/templates.ts';
 import { checkTemplate } from '../template/check.ts';
 import { compileTemplate, render } from '../template/render.ts';
 

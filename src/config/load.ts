@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
-import { parseDuration } from '../environment/units.ts';
+import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { type Arm, resolveArms } from './arms.ts';
 import { startupCommandProblems, templateProblems } from './checkTemplates.ts';

@@ -1,6 +1,6 @@
 /** What a user may set under `run:`. 0 (or none) means off for every limit. */
 import { z } from 'zod';
-import { suspicionRuleSchema } from '../environment/suspicionRules.ts';
+import { suspicionRuleSchema } from '../suspicion/commandRules.ts';
 
 const seconds = z.number().min(0);
 

@@ -1,6 +1,6 @@
 /** The known name that a misspelt one most likely means. */
 
-import { closest } from '../template/closest.ts';
+import { closest } from '../base/text/closest.ts';
 
 /** Words that other tools use for the same thing. */
 const SYNONYMS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /** What changed between two readings of a dataset: revisions drift under one name, and a run must say which one it used. */
 import type { Instance } from './instance.ts';
-import { gradingHashOf, rowHashOf } from './row.ts';
+import { gradingHashOf, rowHashOf } from './read/row.ts';
 
 export interface DatasetReading {
   readonly revision: string | null;

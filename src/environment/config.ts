@@ -1,6 +1,6 @@
 /** What a user may set under `environment:`. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
 import { z } from 'zod';
-import { parseDuration, parseSize } from './units.ts';
+import { parseDuration, parseSize } from '../base/text/units.ts';
 
 const readable = (read: () => unknown): string | undefined => {
   try {

@@ -1,14 +1,14 @@
 /** Chooses the environment a configuration names: docker, local, or a module of the user's. */
 import { importUserModule } from '../userModule.ts';
-import { engineClient, engineOptionsOf } from './client.ts';
 import type { EnvironmentConfig } from './config.ts';
-import { createDockerFactory } from './docker.ts';
-import type { DockerFactoryOptions } from './dockerOptions.ts';
-import { createEnginePool, type EnginePool } from './enginePool.ts';
+import { engineClient, engineOptionsOf } from './docker/client.ts';
+import { createDockerFactory } from './docker/docker.ts';
+import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
+import { createEnginePool, type EnginePool } from './engines/enginePool.ts';
+import { createHostsFactory } from './engines/hosts.ts';
 import type { EnvironmentFactory } from './environment.ts';
-import { createHostsFactory } from './hosts.ts';
-import type { EnsureImage } from './images.ts';
-import { createLocalFactory, type LocalFactoryOptions } from './local.ts';
+import type { EnsureImage } from './images/ensureImage.ts';
+import { createLocalFactory, type LocalFactoryOptions } from './local/local.ts';
 
 export interface EnvironmentFactoryOptions {
   readonly docker?: DockerFactoryOptions;

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { pythonJson } from '../base/python/jsonDump.ts';
 import type { EvaluationResult } from './evaluate.ts';
-import { pythonJson } from './pythonJson.ts';
 import { runLogText } from './runLog.ts';
 
 export const LOG_ROOT = join('logs', 'run_evaluation');

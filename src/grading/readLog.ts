@@ -1,6 +1,7 @@
 /** From the text of a finished evaluation to test statuses: markers, fallback, evidence, exit code. Pure. */
+
+import { SPACE, universalNewlines } from '../base/python/text.ts';
 import { type LogParser, type ParserContext, StatusMap } from './parsers/contract.ts';
-import { SPACE, universalNewlines } from './pythonText.ts';
 
 export const MARK = {
   applyFailed: '>>>>> Patch Apply Failed',

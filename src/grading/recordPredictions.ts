@@ -2,7 +2,7 @@
  * Predictions from outside become an imported run: an arm for each model, a sealed attempt for each patch. From then on they are graded,
  * reported and compared like a run of ours. Recording again under the same name adds an attempt where a patch changed and nothing else.
  */
-import type { LoadedRow } from '../dataset/load.ts';
+import type { LoadedRow } from '../dataset/read/load.ts';
 import { datasetHash, recordedRow } from '../dataset/record.ts';
 import type { Store } from '../store/open.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type RunRow,
   runByName,
   setRunStatus,
-} from '../store/runs.ts';
+} from '../store/records/runs.ts';
 import {
   attemptById,
   beginAttempt,
@@ -22,7 +22,7 @@ import {
   reopenTrials,
   type TrialRow,
   trialsOf,
-} from '../store/trials.ts';
+} from '../store/records/trials.ts';
 import { patchHash } from './evaluate.ts';
 import { isEmptyPatch, type Prediction } from './predictions.ts';
 

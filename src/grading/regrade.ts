@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Instance } from '../dataset/instance.ts';
+import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely, type InstanceReport } from './grade.ts';
 import { reportedIds } from './imports.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
@@ -15,7 +16,6 @@ import {
 import type { Dialect } from './parsers/contract.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/registry.ts';
 import { type GradeSpec, resolveGradeSpec } from './spec.ts';
-import { examine, type GradeSuspicion } from './suspicion.ts';
 
 export interface RegradeOptions {
   readonly dialect: Dialect;

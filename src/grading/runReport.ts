@@ -1,8 +1,9 @@
 /** The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure. */
+
+import { byCodePoint, pythonJson } from '../base/python/jsonDump.ts';
 import type { InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/contract.ts';
 import { isEmptyPatch, type Prediction } from './predictions.ts';
-import { byCodePoint, pythonJson } from './pythonJson.ts';
 
 /** What became of one prediction: what its report.json says, `unreadable` for one that cannot be read, or null where there is none. */
 export interface Completed {

@@ -1,8 +1,8 @@
 /** Run reports made from recorded verdicts: one for each arm and epoch of a run. */
 import { gunzipSync } from 'node:zlib';
-import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/evaluations.ts';
 import type { Store } from '../store/open.ts';
-import { armsOf, instancesOf } from '../store/runs.ts';
+import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
+import { armsOf, instancesOf } from '../store/records/runs.ts';
 import { classifyLog } from './infra.ts';
 import type { Dialect } from './parsers/contract.ts';
 import { type Completed, type Leftovers, type RunReport, summarize } from './runReport.ts';

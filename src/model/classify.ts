@@ -3,8 +3,9 @@
  * whether a retry can help. Pure. Status and provider code decide; wording counts only where a status says too little, and
  * keywords alone only when neither status nor code is there (design.md, Errors).
  */
+
+import type { TransportFault } from './http/transport.ts';
 import type { ModelErrorCode, ModelFailureKind } from './model.ts';
-import type { TransportFault } from './transport.ts';
 
 export interface Fault {
   readonly status?: number | null;

@@ -1,8 +1,8 @@
 /** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
 import type { ModelConfig } from './config.ts';
+import { requestParameters, sentModel } from './dialects/chat/wire.ts';
 import type { ToolSpec } from './model.ts';
 import { isFreeName, priceSource } from './prices.ts';
-import { requestParameters, sentModel } from './wire.ts';
 
 export interface RequestFacts {
   /** As the configuration names it. */

@@ -1,13 +1,13 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { resolve } from 'node:path';
 import { importUserModule } from '../userModule.ts';
-import { type Clock, systemClock } from './clock.ts';
 import type { ModelConfig } from './config.ts';
 import { ModelConfigError } from './failure.ts';
+import type { ProxySettings } from './http/proxySettings.ts';
+import { type Clock, systemClock } from './limits/clock.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
-import type { ProxySettings } from './proxySettings.ts';
-import { createReplayFactory, type Divergence, type ReplaySource } from './replay.ts';
-import { createScriptedFactory } from './scripted.ts';
+import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
+import { createScriptedFactory } from './offline/scripted.ts';
 
 export interface ModelDeps {
   /** The key itself: who reads the environment is the CLI. */
@@ -79,7 +79,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   }
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
-    const { createOpenAiFactory } = await import('./openai.ts');
+    const { createOpenAiFactory } = await import('./dialects/chat/chat.ts');
     return createOpenAiFactory({
       config,
       apiKey: deps.apiKey,

@@ -8,8 +8,8 @@ import { dirname, join } from 'node:path';
 import type { PriceCalculation } from '@pydantic/genai-prices';
 import { dollarsToNano, type NanoDollars } from '../money.ts';
 import type { ModelConfig, Prices } from './config.ts';
+import { type ReadUsage, readUsage } from './dialects/chat/usage.ts';
 import type { Usage } from './model.ts';
-import { type ReadUsage, readUsage } from './usage.ts';
 
 const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');

@@ -1,6 +1,7 @@
 /** What a run says while it works. Listeners are for display and notification: one that throws never breaks the work. */
+
+import type { Redactor } from '../base/text/redact.ts';
 import type { ExitClass, ExitReason, Outcome } from '../outcome.ts';
-import type { Redactor } from '../redact.ts';
 
 export interface TrialLabel {
   readonly trialId: number;

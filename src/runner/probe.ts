@@ -4,7 +4,7 @@
  */
 import type { EnvironmentConfig } from '../environment/config.ts';
 import { type Environment, EnvironmentError } from '../environment/environment.ts';
-import type { PhaseTracker } from './phases.ts';
+import type { PhaseTracker } from './control/phases.ts';
 
 /** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */
 const PACKAGES: Readonly<Record<string, string>> = {

@@ -3,17 +3,17 @@
  */
 import PQueue from 'p-queue';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
-import { insertEvent } from '../store/events.ts';
 import { assertInPlace, onFullDisk, StorageError } from '../store/open.ts';
-import { type RunStatus, setRunStatus } from '../store/runs.ts';
-import { classCounts, heartbeat, markNotRun, type TrialRow, trialById } from '../store/trials.ts';
-import { type Breaker, createBreaker } from './breaker.ts';
+import { insertEvent } from '../store/records/events.ts';
+import { type RunStatus, setRunStatus } from '../store/records/runs.ts';
+import { classCounts, heartbeat, markNotRun, type TrialRow, trialById } from '../store/records/trials.ts';
+import { type Breaker, createBreaker } from './control/breaker.ts';
 import { DURABLE_EVENTS } from './events.ts';
 import { HOST_FLOOR, StopReason } from './exit.ts';
+import type { Admission } from './images/trialImages.ts';
 import { WRONG_ENVIRONMENT } from './probe.ts';
+import { createStartAhead } from './schedule/startAhead.ts';
 import { type AttemptOutcome, type Batch, runAttempt } from './slot.ts';
-import { createStartAhead } from './startAhead.ts';
-import type { Admission } from './trialImages.ts';
 
 export interface BatchHooks {
   /** An attempt has ended, however: export its trajectory. */

@@ -1,10 +1,11 @@
 /** The end of an attempt in its container: the work is captured and the container goes, each within a limit of its own. */
+
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
+import { orAbort } from './control/orAbort.ts';
+import type { PhaseTracker } from './control/phases.ts';
 import type { TrialLabel } from './events.ts';
 import type { Ending } from './exit.ts';
-import { orAbort } from './orAbort.ts';
-import type { PhaseTracker } from './phases.ts';
 import type { Batch } from './slot.ts';
 
 /** Takes the work home whatever the exit reason; only a container that is gone has nothing to give. */

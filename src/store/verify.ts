@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
-import type { RunRow } from './runs.ts';
+import type { RunRow } from './records/runs.ts';
 
 interface Check {
   readonly name: string;

@@ -1,6 +1,7 @@
 /** Looks over a template when the config loads, so that a typo stops the run before anything is started or paid. */
+
+import { closest } from '../base/text/closest.ts';
 import type { Args, Expr, Statement } from './ast.ts';
-import { closest } from './closest.ts';
 import { FILTERS, TESTS } from './filters.ts';
 import { METHOD_NAMES } from './methods.ts';
 import { parseTemplate } from './parse.ts';

@@ -1,4 +1,5 @@
 /** Runs a syntax tree over variables with Jinja2's StrictUndefined: any use of a value that is not there raises. */
+
 import type { Args, BinaryOperator, Expr, Statement } from './ast.ts';
 import { TemplateError, UndefinedError } from './error.ts';
 import { applyFilter, applyTest } from './filters.ts';
@@ -16,7 +17,7 @@ import {
   text,
   truth,
   typeName,
-} from './python.ts';
+} from './values.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
 /** Jinja2's filters and tests that a prompt can use. Names not listed here are refused when the config loads. */
+
 import { TemplateError } from './error.ts';
 import {
   codePoints,
@@ -18,7 +19,7 @@ import {
   toJson,
   truth,
   typeName,
-} from './python.ts';
+} from './values.ts';
 
 export type Named = Readonly<Record<string, unknown>>;
 type Filter = (value: unknown, args: readonly unknown[], named: Named) => unknown;

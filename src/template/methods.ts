@@ -2,9 +2,10 @@
  * The Python methods of str, dict and list that a template may call. This list is all a template can reach on a value:
  * prototypes, constructors and functions of the host language are not values here.
  */
+
 import { TemplateError } from './error.ts';
 import { replaceText } from './filters.ts';
-import { contains, type Dict, equal, isDict, repr, splitLines, strip, text, truth } from './python.ts';
+import { contains, type Dict, equal, isDict, repr, splitLines, strip, text, truth } from './values.ts';
 
 type Method<T> = (self: T, args: readonly unknown[]) => unknown;
 const optionalText = (value: unknown): string | undefined =>

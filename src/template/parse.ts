@@ -6,7 +6,7 @@
 import nunjucks from 'nunjucks';
 import type { Args, BinaryOperator, Comparison, Expr, Statement } from './ast.ts';
 import { TemplateError } from './error.ts';
-import { float } from './python.ts';
+import { float } from './values.ts';
 
 interface Token {
   type: string;

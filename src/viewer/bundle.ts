@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { openStore } from '../store/open.ts';
-import { type ViewerQueries, viewerQueries } from '../store/viewerQueries.ts';
-import type { AttemptDocument, RunDocument, RunList } from './documents.ts';
+import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
+import type { AttemptDocument, RunDocument, RunList } from './documents/documents.ts';
+import { createDocuments, type Documents } from './documents/resources.ts';
 import { readPage, withMode } from './pageFiles.ts';
-import { createDocuments, type Documents } from './resources.ts';
 import { databaseOf } from './server.ts';
 
 const STATIC_CSP =

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { formatCost } from '../money.ts';
 import { attemptPaths, withDocuments } from './bundle.ts';
-import type { RunDocument, TrialPage } from './documents.ts';
+import type { RunDocument, TrialPage } from './documents/documents.ts';
 import { readPage, withMode } from './pageFiles.ts';
 
 export interface ExportOptions {

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { openStore } from '../store/open.ts';
-import { viewerQueries } from '../store/viewerQueries.ts';
+import { viewerQueries } from '../store/records/viewerQueries.ts';
 import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
+import { createDocuments, type Documents } from './documents/resources.ts';
 import { type PageFile, readPage, withMode } from './pageFiles.ts';
-import { createDocuments, type Documents } from './resources.ts';
 
 export interface ViewerOptions {
   /** A results root, or the database file itself. */

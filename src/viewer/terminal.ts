@@ -2,10 +2,11 @@
  * The viewer's documents as lines for a terminal: a trajectory to page through, and a run that goes on. Pure: documents and a
  * clock in, lines out; all foreign text is inert.
  */
+
+import { safeText } from '../base/text/visibleText.ts';
 import { formatCost } from '../money.ts';
 import { wilson } from '../report/statistics/proportions.ts';
-import type { AttemptDocument, MessageDocument, OutlineRow, RunDocument } from './documents.ts';
-import { safeText } from './safeText.ts';
+import type { AttemptDocument, MessageDocument, OutlineRow, RunDocument } from './documents/documents.ts';
 
 export interface TrajectoryOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */

@@ -1,8 +1,8 @@
 // Where the published agents differ from ours: one test for each field of the dialect.
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
 import type { AgentConfig } from '../../src/agent/config.ts';
-import { templatesOf } from '../../src/agent/templates.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { templatesOf } from '../../src/agent/loop/templates.ts';
 import type { ModelReply } from '../../src/model/model.ts';
 import {
   bash,

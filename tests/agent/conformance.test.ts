@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
 import { bash, config, fakeEnvironment, fakeModel, reply, result, submitted } from './fakes.ts';
 
 const root = join(import.meta.dirname, '..', '..');

@@ -1,8 +1,8 @@
 // The wall-clock limit: checked before each query, and able to end a request or a command in flight.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
-import { startDeadline } from '../../src/agent/deadline.ts';
-import { TimeExceeded } from '../../src/agent/exceptions.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { startDeadline } from '../../src/agent/loop/deadline.ts';
+import { TimeExceeded } from '../../src/agent/loop/exceptions.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted } from './fakes.ts';
 

@@ -1,7 +1,5 @@
 // The seeds' error architecture: unions, helpers, codes, mappings, messages, Tool.Result, degradations.
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
-import { contentText, truncate, withFallback } from '../../src/agent/degrade.ts';
 import {
   AGENT_ERROR_CODES,
   type AgentResponse,
@@ -14,6 +12,9 @@ import {
   mapToolErrorCodeToAgentErrorCode,
   successResponse,
 } from '../../src/agent/errors.ts';
+import { findAgent, loadAgent } from '../../src/agent/load.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { contentText, truncate, withFallback } from '../../src/agent/loop/degrade.ts';
 import {
   ExecutionTimeoutError,
   FormatError,
@@ -22,8 +23,7 @@ import {
   Submitted,
   TerminatingException,
   TimeExceeded,
-} from '../../src/agent/exceptions.ts';
-import { findAgent, loadAgent } from '../../src/agent/load.ts';
+} from '../../src/agent/loop/exceptions.ts';
 import type * as Tool from '../../src/agent/tool.ts';
 import { bashTool, TOOL_ERROR_CODES } from '../../src/agent/tool.ts';
 import { MODEL_ERROR_CODES } from '../../src/model/model.ts';

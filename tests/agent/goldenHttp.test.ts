@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createModelFactory } from '../../src/model/factory.ts';
 import type { Message, ToolCall } from '../../src/model/model.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createAgent } from '../../src/agent/agent.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
 import type { Message } from '../../src/model/model.ts';
 import { config, fakeEnvironment, fakeModel, reply, result, sent } from './fakes.ts';
 

@@ -1,8 +1,8 @@
 // When the model cannot answer: ModelFailed with code and metadata, onError for people, and money that is counted all the same.
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
 import type { AgentErrorResponse } from '../../src/agent/errors.ts';
-import { createMeter } from '../../src/agent/meter.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { createMeter } from '../../src/agent/loop/meter.ts';
 import type { CallRecord, ModelErrorResponse, QueryOptions } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, reply, result, submitted } from './fakes.ts';
 

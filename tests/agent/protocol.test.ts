@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isAction } from '../../src/agent/action.ts';
 import { agentConfigSchema } from '../../src/agent/config.ts';
-import { bashBlock } from '../../src/agent/protocol.ts';
-import { parseJsonAsPython } from '../../src/agent/pythonJson.ts';
+import { bashBlock } from '../../src/agent/loop/protocol.ts';
+import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
 import { reply } from './fakes.ts';
 
 const cases = JSON.parse(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/config.ts';
 import { AGENT_ERROR_CODES } from '../../src/agent/errors.ts';
-import { templatesOf } from '../../src/agent/templates.ts';
+import { templatesOf } from '../../src/agent/loop/templates.ts';
 import * as api from '../../src/index.ts';
 import { render } from '../../src/template/render.ts';
 

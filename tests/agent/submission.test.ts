@@ -1,7 +1,7 @@
 // When output submits and what is submitted, to the byte: every edge case of reference agent.md 2.1.
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../src/agent/agent.ts';
-import { submissionOf } from '../../src/agent/submission.ts';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { submissionOf } from '../../src/agent/loop/submission.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, SUBMIT } from './fakes.ts';
 
 const of = (output: string | Uint8Array, more = {}) => submissionOf(result(output, more))?.text ?? null;

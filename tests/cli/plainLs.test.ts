@@ -1,8 +1,8 @@
 // `ls` without yargs means what it means with it.
 import { expect, test } from 'vitest';
 import yargs from 'yargs';
-import { lsVerb } from '../../src/cli/ls.ts';
 import { plainLs } from '../../src/cli/plainLs.ts';
+import { lsVerb } from '../../src/cli/verbs/ls.ts';
 
 const byYargs = async (args: readonly string[]) => {
   let seen: Record<string, unknown> = {};

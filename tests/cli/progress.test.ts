@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { wrap } from '../../src/cli/progressBars.ts';
-import { apply, newState, overallText, reasonsText, slotText } from '../../src/cli/progressState.ts';
+import { wrap } from '../../src/cli/terminal/progressBars.ts';
+import { apply, newState, overallText, reasonsText, slotText } from '../../src/cli/terminal/progressState.ts';
 import type { RunEvent } from '../../src/runner/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });

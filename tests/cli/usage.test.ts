@@ -1,10 +1,10 @@
 // What a person reads when a line cannot be meant, and the commands that messages offer to copy.
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { commandOn } from '../../src/cli/context.ts';
-import { lsVerb } from '../../src/cli/ls.ts';
-import { usageMessage } from '../../src/cli/usage.ts';
-import type { Verb } from '../../src/cli/verb.ts';
+import { usageMessage } from '../../src/cli/flags/usage.ts';
+import type { Verb } from '../../src/cli/flags/verb.ts';
+import { commandOn } from '../../src/cli/terminal/context.ts';
+import { lsVerb } from '../../src/cli/verbs/ls.ts';
 
 test('a command to copy names the results root, unless it is the default one', () => {
   expect(commandOn(resolve('results'), 'resume r1')).toBe('"swebatch resume r1"');

@@ -1,6 +1,6 @@
 // The prompt asks for what the protocol takes: chosen where nobody set it, said where somebody did.
 import { describe, expect, test } from 'vitest';
-import { resolveConfig } from '../../src/cli/configOptions.ts';
+import { resolveConfig } from '../../src/cli/flags/configOptions.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { readTextFile } from './readTextFile.ts';
 

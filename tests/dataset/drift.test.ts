@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { datasetText } from '../../src/dataset/convert.ts';
 import { datasetDrift } from '../../src/dataset/drift.ts';
-import { loadDataset } from '../../src/dataset/load.ts';
-import { rowHashOf } from '../../src/dataset/row.ts';
+import { loadDataset } from '../../src/dataset/read/load.ts';
+import { rowHashOf } from '../../src/dataset/read/row.ts';
 import { instanceOf } from './rows.ts';
 
 test('drift names revisions, what came and went, and whose verdict may change', () => {

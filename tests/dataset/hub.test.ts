@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub.ts';
-import { hubAccess } from '../../src/dataset/hubAccess.ts';
-import { retryAfterMs } from '../../src/dataset/hubFetch.ts';
-import { loadDataset } from '../../src/dataset/load.ts';
+import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub/hub.ts';
+import { hubAccess } from '../../src/dataset/hub/hubAccess.ts';
+import { retryAfterMs } from '../../src/dataset/hub/hubFetch.ts';
+import { loadDataset } from '../../src/dataset/read/load.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 import { rawRow } from './rows.ts';
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { pythonShuffle } from '../../src/dataset/python-random.ts';
-import { parseFilter } from '../../src/dataset/python-regex.ts';
-import { applySlice, parseSlice } from '../../src/dataset/python-slice.ts';
+import { pythonShuffle } from '../../src/base/python/random.ts';
+import { parseFilter } from '../../src/base/python/regex.ts';
+import { applySlice, parseSlice } from '../../src/base/python/slice.ts';
 import fc from '../support/property.ts';
 
 interface Golden {

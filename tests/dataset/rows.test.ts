@@ -1,10 +1,10 @@
 // One Instance out of the forms that the official datasets and their relatives use.
 
 import { describe, expect, test } from 'vitest';
+import { parsePythonLiteral } from '../../src/base/python/literal.ts';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { parsePythonLiteral } from '../../src/dataset/python-literal.ts';
-import { gradingHashOf, normaliseRow, rowHashOf } from '../../src/dataset/row.ts';
-import { parseTestIds } from '../../src/dataset/test-ids.ts';
+import { gradingHashOf, normaliseRow, rowHashOf } from '../../src/dataset/read/row.ts';
+import { parseTestIds } from '../../src/dataset/read/testIds.ts';
 import fc from '../support/property.ts';
 import { instanceOf, rawRow } from './rows.ts';
 

@@ -1,6 +1,6 @@
 // Rows that tests of the dataset folder share.
 import type { Instance } from '../../src/dataset/instance.ts';
-import { normaliseRow } from '../../src/dataset/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
 
 export const rawRow = (id: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
   instance_id: id,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../scripts/demo/dataset.ts';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
-import { loadDataset } from '../../src/dataset/load.ts';
+import { loadDataset } from '../../src/dataset/read/load.ts';
 import { resolveGradeSpec } from '../../src/grading/spec.ts';
 
 const rows = readDemoRows();

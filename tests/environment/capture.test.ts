@@ -9,7 +9,7 @@ import {
   type GitSnapshot,
   type ScriptRunner,
   takeSnapshot,
-} from '../../src/environment/capture.ts';
+} from '../../src/environment/patch/capture.ts';
 
 const run: ScriptRunner = (script, { env }) =>
   new Promise((resolve, reject) => {

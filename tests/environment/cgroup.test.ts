@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createCollector } from '../../src/environment/output.ts';
-import { WRAPPER } from '../../src/environment/plainExec.ts';
-import { SUPERVISOR_SCRIPT } from '../../src/environment/supervisorScript.ts';
-import { type CommandEnd, createMarkScanner } from '../../src/environment/transport.ts';
+import { createCollector } from '../../src/environment/exec/output.ts';
+import { WRAPPER } from '../../src/environment/exec/plainExec.ts';
+import { SUPERVISOR_SCRIPT } from '../../src/environment/exec/supervisorScript.ts';
+import { type CommandEnd, createMarkScanner } from '../../src/environment/exec/transport.ts';
 
 const MARK = '0123456789abcdef01234567';
 let folder: string;

@@ -1,7 +1,7 @@
 // The watch over the writable layer where the storage driver has no quota.
 import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { createDiskWatch } from '../../src/environment/disk.ts';
+import { createDiskWatch } from '../../src/environment/docker/disk.ts';
 
 const container = {} as Docker.Container;
 

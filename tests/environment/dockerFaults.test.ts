@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { LABELS } from '../../src/environment/owner.ts';
+import { LABELS } from '../../src/environment/docker/owner.ts';
 import { cuttableDaemon } from '../support/cuttableDaemon.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage, repositoryImage, testDocker } from '../support/dockerEnvironment.ts';

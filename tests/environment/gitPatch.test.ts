@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { quotePath, writePatch } from '../../src/environment/gitPatch.ts';
+import { quotePath, writePatch } from '../../src/environment/patch/gitPatch.ts';
 import fc from '../support/property.ts';
 
 const hasGit = (() => {

@@ -4,14 +4,14 @@ import {
   createEnginePool,
   type EnginePoolOptions,
   type PooledEngine,
-} from '../../src/environment/enginePool.ts';
+} from '../../src/environment/engines/enginePool.ts';
+import { createHostsFactory } from '../../src/environment/engines/hosts.ts';
 import {
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
   type StartRequest,
 } from '../../src/environment/environment.ts';
-import { createHostsFactory } from '../../src/environment/hosts.ts';
 
 const request = (more: Partial<StartRequest> = {}): StartRequest => ({
   instanceId: 'a__a-1',

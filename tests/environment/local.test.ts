@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { environmentConfigSchema } from '../../src/environment/config.ts';
+import { currentOwner } from '../../src/environment/docker/owner.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { createLocalFactory } from '../../src/environment/local.ts';
-import { currentOwner } from '../../src/environment/owner.ts';
+import { createLocalFactory } from '../../src/environment/local/local.ts';
 import { REPOSITORY_SCRIPT } from '../support/dockerEnvironment.ts';
 import { describeEnvironment } from './conformance.ts';
 

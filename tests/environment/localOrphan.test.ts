@@ -18,8 +18,8 @@ test('a command outlives a killed swebatch by no more than its timeout and some 
   const pidFile = join(folder, 'pid');
   const program = `
     import { environmentConfigSchema } from '${SRC}/config.ts';
-    import { createLocalFactory } from '${SRC}/local.ts';
-    import { currentOwner } from '${SRC}/owner.ts';
+    import { createLocalFactory } from '${SRC}/local/local.ts';
+    import { currentOwner } from '${SRC}/docker/owner.ts';
     const config = environmentConfigSchema.parse({ environment_class: 'local', cwd: '${folder}', timeout: 1 });
     const env = await createLocalFactory(config, { snapshot: false }).start({ instanceId: 'i', image: '', owner: currentOwner('r', '1') });
     await env.execute('echo $$ > pid; while :; do sleep 0.2; done');

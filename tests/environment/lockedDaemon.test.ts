@@ -2,8 +2,8 @@
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { environmentConfigSchema } from '../../src/environment/config.ts';
-import { createContainer } from '../../src/environment/container.ts';
-import { currentOwner } from '../../src/environment/owner.ts';
+import { createContainer } from '../../src/environment/docker/container.ts';
+import { currentOwner } from '../../src/environment/docker/owner.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 // The bounded collector and the decoding of its bytes.
 
 import { describe, expect, test } from 'vitest';
-import { createCollector, decodeUtf8 } from '../../src/environment/output.ts';
+import { createCollector, decodeUtf8 } from '../../src/environment/exec/output.ts';
 import fc from '../support/property.ts';
 
 const collect = (chunks: readonly Uint8Array[], max: number) => {

@@ -8,8 +8,8 @@ import {
   type MachineFacts,
   ownerLabels,
   thisMachine,
-} from '../../src/environment/owner.ts';
-import { findOrphans, listContainers, reap } from '../../src/environment/reaper.ts';
+} from '../../src/environment/docker/owner.ts';
+import { findOrphans, listContainers, reap } from '../../src/environment/docker/reaper.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 

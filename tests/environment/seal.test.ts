@@ -1,6 +1,6 @@
 // Future history is gone before the first step, and what cannot be sealed is refused [T-48].
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { SEALED_REPOSITORY, sealedTag } from '../../src/environment/seal.ts';
+import { SEALED_REPOSITORY, sealedTag } from '../../src/environment/docker/seal.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage, testDocker } from '../support/dockerEnvironment.ts';
 

@@ -1,9 +1,9 @@
 // Docker's frames and our end marks, however the bytes are cut.
 
 import { describe, expect, test } from 'vitest';
-import { createDemux } from '../../src/environment/demux.ts';
-import { createCollector } from '../../src/environment/output.ts';
-import { type CommandEnd, createMarkScanner } from '../../src/environment/transport.ts';
+import { createDemux } from '../../src/environment/exec/demux.ts';
+import { createCollector } from '../../src/environment/exec/output.ts';
+import { type CommandEnd, createMarkScanner } from '../../src/environment/exec/transport.ts';
 import fc from '../support/property.ts';
 
 const frame = (type: number, data: Uint8Array) => {

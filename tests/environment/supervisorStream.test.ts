@@ -2,7 +2,7 @@
 import { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { expect, test } from 'vitest';
-import { createSupervisorTransport } from '../../src/environment/supervisor.ts';
+import { createSupervisorTransport } from '../../src/environment/exec/supervisor.ts';
 
 const frame = (type: 1 | 2, data: Buffer | string) => {
   const body = Buffer.from(data);

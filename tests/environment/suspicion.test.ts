@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runConfigSchema } from '../../src/config/run.ts';
-import { createScan, scanCommand } from '../../src/environment/suspicion.ts';
-import { SUSPICION_RULES, suspicionRules } from '../../src/environment/suspicionRules.ts';
+import { SUSPICION_RULES, suspicionRules } from '../../src/suspicion/commandRules.ts';
+import { createScan, scanCommand } from '../../src/suspicion/commands.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 
 const rulesOf = (command: string, output = '') => scanCommand(command, output).map((s) => s.rule);

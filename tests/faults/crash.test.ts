@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CRASH_POINTS } from '../../src/runner/crash.ts';
+import { CRASH_POINTS } from '../../src/runner/control/crash.ts';
 import { type CliResult, cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { random } from './random.ts';

@@ -5,9 +5,9 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
-import { runByName } from '../../src/store/runs.ts';
-import { type TrialLine, trialLines } from '../../src/store/trialLines.ts';
-import { classCounts } from '../../src/store/trials.ts';
+import { runByName } from '../../src/store/records/runs.ts';
+import { type TrialLine, trialLines } from '../../src/store/records/trialLines.ts';
+import { classCounts } from '../../src/store/records/trials.ts';
 import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
 import { type FakeModelServer, type Script, startFakeModelServer } from '../support/fakeModelServer.ts';
 import { random } from './random.ts';

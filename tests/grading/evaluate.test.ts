@@ -1,6 +1,6 @@
 // The flow of one evaluation against an environment made of answers: what is sent, what is closed, what never throws.
 import { describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../src/dataset/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
 import {
   type CommandResult,
   type Environment,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Instance } from '../../src/dataset/instance.ts';
+import { examine } from '../../src/grading/doubts.ts';
 import { gradeLog, type InstanceVerdict } from '../../src/grading/grade.ts';
 import { instanceReportText } from '../../src/grading/logLayout.ts';
 import type { Dialect } from '../../src/grading/parsers/contract.ts';
@@ -10,7 +11,6 @@ import { findParser, officialRegistry } from '../../src/grading/parsers/registry
 import { parsePredictions } from '../../src/grading/predictions.ts';
 import { type RunReport, runReportText, summarize } from '../../src/grading/runReport.ts';
 import { resolveGradeSpec } from '../../src/grading/spec.ts';
-import { examine } from '../../src/grading/suspicion.ts';
 import { DATA, hasData, type OfficialLog, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 /** Logs whose row changed between the dataset that was graded by and the one of today: none of these 141. */

@@ -1,21 +1,21 @@
 // Predictions from outside as a run in the database: recorded once, extended, graded history, reports, calibration.
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { LoadedRow } from '../../src/dataset/load.ts';
-import { normaliseRow, rowHashOf } from '../../src/dataset/row.ts';
+import type { LoadedRow } from '../../src/dataset/read/load.ts';
+import { normaliseRow, rowHashOf } from '../../src/dataset/read/row.ts';
 import type { Prediction } from '../../src/grading/predictions.ts';
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';
 import { storedReports } from '../../src/grading/storedReports.ts';
-import { calibration, goldStandings } from '../../src/store/calibration.ts';
+import { openStore, type Store } from '../../src/store/open.ts';
+import { calibration, goldStandings } from '../../src/store/records/calibration.ts';
 import {
   type EvaluationRow,
   gradableTrials,
   insertEvaluation,
   verdictsOf,
-} from '../../src/store/evaluations.ts';
-import { openStore, type Store } from '../../src/store/open.ts';
-import { instancesOf } from '../../src/store/runs.ts';
-import { attemptsOf, trialsOf } from '../../src/store/trials.ts';
+} from '../../src/store/records/evaluations.ts';
+import { instancesOf } from '../../src/store/records/runs.ts';
+import { attemptsOf, trialsOf } from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verify.ts';
 
 let db: Store;

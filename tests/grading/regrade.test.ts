@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../src/dataset/instance.ts';
-import { normaliseRow } from '../../src/dataset/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
 import type { EvaluationResult } from '../../src/grading/evaluate.ts';
 import {
   findInstanceFolders,

@@ -1,7 +1,7 @@
 // Run reports, report text as Python writes it, reports of other graders.
 import { describe, expect, test } from 'vitest';
+import { byCodePoint, pythonJson } from '../../src/base/python/jsonDump.ts';
 import { readInstanceReport, readRunReport } from '../../src/grading/imports.ts';
-import { byCodePoint, pythonJson } from '../../src/grading/pythonJson.ts';
 import { runReportText, summarize } from '../../src/grading/runReport.ts';
 
 describe('JSON as Python writes it', () => {

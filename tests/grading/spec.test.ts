@@ -1,6 +1,6 @@
 // Grade specs: rows of every kind, scripts made from facts, hashes, and reasons where a row cannot be graded.
 import { describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../src/dataset/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { type GradeSpec, resolveGradeSpec, withExitCode } from '../../src/grading/spec.ts';
 import {
   modifiedPaths,

@@ -1,10 +1,10 @@
 // What the strict reading doubts, rule by rule, and what it leaves alone.
 import { describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../src/dataset/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
+import { examine } from '../../src/grading/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/registry.ts';
 import { resolveGradeSpec } from '../../src/grading/spec.ts';
-import { examine } from '../../src/grading/suspicion.ts';
 
 const diff = (...paths: string[]) => paths.map((path) => `diff --git a/${path} b/${path}\n`).join('');
 const BODY = 'PASSED t.py::a\nPASSED t.py::b\n===== 2 passed in 0.01s =====\n';

@@ -1,7 +1,8 @@
 /** Clocks that need no waiting, a listener that remembers, and a model wired to a fake server. */
-import type { Clock } from '../../src/model/clock.ts';
+
 import { modelConfigSchema } from '../../src/model/config.ts';
 import { createModelFactory } from '../../src/model/factory.ts';
+import type { Clock } from '../../src/model/limits/clock.ts';
 import type { CallListener, CallRecord, Message, ModelFactory } from '../../src/model/model.ts';
 import {
   type FakeModelServer,

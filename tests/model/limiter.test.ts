@@ -1,7 +1,7 @@
 // What all slots of one model share: a closed gate after a 429, and a number of requests at a time that adapts.
 
 import { describe, expect, test } from 'vitest';
-import { createLimiter, type Release } from '../../src/model/limiter.ts';
+import { createLimiter, type Release } from '../../src/model/limits/limiter.ts';
 import fc from '../support/property.ts';
 import { autoClock, manualClock } from './harness.ts';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { createModelFactory } from '../../src/model/factory.ts';
-import { proxyFrom } from '../../src/model/proxySettings.ts';
+import { proxyFrom } from '../../src/model/http/proxySettings.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 import { ASK, autoClock, configOf, KEY, recorder } from './harness.ts';
 

@@ -7,7 +7,7 @@ import {
   type Divergence,
   firstDifference,
   type RecordedReply,
-} from '../../src/model/replay.ts';
+} from '../../src/model/offline/replayed.ts';
 import { ASK, autoClock, configOf, modelOf, recorder, wire } from './harness.ts';
 
 const USAGE = { input: 10, cacheRead: 0, cacheWrite: 0, output: 5, reasoning: 0 };

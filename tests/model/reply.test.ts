@@ -1,8 +1,8 @@
 // Reading a chat completion, whatever a server calls one.
 
 import { describe, expect, test } from 'vitest';
-import { providerError, readCompletion } from '../../src/model/reply.ts';
-import { assembleStream } from '../../src/model/stream.ts';
+import { providerError, readCompletion } from '../../src/model/dialects/chat/reply.ts';
+import { assembleStream } from '../../src/model/dialects/chat/stream.ts';
 import { completionBody, completionChunks } from '../support/fakeCompletion.ts';
 import fc from '../support/property.ts';
 

@@ -1,10 +1,10 @@
 // The seed's retry rules: formula, jitter, cap, precedence of Retry-After, and what a person reads when they are used up.
 
 import { describe, expect, test } from 'vitest';
-import { formatDuration } from '../../src/model/clock.ts';
 import { retryConfigSchema } from '../../src/model/config.ts';
-import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/retry.ts';
-import { parseReset, rateHint, retryAfter } from '../../src/model/retryAfter.ts';
+import { formatDuration } from '../../src/model/limits/clock.ts';
+import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/limits/retry.ts';
+import { parseReset, rateHint, retryAfter } from '../../src/model/limits/retryAfter.ts';
 import fc from '../support/property.ts';
 import { autoClock } from './harness.ts';
 
@@ -120,7 +120,7 @@ describe('withRetries', () => {
 
   test('an abort during the wait rejects at once', async () => {
     const stop = new AbortController();
-    const { systemClock } = await import('../../src/model/clock.ts');
+    const { systemClock } = await import('../../src/model/limits/clock.ts');
     const pending = withRetries({
       config: { ...defaults, base_delay_ms: 1e9, max_delay_ms: 1e9 },
       clock: systemClock,

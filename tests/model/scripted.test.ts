@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createModelFactory } from '../../src/model/factory.ts';
-import { missingScripts } from '../../src/model/scripted.ts';
+import { missingScripts } from '../../src/model/offline/scripted.ts';
 import { ASK, autoClock, configOf, recorder } from './harness.ts';
 
 let dir: string;

@@ -1,8 +1,8 @@
 // The bytes of a request: what is sent, what never is, and that it can always be decoded.
 
 import { describe, expect, test } from 'vitest';
+import { createRequestWriter, extraHeaders, sentParameters } from '../../src/model/dialects/chat/wire.ts';
 import type { Message, ToolSpec } from '../../src/model/model.ts';
-import { createRequestWriter, extraHeaders, sentParameters } from '../../src/model/wire.ts';
 import fc from '../support/property.ts';
 
 const TOOL: ToolSpec = {

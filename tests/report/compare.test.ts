@@ -3,17 +3,17 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { compareSides } from '../../src/report/compare.ts';
-import { compareAll } from '../../src/report/compareAll.ts';
-import { compareDocument } from '../../src/report/compareDocument.ts';
-import { lineDiff } from '../../src/report/lineDiff.ts';
-import { readSide, SideError } from '../../src/report/readSide.ts';
-import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
-import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { type Side, sideOfArm } from '../../src/report/side.ts';
-import { runReportSchema, sideOfRunReport } from '../../src/report/sideFiles.ts';
+import { lineDiff } from '../../src/base/text/lineDiff.ts';
+import { compareSides } from '../../src/report/compare/compare.ts';
+import { compareAll } from '../../src/report/compare/compareAll.ts';
+import { compareDocument } from '../../src/report/compare/compareDocument.ts';
+import { readSide, SideError } from '../../src/report/compare/readSide.ts';
+import { type Side, sideOfArm } from '../../src/report/compare/side.ts';
+import { runReportSchema, sideOfRunReport } from '../../src/report/compare/sideFiles.ts';
+import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
+import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';
-import { loadRunData } from '../../src/store/reportQueries.ts';
+import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const options = { test: 'exact', seed: 1, draws: 200 } as const;

@@ -2,18 +2,24 @@
 import { describe, expect, test } from 'vitest';
 import { gateExit } from '../../src/cli/gating.ts';
 import { remeasure } from '../../src/cli/remeasure.ts';
-import { candidateOf, remeasurementsOf } from '../../src/report/candidate.ts';
-import { compareSides } from '../../src/report/compare.ts';
-import { forecast, makespan, nightMs, type PastAttempt, undetectable } from '../../src/report/forecast.ts';
-import { type GatePolicy, gate } from '../../src/report/gate.ts';
-import { gateDocument } from '../../src/report/gateDocument.ts';
-import { historyOf } from '../../src/report/history.ts';
-import { junitXml } from '../../src/report/junit.ts';
-import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
-import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { sideOfArm } from '../../src/report/side.ts';
-import { loadRunData, type RunData } from '../../src/store/reportQueries.ts';
-import { runByName } from '../../src/store/runs.ts';
+import { compareSides } from '../../src/report/compare/compare.ts';
+import { sideOfArm } from '../../src/report/compare/side.ts';
+import { candidateOf, remeasurementsOf } from '../../src/report/gate/candidate.ts';
+import { type GatePolicy, gate } from '../../src/report/gate/gate.ts';
+import { gateDocument } from '../../src/report/gate/gateDocument.ts';
+import { junitXml } from '../../src/report/gate/junit.ts';
+import {
+  forecast,
+  makespan,
+  nightMs,
+  type PastAttempt,
+  undetectable,
+} from '../../src/report/measure/forecast.ts';
+import { historyOf } from '../../src/report/measure/history.ts';
+import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
+import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
+import { runByName } from '../../src/store/records/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const good: Happened = { outcome: 'resolved' };

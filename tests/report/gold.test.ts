@@ -1,11 +1,11 @@
 // A report says the score also without the instances whose gold patch does not pass on this machine.
 import { describe, expect, test } from 'vitest';
-import { goldScore } from '../../src/report/gold.ts';
-import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { summarize } from '../../src/report/summary.ts';
-import { summaryDocument } from '../../src/report/summaryDocument.ts';
-import type { GoldStanding } from '../../src/store/calibration.ts';
-import { loadRunData } from '../../src/store/reportQueries.ts';
+import { goldScore } from '../../src/report/measure/gold.ts';
+import { summarize } from '../../src/report/measure/summary.ts';
+import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
+import type { GoldStanding } from '../../src/store/records/calibration.ts';
+import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 const trial = (instanceId: string, resolved: boolean, valid = true) => ({ instanceId, valid, resolved });

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMiniRun, reasonOf } from '../../src/report/importMiniRun.ts';
-import { trajectoryJson } from '../../src/report/trajectory.ts';
-import { attemptRecords } from '../../src/store/attemptBodies.ts';
+import { readMiniRun, reasonOf } from '../../src/report/files/importMiniRun.ts';
+import { trajectoryJson } from '../../src/report/files/trajectory.ts';
+import { attemptRecords } from '../../src/store/records/attemptBodies.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-import-'));

@@ -1,11 +1,17 @@
 // A run in a real database, written through the store's own functions; tests say what happened to each trial.
 import type { ExitReason, Outcome } from '../../src/outcome.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../src/outcome.ts';
-import { insertEvaluation } from '../../src/store/evaluations.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { insertRun, setRunStatus } from '../../src/store/runs.ts';
-import { beginCall, endCall, insertCommand, insertMessage } from '../../src/store/steps.ts';
-import { beginAttempt, endAttempt, leaseTrial, reopenTrials, trialsOf } from '../../src/store/trials.ts';
+import { insertEvaluation } from '../../src/store/records/evaluations.ts';
+import { insertRun, setRunStatus } from '../../src/store/records/runs.ts';
+import { beginCall, endCall, insertCommand, insertMessage } from '../../src/store/records/steps.ts';
+import {
+  beginAttempt,
+  endAttempt,
+  leaseTrial,
+  reopenTrials,
+  trialsOf,
+} from '../../src/store/records/trials.ts';
 
 export interface Happened {
   readonly reason?: ExitReason;

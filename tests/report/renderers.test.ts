@@ -1,13 +1,13 @@
 // Whatever a model, a repository or a file wrote, a report stays a report.
 import { describe, expect, test } from 'vitest';
-import { columns, shorten } from '../../src/report/columns.ts';
-import type { Document } from '../../src/report/document.ts';
-import { duration, money, pointDifference, pValue, rate } from '../../src/report/format.ts';
-import { toJson } from '../../src/report/json.ts';
-import { renderHtml } from '../../src/report/renderHtml.ts';
-import { renderMarkdown } from '../../src/report/renderMarkdown.ts';
-import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { line, markdown, plain } from '../../src/report/safeText.ts';
+import { columns, shorten } from '../../src/base/text/columns.ts';
+import { line, markdown, plain } from '../../src/base/text/safeText.ts';
+import type { Document } from '../../src/report/render/document.ts';
+import { duration, money, pointDifference, pValue, rate } from '../../src/report/render/format.ts';
+import { toJson } from '../../src/report/render/json.ts';
+import { renderHtml } from '../../src/report/render/renderHtml.ts';
+import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
+import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { proportion } from '../../src/report/statistics/proportions.ts';
 
 const evil =

@@ -1,9 +1,9 @@
 // A summary counts what is known, names what is missing, and never mixes the two.
 import { describe, expect, test } from 'vitest';
-import { renderTerminal } from '../../src/report/renderTerminal.ts';
-import { summarize } from '../../src/report/summary.ts';
-import { summaryDocument } from '../../src/report/summaryDocument.ts';
-import { loadRunData } from '../../src/store/reportQueries.ts';
+import { summarize } from '../../src/report/measure/summary.ts';
+import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
+import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const good: Happened = { outcome: 'resolved' };

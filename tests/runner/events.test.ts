@@ -1,6 +1,6 @@
 // Events reach the record, the terminal and commands of the user: no listener ever sees a secret, and none breaks the work.
 import { expect, test } from 'vitest';
-import { createRedactor } from '../../src/redact.ts';
+import { createRedactor } from '../../src/base/text/redact.ts';
 import { cleanedBy, createEvents, type RunEvent } from '../../src/runner/events.ts';
 
 const KEY = 'sk-canary/"0123"456789';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parsePolicy } from '../../src/environment/images/config.ts';
 import { type PlannedImage, summarize } from '../../src/environment/images/plan.ts';
 import type { RunImages } from '../../src/environment/images/runImages.ts';
-import { preflightImages } from '../../src/runner/imagePreflight.ts';
+import { preflightImages } from '../../src/runner/images/imagePreflight.ts';
 
 const GB = 1e9;
 const toPull = (image: string, ...layers: [string, number][]): PlannedImage => ({

@@ -11,7 +11,12 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Exclusively, type LockHolder, type LockResult, takeLock } from '../../src/runner/lock.ts';
+import {
+  type Exclusively,
+  type LockHolder,
+  type LockResult,
+  takeLock,
+} from '../../src/runner/control/lock.ts';
 import { guarded, openStore } from '../../src/store/open.ts';
 
 const holder = (pid: number): LockHolder => ({

@@ -1,7 +1,13 @@
 // The order in which trials start, the forecast, and what is said about a partial result.
 
 import { describe, expect, test } from 'vitest';
-import { biasWarning, estimator, orderTrials, quantile, remainingSeconds } from '../../src/runner/order.ts';
+import {
+  biasWarning,
+  estimator,
+  orderTrials,
+  quantile,
+  remainingSeconds,
+} from '../../src/runner/schedule/order.ts';
 import fc from '../support/property.ts';
 
 const past = (instanceId: string, model: string, repo: string, seconds: number) => ({

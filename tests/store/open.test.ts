@@ -15,7 +15,6 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { backUp, DamagedCopy, newestBackup } from '../../src/store/backup.ts';
-import { insertEvent } from '../../src/store/events.ts';
 import {
   assertInPlace,
   guarded,
@@ -25,7 +24,8 @@ import {
   openStore,
   StorageError,
 } from '../../src/store/open.ts';
-import { runByName } from '../../src/store/runs.ts';
+import { insertEvent } from '../../src/store/records/events.ts';
+import { runByName } from '../../src/store/records/runs.ts';
 import { planted } from './support.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'store-'));

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { type ExitReason, exitClassOf } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { insertRun, type RunRow } from '../../src/store/runs.ts';
-import type { AttemptEnd } from '../../src/store/trials.ts';
+import { insertRun, type RunRow } from '../../src/store/records/runs.ts';
+import type { AttemptEnd } from '../../src/store/records/trials.ts';
 
 export function freshStore(path = ':memory:'): Store {
   return openStore(path);

@@ -1,9 +1,9 @@
 // The trial and attempt state machine, by example and against a reference model under random interleavings.
 
 import { describe, expect, test } from 'vitest';
-import { recoverRun } from '../../src/runner/recover.ts';
-import { beginCall } from '../../src/store/steps.ts';
-import * as trials from '../../src/store/trials.ts';
+import { recoverRun } from '../../src/runner/control/recover.ts';
+import { beginCall } from '../../src/store/records/steps.ts';
+import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verify.ts';
 import fc from '../support/property.ts';
 import { ending, freshStore, planted } from './support.ts';

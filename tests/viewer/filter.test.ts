@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { csvCell, toCsv } from '../../src/viewer/csv.ts';
-import { compileFilter, type Fields, type FieldValue } from '../../src/viewer/filter.ts';
+import { compileFilter, type Fields, type FieldValue } from '../../src/viewer/documents/filter.ts';
 import fc from '../support/property.ts';
 
 interface Row {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { TrialDocument } from '../../src/viewer/documents.ts';
-import { pairsOf, summarize } from '../../src/viewer/pairs.ts';
-import { testsOf } from '../../src/viewer/testResults.ts';
+import type { TrialDocument } from '../../src/viewer/documents/documents.ts';
+import { pairsOf, summarize } from '../../src/viewer/documents/pairs.ts';
+import { testsOf } from '../../src/viewer/documents/testResults.ts';
 
 const row = (instance_id: string, verdict: string, epoch = 1): TrialDocument =>
   ({ instance_id, verdict, epoch }) as TrialDocument;

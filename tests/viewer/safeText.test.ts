@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { safeText, settleLines, showUnseen, stripEscapes } from '../../src/viewer/safeText.ts';
+import { safeText, settleLines, showUnseen, stripEscapes } from '../../src/base/text/visibleText.ts';
 import fc from '../support/property.ts';
 import { HOSTILE } from './fixture.ts';
 

@@ -9,7 +9,7 @@ import type {
   RunDocument,
   RunList,
   TrialPage,
-} from '../../src/viewer/documents.ts';
+} from '../../src/viewer/documents/documents.ts';
 import { startViewer, type Viewer, type ViewerOptions } from '../../src/viewer/server.ts';
 import { addHostileRun, addRun, iso, openFixture, put } from './fixture.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { viewerQueries } from '../../src/store/viewerQueries.ts';
-import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewer/documents.ts';
-import { createDocuments, type Documents } from '../../src/viewer/resources.ts';
+import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
+import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewer/documents/documents.ts';
+import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
 import { clock, paceOf, trajectoryLines, watchLines } from '../../src/viewer/terminal.ts';
 import { addHostileRun, addRun, iso, openFixture } from './fixture.ts';
 

@@ -1,15 +1,15 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
 import type { CommandResult } from '../../environment/environment.ts';
+import { readCompletion } from '../../model/dialects/chat/reply.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
-import { readCompletion } from '../../model/reply.ts';
 import type { Vars } from '../../template/render.ts';
 import { type Action, isAction } from '../action.ts';
+import { dialectOf } from '../compat/dialect.ts';
 import type { AgentConfig } from '../config.ts';
-import { contentText } from '../degrade.ts';
-import { dialectOf } from '../dialect.ts';
-import type { Protocol } from '../protocol.ts';
-import { SUBMIT_MARKERS } from '../submission.ts';
-import { templatesOf } from '../templates.ts';
+import { contentText } from '../loop/degrade.ts';
+import type { Protocol } from '../loop/protocol.ts';
+import { SUBMIT_MARKERS } from '../loop/submission.ts';
+import { templatesOf } from '../loop/templates.ts';
 import { textResult } from '../textResult.ts';
 import { type InvertOutput, invertValue, observationInverter, timeoutInverter } from './invert.ts';
 import { recordedCost } from './prices.ts';

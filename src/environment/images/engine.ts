@@ -1,7 +1,7 @@
 /** The few things image handling asks of a container engine, and their form over the Docker Engine API. */
 import type Docker from 'dockerode';
-import { answered } from '../answered.ts';
-import { SEALED_LABELS } from '../seal.ts';
+import { answered } from '../docker/answered.ts';
+import { SEALED_LABELS } from '../docker/seal.ts';
 
 export interface LocalImage {
   readonly id: string;

@@ -1,8 +1,8 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
 import type { ImagePolicy } from './config.ts';
 import type { ImageEngine } from './engine.ts';
-import { parseReference } from './reference.ts';
-import type { ManifestAnswer, RemoteLayer } from './registry.ts';
+import { parseReference } from './registry/reference.ts';
+import type { ManifestAnswer, RemoteLayer } from './registry/registry.ts';
 
 export interface PlannedImage {
   readonly image: string;

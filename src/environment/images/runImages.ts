@@ -2,15 +2,16 @@
  * The images of a run, on one engine or on several: which engine a trial is meant for, and its image there before it takes a slot. Every
  * engine has its own pulls, disk floor and policy; what is needed is known to all of them.
  */
-import { type EnginePool, isLoss } from '../enginePool.ts';
+
+import { parseSize } from '../../base/text/units.ts';
+import { type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
-import type { EnsureImage } from '../images.ts';
-import { parseSize } from '../units.ts';
-import type { Collected } from './collect.ts';
 import { type ImagePolicy, parsePolicy } from './config.ts';
+import type { Collected } from './disk/collect.ts';
+import type { EnsureImage } from './ensureImage.ts';
 import type { ImagePlan } from './plan.ts';
+import type { StageStatus } from './pull/stage.ts';
 import type { ImageService } from './service.ts';
-import type { StageStatus } from './stage.ts';
 
 export interface ReadyPlace {
   /** Absent with one engine, which has no places. */

@@ -2,19 +2,19 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import { parseSize } from '../units.ts';
-import { type Collected, type CollectOptions, collectImages } from './collect.ts';
+import { parseSize } from '../../base/text/units.ts';
 import type { ImagesConfig } from './config.ts';
-import { findLogin, type RegistryLogin, readDockerCliConfig } from './credentials.ts';
-import { createDiskGate, type DiskGate, type DiskGateState } from './diskGate.ts';
+import { type Collected, type CollectOptions, collectImages } from './disk/collect.ts';
+import { createDiskGate, type DiskGate, type DiskGateState } from './disk/diskGate.ts';
+import { type ImageLedger, openImageLedger } from './disk/imageLedger.ts';
 import { dockerImageEngine, type ImageEngine } from './engine.ts';
-import { type ImageLedger, openImageLedger } from './ledger.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './plan.ts';
-import type { PullClock } from './pullImage.ts';
-import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './reference.ts';
-import { askExists, askManifest, askReset, type ManifestAnswer } from './registry.ts';
-import { createPullStage, type PullStage, type StageEvent } from './stage.ts';
-import { pullThrottle } from './throttle.ts';
+import type { PullClock } from './pull/pullImage.ts';
+import { createPullStage, type PullStage, type StageEvent } from './pull/stage.ts';
+import { pullThrottle } from './pull/throttle.ts';
+import { findLogin, type RegistryLogin, readDockerCliConfig } from './registry/credentials.ts';
+import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './registry/reference.ts';
+import { askExists, askManifest, askReset, type ManifestAnswer } from './registry/registry.ts';
 
 export interface ImageServiceOptions {
   readonly docker: Docker;

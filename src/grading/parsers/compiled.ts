@@ -1,5 +1,5 @@
 /** Parsers of the C, Go, Rust, Java and PHP repositories of SWE-bench Multilingual. */
-import { eachLine, isSpaceAt, isWordAt, SPACE, strip } from '../pythonText.ts';
+import { eachLine, isSpaceAt, isWordAt, SPACE, strip } from '../../base/python/text.ts';
 import { type LogParser, nameBudget, type Status, StatusMap } from './contract.ts';
 import { beforeLastParens, durationStart, opening, skipSpaces, stripped, withoutPlace } from './lineRules.ts';
 

@@ -10,7 +10,7 @@ import {
   stripEnd,
   stripStart,
   withoutAnsi,
-} from '../pythonText.ts';
+} from '../../base/python/text.ts';
 import { type LogParser, StatusMap } from './contract.ts';
 import { lastMatch } from './lineRules.ts';
 

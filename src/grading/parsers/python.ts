@@ -1,5 +1,5 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
-import { eachLine, SPACE, strip, tokens } from '../pythonText.ts';
+import { eachLine, SPACE, strip, tokens } from '../../base/python/text.ts';
 import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './contract.ts';
 
 const startsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.startsWith(word));

@@ -11,7 +11,7 @@ import {
   strip,
   stripEnd,
   withoutAnsi,
-} from '../pythonText.ts';
+} from '../../base/python/text.ts';
 import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './contract.ts';
 import { lastMatch } from './lineRules.ts';
 

@@ -1,5 +1,5 @@
 /** Parsers of the Ruby repositories of SWE-bench Multilingual. */
-import { isWordAt, SPACE } from '../pythonText.ts';
+import { isWordAt, SPACE } from '../../base/python/text.ts';
 import { type LogParser, ParserError, type Status } from './contract.ts';
 import { lastMatch, stripped } from './lineRules.ts';
 

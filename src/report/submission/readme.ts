@@ -1,9 +1,9 @@
 /** README.md of an entry: results with their interval, what was pinned, what was tried again, and the checklist. */
 
 import { createHash } from 'node:crypto';
-import type { RunData } from '../../store/reportQueries.ts';
-import { rate } from '../format.ts';
-import { markdown } from '../safeText.ts';
+import { markdown } from '../../base/text/safeText.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
+import { rate } from '../render/format.ts';
 import { proportion } from '../statistics/proportions.ts';
 import type { SubmissionMetadata } from './metadata.ts';
 import type { DerivedResults } from './results.ts';

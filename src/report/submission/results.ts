@@ -1,5 +1,5 @@
 /** The results/ folder, derived again from the reports that go along, so that nobody has to believe our database. */
-import { verdictOf } from '../sideFiles.ts';
+import { verdictOf } from '../compare/sideFiles.ts';
 
 export interface Judged {
   readonly instanceId: string;

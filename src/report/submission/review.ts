@@ -2,9 +2,9 @@
  * Whether a run may be submitted: counts reconcile, and the four boxes are answered from the record. A box that somebody ticks against
  * the record is refused.
  */
-import type { RunData } from '../../store/reportQueries.ts';
-import { plural } from '../format.ts';
-import { isGraded, standingOf } from '../verdict.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
+import { isGraded, standingOf } from '../measure/verdict.ts';
+import { plural } from '../render/format.ts';
 import type { SubmissionMetadata } from './metadata.ts';
 
 export const CHECKLIST = {

@@ -1,5 +1,5 @@
 /** Looks for secrets in what is about to be published: every value we loaded, and shapes that providers' keys have. Never shows what it found. */
-import type { Redactor } from '../../redact.ts';
+import type { Redactor } from '../../base/text/redact.ts';
 
 export interface Finding {
   readonly file: string;

@@ -7,14 +7,19 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
-import type { Redactor } from '../../redact.ts';
-import { attemptRecord, type GradingBody, gradingBodies, predictionRows } from '../../store/attemptBodies.ts';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import type { Redactor } from '../../base/text/redact.ts';
 import type { Store } from '../../store/open.ts';
-import { loadRunData, type RunData } from '../../store/reportQueries.ts';
-import { redoneTrials } from '../../store/secondChances.ts';
-import { writeAtomically } from '../atomicWrite.ts';
-import { predictionsOf, predsJsonl } from '../predictions.ts';
-import { trajectoryJson } from '../trajectory.ts';
+import {
+  attemptRecord,
+  type GradingBody,
+  gradingBodies,
+  predictionRows,
+} from '../../store/records/attemptBodies.ts';
+import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
+import { redoneTrials } from '../../store/records/secondChances.ts';
+import { predictionsOf, predsJsonl } from '../files/predictions.ts';
+import { trajectoryJson } from '../files/trajectory.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';
 import { submissionReadme } from './readme.ts';
 import { deriveResults, type Judged } from './results.ts';

@@ -2,7 +2,7 @@
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import { wilson } from '../../report/statistics/proportions.ts';
-import type { TrialDocument } from '../documents.ts';
+import type { TrialDocument } from '../documents/documents.ts';
 import { nano, rate } from './format.ts';
 import { axis, ink, Plot } from './Plot.tsx';
 import { type Side, scoreOf } from './side.ts';

@@ -3,7 +3,7 @@ import 'diff2html/bundles/css/diff2html.min.css';
 import { ColorSchemeType } from 'diff2html/lib/types.js';
 import { Diff2HtmlUI } from 'diff2html/lib-esm/ui/js/diff2html-ui-base.js';
 import { useEffect, useRef } from 'react';
-import { showUnseen, stripEscapes } from '../safeText.ts';
+import { showUnseen, stripEscapes } from '../../base/text/visibleText.ts';
 import { highlighter } from './highlighter.ts';
 
 const TOO_LONG = 400_000;

@@ -1,8 +1,8 @@
 /** Instances down, runs across; a cell is a verdict and leads to its attempt. */
 import { useMemo } from 'react';
-import type { TrialDocument } from '../documents.ts';
-import { compileFilter, type Fields, type FieldValue } from '../filter.ts';
-import { keyOf } from '../pairs.ts';
+import type { TrialDocument } from '../documents/documents.ts';
+import { compileFilter, type Fields, type FieldValue } from '../documents/filter.ts';
+import { keyOf } from '../documents/pairs.ts';
 import { type Column, DataTable } from './DataTable.tsx';
 import { Badge, CsvButton, FilterBox } from './parts.tsx';
 import { href, setQuery, useRoute } from './route.ts';

@@ -6,8 +6,8 @@ import {
   newcombe10,
   totalOf,
 } from '../../report/statistics/paired.ts';
-import type { TrialDocument } from '../documents.ts';
-import type { Pair, PairSummary } from '../pairs.ts';
+import type { TrialDocument } from '../documents/documents.ts';
+import type { Pair, PairSummary } from '../documents/pairs.ts';
 import { cost, words } from './format.ts';
 import { Badge, Foldout } from './parts.tsx';
 import { href } from './route.ts';

@@ -1,8 +1,8 @@
 /** The predicted patch, the gold patch and the test output beside each other; a failed test leads to its line. */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
-import type { AttemptDocument, EvaluationDocument } from '../documents.ts';
-import { settleLines } from '../safeText.ts';
+import { settleLines } from '../../base/text/visibleText.ts';
+import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
 import { Diff } from './Diff.tsx';
 import { duration, words } from './format.ts';
 import { Badge, Flags, Foldout, save, Waiting } from './parts.tsx';

@@ -1,6 +1,6 @@
 /** What each slot does now; the time in a phase counts on between two readings of the database. */
 import { useEffect, useState } from 'react';
-import type { Slot } from '../documents.ts';
+import type { Slot } from '../documents/documents.ts';
 import { type Column, DataTable } from './DataTable.tsx';
 import { duration, nano } from './format.ts';
 import { Badge } from './parts.tsx';

@@ -1,7 +1,7 @@
 /** Text that others wrote: colours are kept, everything that moves, hides or reorders is shown, nothing is ever markup. */
 import Anser from 'anser';
 import { memo, useMemo, useState } from 'react';
-import { settleLines, showUnseen, stripEscapes } from '../safeText.ts';
+import { settleLines, showUnseen, stripEscapes } from '../../base/text/visibleText.ts';
 
 /** One line or cell of foreign text. */
 export const plain = (text: string): string => showUnseen(stripEscapes(text));

@@ -6,7 +6,7 @@ import {
   MESSAGES_PER_CHUNK,
   type MessageChunk,
   type OutlineRow,
-} from '../documents.ts';
+} from '../documents/documents.ts';
 import { Conversation } from './Conversation.tsx';
 import { duration, integer, nano, short } from './format.ts';
 import { setQuery, useRoute } from './route.ts';

@@ -1,6 +1,6 @@
 /** Where the time of an attempt went: one lane a phase along the clock, with the sums as text. */
 import { useEffect, useMemo, useRef } from 'react';
-import type { AttemptDocument } from '../documents.ts';
+import type { AttemptDocument } from '../documents/documents.ts';
 import { duration, percent, words } from './format.ts';
 import { ink } from './Plot.tsx';
 import { plain } from './Text.tsx';

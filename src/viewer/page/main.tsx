@@ -2,7 +2,7 @@
 import './style.css';
 import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import type { RunList } from '../documents.ts';
+import type { RunList } from '../documents/documents.ts';
 import { AttemptPage } from './pages/Attempt.tsx';
 import { ComparePage } from './pages/Compare.tsx';
 import { HistoryPage } from './pages/History.tsx';

@@ -1,6 +1,6 @@
 /** The columns of a trial, shared by the instances of a run and the history of an instance. */
-import type { TrialDocument } from '../documents.ts';
-import type { Fields } from '../filter.ts';
+import type { TrialDocument } from '../documents/documents.ts';
+import type { Fields } from '../documents/filter.ts';
 import type { Column } from './DataTable.tsx';
 import { cost, duration, short, time, tokens, words } from './format.ts';
 import { Badge, Flags } from './parts.tsx';

@@ -1,8 +1,8 @@
 // Trajectories in format 1.1, made by our own agent in each of its three forms, replay equal: also without the raw outputs.
 import { describe, expect, test } from 'vitest';
-import { createAgent } from '../../../src/agent/agent.ts';
 import type { AgentConfig } from '../../../src/agent/config.ts';
-import { replayTrajectory } from '../../../src/agent/replay/replay.ts';
+import { createAgent } from '../../../src/agent/loop/agent.ts';
+import { replayTrajectory } from '../../../src/agent/replay/playTrajectory.ts';
 import type { ModelReply } from '../../../src/model/model.ts';
 import { dollarsToNano } from '../../../src/money.ts';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isEqual, replayTrajectory } from '../../../src/agent/replay/replay.ts';
+import { isEqual, replayTrajectory } from '../../../src/agent/replay/playTrajectory.ts';
 
 const archive = join(
   import.meta.dirname,

@@ -1,8 +1,8 @@
 // Recordings of version 2 as its releases wrote them: what an older one did otherwise, what one kept and another did not, and what no replay
 // can know. The shapes are those of the real agents, run at their tags over scripted replies.
 import { describe, expect, test } from 'vitest';
+import { replayTrajectory } from '../../../src/agent/replay/playTrajectory.ts';
 import { UnplayableRecording } from '../../../src/agent/replay/recording.ts';
-import { replayTrajectory } from '../../../src/agent/replay/replay.ts';
 
 const OBSERVATION =
   '{% if output.exception_info %}<exception>{{ output.exception_info }}</exception>\n{% endif %}<returncode>{{ output.returncode }}</returncode>\n<output>\n{{ output.output }}</output>';

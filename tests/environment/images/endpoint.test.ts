@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { connectEngine } from '../../../src/environment/images/connect.ts';
+import { connectEngine } from '../../../src/environment/engines/connect.ts';
 import {
   dockerodeOptions,
   type EndpointInput,
   parseDockerHost,
   resolveDockerEndpoint,
-} from '../../../src/environment/images/endpoint.ts';
-import { sshArguments } from '../../../src/environment/sshAgent.ts';
+} from '../../../src/environment/engines/endpoint.ts';
+import { sshArguments } from '../../../src/environment/engines/sshAgent.ts';
 
 const idOf = (name: string) => createHash('sha256').update(name).digest('hex');
 const meta = (name: string, docker: unknown) => ({

@@ -2,13 +2,13 @@
 
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import type { ImageEngine, LocalImage, PullRequest } from '../../../src/environment/images/engine.ts';
-import type { PullClock } from '../../../src/environment/images/pullImage.ts';
+import type { PullClock } from '../../../src/environment/images/pull/pullImage.ts';
 import {
   createPullStage,
   type StageEvent,
   type StageOptions,
-} from '../../../src/environment/images/stage.ts';
-import { pullThrottle } from '../../../src/environment/images/throttle.ts';
+} from '../../../src/environment/images/pull/stage.ts';
+import { pullThrottle } from '../../../src/environment/images/pull/throttle.ts';
 
 export interface FakePull {
   readonly name: string;

@@ -4,16 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { imagesConfigSchema, parsePolicy } from '../../../src/environment/images/config.ts';
-import { findLogin, readDockerCliConfig } from '../../../src/environment/images/credentials.ts';
-import { createDiskGate, isOpen } from '../../../src/environment/images/diskGate.ts';
-import { chooseEvictions, removable } from '../../../src/environment/images/evict.ts';
-import { classifyPullMessage, PULL_FAILURES, pullError } from '../../../src/environment/images/failure.ts';
-import { type OwnImage, openImageLedger } from '../../../src/environment/images/ledger.ts';
+import { createDiskGate, isOpen } from '../../../src/environment/images/disk/diskGate.ts';
+import { chooseEvictions, removable } from '../../../src/environment/images/disk/evict.ts';
+import { type OwnImage, openImageLedger } from '../../../src/environment/images/disk/imageLedger.ts';
 import { orderBySharedLayers, planImages, summarize } from '../../../src/environment/images/plan.ts';
-import { pullProgress } from '../../../src/environment/images/progress.ts';
-import { canonicalName, parseReference } from '../../../src/environment/images/reference.ts';
-import type { ManifestAnswer } from '../../../src/environment/images/registry.ts';
-import { pullThrottle } from '../../../src/environment/images/throttle.ts';
+import {
+  classifyPullMessage,
+  PULL_FAILURES,
+  pullError,
+} from '../../../src/environment/images/pull/failure.ts';
+import { pullProgress } from '../../../src/environment/images/pull/progress.ts';
+import { pullThrottle } from '../../../src/environment/images/pull/throttle.ts';
+import { findLogin, readDockerCliConfig } from '../../../src/environment/images/registry/credentials.ts';
+import { canonicalName, parseReference } from '../../../src/environment/images/registry/reference.ts';
+import type { ManifestAnswer } from '../../../src/environment/images/registry/registry.ts';
 import fc from '../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/config.ts';
-import { createDockerFactory } from '../../../src/environment/docker.ts';
-import { createEnginePool } from '../../../src/environment/enginePool.ts';
-import { createHostsFactory } from '../../../src/environment/hosts.ts';
+import { createDockerFactory } from '../../../src/environment/docker/docker.ts';
+import { currentOwner } from '../../../src/environment/docker/owner.ts';
+import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
+import { createHostsFactory } from '../../../src/environment/engines/hosts.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import { dockerImageEngine } from '../../../src/environment/images/engine.ts';
 import {
@@ -15,7 +16,6 @@ import {
   type ImageService,
   systemClock,
 } from '../../../src/environment/images/service.ts';
-import { currentOwner } from '../../../src/environment/owner.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';

@@ -6,14 +6,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import { orderBySharedLayers } from '../../../src/environment/images/plan.ts';
-import { parseReference } from '../../../src/environment/images/reference.ts';
-import { askExists, askManifest, askReset } from '../../../src/environment/images/registry.ts';
+import type { StageEvent } from '../../../src/environment/images/pull/stage.ts';
+import { parseReference } from '../../../src/environment/images/registry/reference.ts';
+import { askExists, askManifest, askReset } from '../../../src/environment/images/registry/registry.ts';
 import {
   createImageService,
   type ImageService,
   systemClock,
 } from '../../../src/environment/images/service.ts';
-import type { StageEvent } from '../../../src/environment/images/stage.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../support/registry.ts';
 

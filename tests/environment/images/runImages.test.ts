@@ -1,6 +1,6 @@
 // Where a trial of a run over several engines is meant to go, and its image there before it takes a slot.
 import { describe, expect, test } from 'vitest';
-import { createEnginePool } from '../../../src/environment/enginePool.ts';
+import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../src/environment/images/runImages.ts';
 import type { ImageService } from '../../../src/environment/images/service.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
-import type { RegistryLogin } from '../../../src/environment/images/credentials.ts';
+import type { RegistryLogin } from '../../../src/environment/images/registry/credentials.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 
 const names = (pulls: readonly { name: string }[]) => pulls.map((pull) => pull.name);

@@ -6,14 +6,14 @@ import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createRedactor } from '../../../src/redact.ts';
+import { createRedactor } from '../../../src/base/text/redact.ts';
 import { draftMetadata, entryName, parseMetadata } from '../../../src/report/submission/metadata.ts';
 import { deriveResults } from '../../../src/report/submission/results.ts';
 import { reviewSubmission, sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
 import { type SubmissionRequest, writeSubmission } from '../../../src/report/submission/writeSubmission.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { loadRunData } from '../../../src/store/reportQueries.ts';
+import { loadRunData } from '../../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from '../recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-submission-'));

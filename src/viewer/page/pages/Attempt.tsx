@@ -1,5 +1,5 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
-import type { AttemptDocument } from '../../documents.ts';
+import type { AttemptDocument } from '../../documents/documents.ts';
 import { cost, duration, integer, short, time, tokens, words } from '../format.ts';
 import { PatchPanel } from '../PatchPanel.tsx';
 import { Badge, Fact, Flags, Tabs, Waiting } from '../parts.tsx';

@@ -1,7 +1,7 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
-import type { RunList, TrialDocument } from '../../documents.ts';
-import { pairsOf, summarize } from '../../pairs.ts';
+import type { RunList, TrialDocument } from '../../documents/documents.ts';
+import { pairsOf, summarize } from '../../documents/pairs.ts';
 import { CostPlot } from '../CostPlot.tsx';
 import { cost, rate } from '../format.ts';
 import { Matrix } from '../Matrix.tsx';

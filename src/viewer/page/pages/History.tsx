@@ -1,6 +1,6 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
 import { useMemo } from 'react';
-import type { HistoryRow } from '../../documents.ts';
+import type { HistoryRow } from '../../documents/documents.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
 import { rate, time } from '../format.ts';
 import { CsvButton, Waiting } from '../parts.tsx';

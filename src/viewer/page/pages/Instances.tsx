@@ -1,6 +1,6 @@
 /** The trials of one run: filter, sort, choose columns, open one, take the rest away as CSV. */
 import { useMemo } from 'react';
-import { compileFilter } from '../../filter.ts';
+import { compileFilter } from '../../documents/filter.ts';
 import { DataTable } from '../DataTable.tsx';
 import { rate } from '../format.ts';
 import { ColumnPicker, CsvButton, FilterBox, Waiting } from '../parts.tsx';

@@ -1,7 +1,7 @@
 /** One run: how far it is, what it found, where money and time go, what each slot does now. */
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
-import type { RunDocument } from '../../documents.ts';
+import type { RunDocument } from '../../documents/documents.ts';
 import { paceOf } from '../../terminal.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
 import { cost, DASH, duration, integer, nano, percent, rate, short, time, tokens, words } from '../format.ts';

@@ -1,7 +1,7 @@
 /** All runs of a results root. */
 import { useMemo } from 'react';
-import type { RunList, RunSummary } from '../../documents.ts';
-import { compileFilter, type Fields } from '../../filter.ts';
+import type { RunList, RunSummary } from '../../documents/documents.ts';
+import { compileFilter, type Fields } from '../../documents/filter.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
 import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../format.ts';
 import { Badge, CsvButton, FilterBox, Waiting } from '../parts.tsx';

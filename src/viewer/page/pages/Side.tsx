@@ -1,6 +1,6 @@
 /** Two attempts next to each other, their steps moved together. */
 import { useState } from 'react';
-import type { AttemptDocument } from '../../documents.ts';
+import type { AttemptDocument } from '../../documents/documents.ts';
 import { Diff } from '../Diff.tsx';
 import { Tabs, Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';

@@ -1,0 +1,302 @@
+/**
+ * The agent: ask the model, run what it says, show it what happened, until something ends it. Read `run` first, then `step`.
+ * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in dialect.ts.
+ */
+
+import { type CommandResult, EnvironmentError } from '../../environment/environment.ts';
+import type { CallListener, Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
+import { nanoToDollars } from '../../money.ts';
+import { render, type Vars } from '../../template/render.ts';
+import { float, strip } from '../../template/values.ts';
+import { type Action, type Call, isAction } from '../action.ts';
+import { type Dialect, dialectOf, withOwnIds } from '../compat/dialect.ts';
+import type {
+  Agent,
+  AgentCallbacks,
+  AgentContext,
+  AgentParts,
+  AgentResult,
+  CreateAgent,
+} from '../contract.ts';
+import { errorResponse } from '../errors.ts';
+import { bashTool } from '../tool.ts';
+import { type Deadline, startDeadline, timeExceeded } from './deadline.ts';
+import { fullHistory, shortened } from './degrade.ts';
+import { announce, resultOf } from './ending.ts';
+import {
+  EmptyReply,
+  ExecutionTimeoutError,
+  FormatError,
+  ModelFailed,
+  NonTerminatingException,
+  Submitted,
+  TerminatingException,
+} from './exceptions.ts';
+import { debugData, guardDisplay } from './listeners.ts';
+import {
+  assistantExtra,
+  EMPTY_REPLY,
+  exitExtra,
+  formatErrorExtra,
+  observationExtra,
+  withoutBulk,
+} from './messages.ts';
+import { createMeter } from './meter.ts';
+import type { Protocol } from './protocol.ts';
+import { createStreaks, type Streaks } from './streaks.ts';
+import { type Templates, templatesOf } from './templates.ts';
+
+export class DefaultAgent implements Agent {
+  messages: Message[] = [];
+  protected readonly parts: AgentParts;
+  protected readonly dialect: Dialect;
+  protected readonly protocol: Protocol;
+  protected readonly templates: Templates;
+  protected readonly callbacks: AgentCallbacks;
+  protected readonly bash;
+  protected meter = createMeter();
+  protected streaks: Streaks;
+  protected deadline: Deadline;
+  protected extraTemplateVars: Vars = {};
+
+  constructor(parts: AgentParts) {
+    const { config, environment } = parts;
+    this.parts = parts;
+    this.dialect = dialectOf(config.compat);
+    this.protocol = this.dialect.protocol(config, environment.templateVars());
+    this.templates = templatesOf(config);
+    this.callbacks = guardDisplay(parts.callbacks ?? {});
+    this.bash = bashTool(environment);
+    this.streaks = createStreaks(config, this.dialect);
+    this.deadline = this.startClock();
+  }
+
+  async run(task: string, extraVars: Vars = {}): Promise<AgentResult> {
+    this.extraTemplateVars = { task, ...extraVars };
+    this.messages = [];
+    this.streaks = createStreaks(this.parts.config, this.dialect);
+    this.deadline = this.startClock();
+    try {
+      this.addMessage({ role: 'system', content: this.renderTemplate(this.templates.system) });
+      this.addMessage({ role: 'user', content: this.renderTemplate(this.templates.instance) });
+      for (;;) {
+        try {
+          await this.step();
+        } catch (error) {
+          const end = this.handle(error);
+          if (end) return this.finish(end);
+        }
+      }
+    } finally {
+      this.deadline.stop();
+    }
+  }
+
+  async step(): Promise<void> {
+    await this.getObservation(await this.query());
+  }
+
+  /** Asks the model, after looking at the limits. The reply joins the history. */
+  async query(): Promise<ModelReply> {
+    this.meter.check(this.parts.config);
+    this.deadline.check();
+    this.meter.beginStep();
+    this.callbacks.onStep?.(this.context());
+    const { tools } = this.protocol;
+    const listener = this.listener();
+    const response = await this.deadline.during((signal) =>
+      this.parts.model.query(this.history(), { ...(tools ? { tools } : {}), signal, listener }),
+    );
+    const reply = response.success ? response.result : this.replyDespite(response);
+    this.meter.countReply(reply);
+    return this.receive(withOwnIds(reply, this.dialect, this.meter.steps));
+  }
+
+  /** Runs the actions of a reply and shows the model what came of each. */
+  async getObservation(reply: ModelReply): Promise<void> {
+    const calls = this.parseAction(reply);
+    const shown: Message[] = [];
+    for (const [index, call] of calls.entries()) {
+      try {
+        shown.push(await this.answer(reply, call, index));
+      } catch (error) {
+        // The other calls of the turn still want their answers.
+        if (!(error instanceof NonTerminatingException) || index === calls.length - 1) throw error;
+        shown.push(...error.messages);
+      }
+      if (this.dialect.observeAsTheyCome) this.addMessages(shown.splice(0));
+    }
+    this.addMessages(shown);
+  }
+
+  /** The calls of a reply, or a FormatError when none of them can run. */
+  parseAction(reply: ModelReply): readonly Call[] {
+    const turn = this.protocol.parse(reply);
+    const { error: problem, calls, found } = turn;
+    if (problem === null) return calls;
+    const extra = formatErrorExtra(turn, this.dialect.keepMalformedReply ? null : reply);
+    const refused: readonly (Call | null)[] = calls.length > 0 ? calls : [null];
+    throw new FormatError(
+      refused.map((call) => {
+        const error = call && 'error' in call ? call.error : problem;
+        return this.protocol.answer(this.renderFormatError(reply, error, found), call, extra);
+      }),
+    );
+  }
+
+  /** Runs one command. Ends the attempt when its output submits. */
+  async executeAction(action: Action, index = 0): Promise<CommandResult> {
+    const startedAt = Date.now();
+    const { command } = action;
+    this.callbacks.onPhase?.(this.context(), 'exec');
+    const result =
+      this.dialect.refused(action) ??
+      (await this.deadline.during((signal) => this.bash.execute(action, { signal }))).metadata.result;
+    this.callbacks.onCommand?.(this.context(), { step: this.meter.steps, index, command, result, startedAt });
+    this.streaks.ran(result);
+    if (result.timedOut && !this.dialect.timeoutIsObservation) {
+      const output = this.dialect.outputText(result);
+      const vars = { action: { action: command, command }, output };
+      const content = this.renderTemplate(this.templates.timeout, vars);
+      const extra = observationExtra(output, result, result.exceptionInfo);
+      throw new ExecutionTimeoutError([this.protocol.answer(content, action, extra)]);
+    }
+    this.hasFinished(result);
+    return result;
+  }
+
+  /** Throws Submitted when the command's output declares the work finished. */
+  hasFinished(result: CommandResult): void {
+    const submission = this.dialect.submission(result);
+    if (submission) throw new Submitted(submission.text, submission.bytes);
+  }
+
+  addMessage(message: Message): void {
+    const stamped = { ...message, extra: { ...message.extra, timestamp: Date.now() / 1000 } };
+    this.messages.push(this.callbacks.onMessage ? withoutBulk(stamped) : stamped);
+    this.callbacks.onMessage?.(this.context(), stamped, this.messages.length - 1);
+  }
+
+  /** Later wins, as in mini-swe-agent: configuration, environment, model, counters, task. */
+  renderTemplate(template: string, vars: Vars = {}): string {
+    return render(template, {
+      ...this.parts.config,
+      ...this.parts.environment.templateVars(),
+      ...this.parts.model.templateVars(),
+      n_model_calls: this.meter.steps,
+      model_cost: float(nanoToDollars(this.meter.spentNano)),
+      elapsed_seconds: Math.floor(this.deadline.elapsedMs() / 1000),
+      ...this.extraTemplateVars,
+      ...vars,
+    });
+  }
+
+  /**
+   * What is recoverable joins the history, and the loop goes on unless that happened too often. An end is returned.
+   * Anything else (a broken environment, an abort, a defect) is the slot's.
+   */
+  protected handle(error: unknown): TerminatingException | null {
+    if (error instanceof TerminatingException) return error;
+    if (error instanceof NonTerminatingException) {
+      this.addMessages(error.messages);
+      return this.streaks.after(error);
+    }
+    if (error instanceof EnvironmentError)
+      this.callbacks.onError?.(this.context(), errorResponse('TOOL_EXECUTION_ERROR', error.message));
+    this.callbacks.onDebug?.('the attempt failed', debugData(error));
+    throw error;
+  }
+
+  protected finish(end: TerminatingException): AgentResult {
+    const submission = end instanceof Submitted ? end.submission : '';
+    announce(end, this.context(), this.callbacks);
+    const message = this.dialect.exitMessage(end, submission) as Message;
+    this.addMessage({ ...message, extra: exitExtra(end, submission) });
+    return resultOf(end, this.messages, this.meter);
+  }
+
+  /** A failed query ends the attempt, but for a reply that came and was empty. */
+  protected replyDespite(failure: ModelErrorResponse): ModelReply {
+    if (failure.metadata?.recordedEnd?.reason === 'limit_wall_time')
+      throw timeExceeded(this.parts.config.wall_time_limit_seconds);
+    if (failure.metadata?.kind !== 'empty') throw new ModelFailed(failure);
+    if (this.dialect.askAgainWhenEmpty) throw new EmptyReply();
+    return EMPTY_REPLY;
+  }
+
+  /** Adds a reply to the history, if it holds anything. */
+  protected receive(reply: ModelReply): ModelReply {
+    const nothing = reply.toolCalls.length === 0 && strip(reply.content) === '';
+    if (nothing && this.dialect.askAgainWhenEmpty) {
+      // Cut off before its first word: there is nothing to show, but the model is told.
+      if (reply.finishReason !== 'length') throw new EmptyReply();
+      return reply;
+    }
+    const turn = this.protocol.parse(reply);
+    if (turn.error === null || this.dialect.keepMalformedReply) {
+      const message = this.dialect.history(reply, this.protocol) as Message;
+      this.addMessage({ ...message, extra: assistantExtra(reply, turn) });
+    }
+    return reply;
+  }
+
+  protected async answer(reply: ModelReply, call: Call, index: number): Promise<Message> {
+    if (!isAction(call))
+      return this.protocol.answer(
+        this.renderFormatError(reply, call.error, []),
+        call,
+        formatErrorExtra(null, null),
+      );
+    const result = await this.executeAction(call, index);
+    const { command } = call;
+    const output = this.dialect.outputText(result);
+    const exceptionInfo = this.dialect.exceptionInfo(result, command, this.parts.environment);
+    const shown = await shortened(output, this.parts.summarize, this.callbacks);
+    const content = this.renderTemplate(this.templates.observation, {
+      output: this.dialect.observed({ result, output: shown, exceptionInfo, command }),
+    });
+    return this.protocol.answer(content, call, observationExtra(output, result, exceptionInfo));
+  }
+
+  protected renderFormatError(reply: ModelReply, error: string, found: readonly string[]): string {
+    const vars = this.dialect.formatErrorVars(reply, error, found, this.protocol);
+    return this.dialect.formatErrorSeesAll
+      ? this.renderTemplate(this.templates.format_error, vars)
+      : render(this.templates.format_error, vars);
+  }
+
+  protected history(): readonly Message[] {
+    return fullHistory(this.messages, this.parts.selectHistory, this.callbacks);
+  }
+
+  /** Every HTTP attempt waits for the budget, is counted, and told to the record. */
+  private listener(): CallListener {
+    return this.meter.listen({
+      wanted: async (estimate, signal) => this.callbacks.onCallWanted?.(this.context(), estimate, signal),
+      began: (call) => this.callbacks.onCallBegan?.(this.context(), call),
+      ended: (call) => this.callbacks.onCallEnded?.(this.context(), call),
+      phase: (phase) => this.callbacks.onPhase?.(this.context(), phase),
+    });
+  }
+
+  private addMessages(messages: readonly Message[]): void {
+    for (const message of messages) this.addMessage(message);
+  }
+
+  private startClock(): Deadline {
+    const { config, signal, now = () => performance.now() } = this.parts;
+    return startDeadline({
+      limitS: config.wall_time_limit_seconds,
+      mode: this.dialect.wallLimit,
+      now,
+      signal,
+    });
+  }
+
+  private readonly context = (): AgentContext => ({
+    instanceId: this.parts.instanceId,
+    step: this.meter.steps,
+  });
+}
+
+export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);

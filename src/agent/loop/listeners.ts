@@ -1,0 +1,41 @@
+/**
+ * Who is told what. The record's callbacks (messages, commands, calls) must succeed: what they throw ends the attempt.
+ * The display's may fail: the first failure is told to onDebug and the listener is then left out (the seeds' no-op tracer).
+ */
+import type { AgentCallbacks } from '../contract.ts';
+
+const DISPLAY = ['onStep', 'onPhase', 'onError', 'onDebug'] as const;
+type Display = (typeof DISPLAY)[number];
+
+export function guardDisplay(callbacks: AgentCallbacks): AgentCallbacks {
+  const broken = new Set<Display>();
+  const guarded: Partial<Record<Display, (...args: unknown[]) => void>> = {};
+  for (const name of DISPLAY) {
+    if (!callbacks[name]) continue;
+    guarded[name] = (...args) => {
+      if (broken.has(name)) return;
+      try {
+        (callbacks[name] as (...all: unknown[]) => void)(...args);
+      } catch (error) {
+        broken.add(name);
+        if (name !== 'onDebug') guarded.onDebug?.(`${name} failed, going on without it`, debugData(error));
+      }
+    };
+  }
+  // The record keeps its own `this`.
+  return { ...bindRecord(callbacks), ...(guarded as AgentCallbacks) };
+}
+
+const bindRecord = (callbacks: AgentCallbacks): AgentCallbacks => ({
+  ...(callbacks.onMessage ? { onMessage: callbacks.onMessage.bind(callbacks) } : {}),
+  ...(callbacks.onCommand ? { onCommand: callbacks.onCommand.bind(callbacks) } : {}),
+  ...(callbacks.onCallWanted ? { onCallWanted: callbacks.onCallWanted.bind(callbacks) } : {}),
+  ...(callbacks.onCallBegan ? { onCallBegan: callbacks.onCallBegan.bind(callbacks) } : {}),
+  ...(callbacks.onCallEnded ? { onCallEnded: callbacks.onCallEnded.bind(callbacks) } : {}),
+});
+
+/** What a debug message carries about an error: everything, for logs, never for people by default. */
+export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
+  error instanceof Error
+    ? { error: error.message, name: error.name, stack: error.stack }
+    : { error: String(error) };

@@ -1,0 +1,85 @@
+/** Counts what an attempt has used, and says when a limit is reached. 0 is off, for every limit. */
+import type { CallListener, CallRecord, ModelReply, Usage } from '../../model/model.ts';
+import { type NanoDollars, nanoToDollars } from '../../money.ts';
+import type { AgentConfig } from '../config.ts';
+import { type Limit, LimitsExceeded } from './exceptions.ts';
+
+export interface Meter {
+  /** Queries begun. */
+  readonly steps: number;
+  /** Known cost, with estimates where a call's cost is unknown: what limits are checked against. */
+  readonly spentNano: NanoDollars;
+  /** null once the cost of any call is unknown. */
+  readonly costNano: NanoDollars | null;
+  readonly tokens: number;
+  beginStep(): void;
+  /** Wraps the recorder's listener: every HTTP attempt counts, also failed and billed ones. */
+  listen(to: CallListener): CallListener;
+  /** For models that do not report their calls. */
+  countReply(reply: ModelReply): void;
+  check(config: Pick<AgentConfig, 'step_limit' | 'cost_limit' | 'token_limit'>): void;
+}
+
+const tokensOf = (usage: Usage | null): number =>
+  usage ? usage.input + usage.cacheRead + usage.cacheWrite + usage.output : 0;
+
+export function createMeter(): Meter {
+  let steps = 0;
+  let spent = 0;
+  let unknown = false;
+  let tokens = 0;
+  let reported = false;
+
+  const count = (cost: NanoDollars | null, estimate: NanoDollars | null, usage: Usage | null): void => {
+    spent += cost ?? estimate ?? 0;
+    unknown ||= cost === null;
+    tokens += tokensOf(usage);
+  };
+
+  return {
+    get steps() {
+      return steps;
+    },
+    get spentNano() {
+      return spent;
+    },
+    get costNano() {
+      return unknown ? null : spent;
+    },
+    get tokens() {
+      return tokens;
+    },
+    beginStep() {
+      steps += 1;
+      reported = false;
+    },
+    listen(to) {
+      const estimates = new Map<number, NanoDollars | null>();
+      return {
+        wanted: async (estimate, signal) => to.wanted?.(estimate, signal),
+        began(call) {
+          estimates.set(call.try, call.estimateNano);
+          to.began(call);
+        },
+        ended(call: CallRecord) {
+          reported = true;
+          count(call.costNano, call.state === 'ok' ? (estimates.get(call.try) ?? null) : 0, call.usage);
+          to.ended(call);
+        },
+        phase: (phase) => to.phase?.(phase),
+      };
+    },
+    countReply(reply) {
+      if (!reported) count(reply.costNano, null, reply.usage);
+    },
+    check(config) {
+      const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
+      if (over(config.step_limit, steps)) throw reached('steps', `${config.step_limit} steps`);
+      if (over(config.cost_limit, nanoToDollars(spent))) throw reached('cost', `$${config.cost_limit}`);
+      if (over(config.token_limit, tokens)) throw reached('tokens', `${config.token_limit} tokens`);
+    },
+  };
+}
+
+const reached = (limit: Limit, what: string): LimitsExceeded =>
+  new LimitsExceeded(limit, `the limit of ${what} was reached`);

@@ -1,0 +1,46 @@
+/**
+ * When a command's output submits, and what it submits. Byte-exact: a patch that went through text decoding loses CRLF line ends and
+ * invalid UTF-8, and then no longer applies (reference agent.md 2.1).
+ */
+
+import type { CommandResult } from '../../environment/environment.ts';
+import { SPACE } from '../../template/values.ts';
+
+export const SUBMIT_MARKERS = [
+  'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT',
+  'MINI_SWE_AGENT_FINAL_OUTPUT',
+] as const;
+
+export interface Submission {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Leading white space, the first line, its line break: in Python's alphabets, which differ from JavaScript's `trim` and `\s`. */
+const FIRST_LINE = new RegExp(
+  `^[${SPACE}]*([^\\n\\r\\v\\f\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]*)(\\r\\n|[\\n\\r\\v\\f\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]|$)`,
+);
+const AROUND = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, 'g');
+
+/** Text of `output` up to and including the marker's line, or null when the first line is not a marker. */
+export function markerPrefix(output: string, markers: readonly string[] = SUBMIT_MARKERS): string | null {
+  const found = FIRST_LINE.exec(output);
+  const line = (found?.[1] ?? '').replace(AROUND, '');
+  return found && markers.includes(line) ? found[0] : null;
+}
+
+/**
+ * The submission in a result, or null. The prefix is white space and ASCII, so its length in bytes is known from its text
+ * and the rest of the raw bytes is untouched.
+ */
+export function submissionOf(
+  result: Pick<CommandResult, 'raw' | 'exitCode' | 'timedOut'>,
+  rule: { markers?: readonly string[]; requireSuccess?: boolean } = {},
+): Submission | null {
+  if (result.timedOut || ((rule.requireSuccess ?? true) && result.exitCode !== 0)) return null;
+  const raw = Buffer.from(result.raw.buffer, result.raw.byteOffset, result.raw.byteLength);
+  const prefix = markerPrefix(raw.toString('utf8'), rule.markers);
+  if (prefix === null) return null;
+  const bytes = raw.subarray(Buffer.byteLength(prefix, 'utf8'));
+  return { text: bytes.toString('utf8'), bytes };
+}

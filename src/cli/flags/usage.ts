@@ -1,0 +1,50 @@
+/** What is wrong with a command line, from yargs' sentences to ours: the part is named as the person wrote it, with the closest that there is. */
+import { closest } from '../../base/text/closest.ts';
+import type { Verb } from './verb.ts';
+
+export async function usageMessage(message: string, args: readonly string[], verb?: Verb): Promise<string> {
+  const command = String(verb?.command ?? '');
+  if (message.startsWith('Not enough non-option arguments')) {
+    const needed = command.match(/<[^>]+>/g) ?? [];
+    const there = Number(/got (\d+)/.exec(message)?.[1] ?? 0);
+    const missing = needed.slice(there).join(' and ').replaceAll('..', '');
+    return `${missing} ${needed.length - there > 1 ? 'are' : 'is'} missing: swebatch ${command}`;
+  }
+  const valueless = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
+  if (valueless) return `${dashed(valueless)} needs a value`;
+  const unknown = /^Unknown arguments?: (.+)$/s.exec(message)?.[1];
+  if (unknown && verb) return unknownMessage(unknown.split(', '), args, verb);
+  const choice = /Argument: (.+), Given: (.+), Choices: (.+)$/m.exec(message);
+  if (choice)
+    return `${named(choice[1]!, command)} ${choice[2]} is none of ${choice[3]!.replaceAll('"', '')}`;
+  return message;
+}
+
+const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
+const named = (name: string, command: string): string => (command.includes(name) ? name : dashed(name));
+
+async function unknownMessage(
+  names: readonly string[],
+  args: readonly string[],
+  verb: Verb,
+): Promise<string> {
+  const known = await flagsOf(verb);
+  const said = names
+    // yargs lists --a-b as aB too; what stands alone on the line was no flag.
+    .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
+    .map((name) => {
+      if (args.includes(name)) return `"${name}" belongs to no option`;
+      const close = closest(name, known);
+      return `there is no option ${dashed(name)}${close ? `; did you mean --${close}?` : ''}`;
+    });
+  return said.join('\n') || `unknown: ${names.join(', ')}`;
+}
+
+const flagOf = (arg: string): string | undefined => /^--?(?:no-)?([^=]+)/.exec(arg)?.[1];
+
+/** Help is the one place where yargs tells the flags of a verb. */
+async function flagsOf(verb: Verb): Promise<string[]> {
+  const { default: yargs } = await import('yargs');
+  const help = await verb.builder(yargs([]).wrap(null)).getHelp();
+  return [...help.matchAll(/^ .*?--([a-z][\w-]*)/gm)].map((m) => m[1]!);
+}

@@ -1,0 +1,26 @@
+/** The debug log of a run: JSON lines beside its exports, written at once so that a crash loses nothing. */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino from 'pino';
+import type { Redactor } from '../../base/text/redact.ts';
+
+export interface RunLog {
+  write(level: 'debug' | 'warn', message: string, data?: Record<string, unknown>): void;
+}
+
+export function openLog(path: string, redactor: Redactor): RunLog {
+  mkdirSync(dirname(path), { recursive: true });
+  const destination = pino.destination({ dest: path, append: true, sync: true });
+  destination.on('error', () => {});
+  const logger = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  return {
+    write(level, message, data = {}) {
+      const clean = JSON.parse(redactor.text(JSON.stringify(data))) as object;
+      try {
+        logger[level](clean, redactor.text(message));
+      } catch {
+        // A full disk: the record says so and stops the run; a log that throws would only hide that.
+      }
+    },
+  };
+}

@@ -1,0 +1,170 @@
+/** What a dry run says about images: which are here, which have to come, how many bytes, and whether they fit. Nothing is pulled or removed. */
+
+import { parseSize } from '../../base/text/units.ts';
+import { imageOf } from '../../dataset/instance.ts';
+import { imagesConfigSchema, parsePolicy } from '../../environment/images/config.ts';
+import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/plan.ts';
+import { duration } from '../../report/render/format.ts';
+import type { RunRequest } from '../../runner/schedule/plan.ts';
+import { openImages } from '../imageEngine.ts';
+import { enginesOf } from '../runImages.ts';
+import { CliError } from './context.ts';
+
+export interface DiskPlan {
+  /** Undefined with one engine. */
+  readonly host?: string | undefined;
+  readonly here: number;
+  readonly toPull: readonly string[];
+  readonly unknown: readonly { readonly image: string; readonly problem: string }[];
+  /** Layers that images share counted once. Several engines share the images: each has its part. */
+  readonly downloadBytes: number;
+  readonly diskBytes: number;
+  /** Images to pull whose part of the bytes is estimated from the others. */
+  readonly estimated: number;
+  /** Null where the engine's disk cannot be seen from here. */
+  readonly freeBytes: number | null;
+  readonly fits: boolean;
+  /** Why it does not. */
+  readonly tooMuch: string | null;
+  /** What the budget of pulls makes the pulls take at least; null without one, or within it. */
+  readonly pullSeconds: number | null;
+}
+
+export type DiskAnswer = DiskPlan | { readonly engines: readonly DiskPlan[] } | { readonly problem: string };
+
+/** What the trials run in, and what they are graded in. */
+function imagesOf({ arms, selected, grading }: RunRequest): string[] {
+  const docker = arms.filter((arm) => arm.environment.environment_class === 'docker');
+  const rows = selected.map(({ instance }) => imageOf(instance));
+  const runs = docker.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
+  return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
+}
+
+/** Null when no arm uses Docker. An engine that does not answer is said and is no failure: a plan starts nothing. */
+export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> {
+  const first = request.arms.find((arm) => arm.environment.environment_class === 'docker')?.environment;
+  if (!first) return null;
+  const images = imagesOf(request);
+  const config = request.images ?? imagesConfigSchema.parse({});
+  const hosts = enginesOf(request.arms);
+  const plans: DiskPlan[] = [];
+  const problems: string[] = [];
+  for (const host of hosts) {
+    try {
+      const service = await openImages(
+        {
+          // "keep": looking at the disk must not make room on it.
+          config: { ...config, policy: 'keep' },
+          pull: first.pull,
+          platform: first.platform,
+          stallSeconds: first.pull_timeout,
+        },
+        host,
+      );
+      try {
+        const plan = await service.plan(images, { ask: first.pull !== 'never' });
+        const room = {
+          freeBytes: await service.freeBytes(),
+          floorBytes: parseSize(config.disk_low),
+          policy: parsePolicy(config.policy),
+          engines: hosts.length,
+        };
+        const budget = { pulls: config.pulls_per_window, seconds: config.window_seconds };
+        plans.push({ ...(hosts.length > 1 && { host }), ...diskPlanOf(plan, room, budget) });
+      } finally {
+        await service.close();
+      }
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      problems.push(error.message);
+    }
+  }
+  if (plans.length === 0) return { problem: problems.join('; ') };
+  return hosts.length === 1 ? plans[0]! : { engines: plans };
+}
+
+const plansOf = (answer: Exclude<DiskAnswer, { readonly problem: string }>): readonly DiskPlan[] =>
+  'engines' in answer ? answer.engines : [answer];
+
+export function diskPlanOf(
+  plan: ImagePlan,
+  room: DiskRoom,
+  budget: { pulls: number; seconds: number } = { pulls: 0, seconds: 0 },
+): DiskPlan {
+  const problem = tooMuch(plan, room) ?? null;
+  const pulls = Math.ceil(plan.toPull / room.engines);
+  const windows = budget.pulls > 0 ? Math.ceil(pulls / budget.pulls) - 1 : 0;
+  return {
+    here: plan.here,
+    toPull: plan.images.filter((i) => i.state === 'to_pull').map((i) => i.image),
+    unknown: plan.unknown,
+    downloadBytes: plan.downloadBytes / room.engines,
+    diskBytes: plan.diskBytes / room.engines,
+    estimated: plan.estimated,
+    freeBytes: room.freeBytes ?? null,
+    fits: problem === null,
+    tooMuch: problem,
+    pullSeconds: windows > 0 ? windows * budget.seconds : null,
+  };
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
+
+export function diskRows(total: number, answer: DiskAnswer | null): [string, string][] {
+  if (answer === null) return [['images', 'none needed: no arm runs in Docker']];
+  if ('problem' in answer) return [['images', `${total}; ${answer.problem}`]];
+  return plansOf(answer).flatMap((plan) => rowsOf(total, plan));
+}
+
+function rowsOf(total: number, plan: DiskPlan): [string, string][] {
+  const { host, here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes } = plan;
+  const problems = Map.groupBy(unknown, (u) => u.problem);
+  const on = host === undefined ? '' : ` on ${host}`;
+  const free = freeBytes === null ? '' : `; ${gigabytes(freeBytes)} free`;
+  const guess = estimated > 0 ? `, estimated from ${toPull.length - estimated} images` : '';
+  const partly = `${guess}${unknown.length ? ', without those not known' : ''}`;
+  return [
+    [
+      'images',
+      `${total}${on}: ${here} here, ${toPull.length} to pull${unknown.length ? `, ${unknown.length} not known` : ''}`,
+    ],
+    ...[...problems].map(([problem, list]): [string, string] => [
+      '',
+      `${problem}: ${list[0]!.image}${list.length > 1 ? ` and ${list.length - 1} more` : ''}`,
+    ]),
+    [
+      'disk',
+      downloadBytes === 0
+        ? `${unknown.length ? 'not known' : 'nothing to download'}${free}`
+        : `${gigabytes(downloadBytes)} to download, about ${gigabytes(diskBytes)} unpacked${host === undefined ? '' : ', its share'}${partly}${free}`,
+    ],
+    ...(plan.tooMuch === null ? [] : [['', plan.tooMuch] as [string, string]]),
+    ...(plan.pullSeconds === null
+      ? []
+      : [
+          [
+            'pulls',
+            `images.pulls_per_window makes them take at least ${duration(plan.pullSeconds * 1000)}, on top of what follows`,
+          ] as [string, string],
+        ]),
+  ];
+}
+
+/** What no engine has: an image that one of several has is where its trials can go. */
+export function imagesToPull(answer: DiskAnswer | null): readonly string[] {
+  if (answer === null || 'problem' in answer) return [];
+  const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
+  return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
+}
+
+/** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
+export function imageStates(answer: DiskAnswer | null): (image: string) => string {
+  if (answer === null || 'problem' in answer) return () => '?';
+  const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
+    const sets = plansOf(answer).map((plan) => new Set(of(plan)));
+    return (image: string) => sets.every((set) => set.has(image));
+  };
+  const coming = somewhere((plan) => [...plan.toPull, ...plan.unknown.map((u) => u.image)]);
+  const unknown = somewhere((plan) => plan.unknown.map((u) => u.image));
+  return (image) => (unknown(image) ? '?' : coming(image) ? 'pull' : 'here');
+}

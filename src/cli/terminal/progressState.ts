@@ -1,0 +1,212 @@
+/** What a display knows of a run: the state that events lead to, and the texts made of it. */
+import { formatCost } from '../../money.ts';
+import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
+import { remainingSeconds } from '../../runner/schedule/order.ts';
+import { inert } from './context.ts';
+import type { Pulls } from './pullText.ts';
+
+export interface Progress {
+  readonly listener: RunListener;
+  /** A line for the person that does not disturb what is drawn. */
+  say(text: string): void;
+  stop(): void;
+}
+
+interface SlotState {
+  label: TrialLabel;
+  step: number;
+  phase: string;
+  phaseSince: number;
+  startedAt: number;
+  costNano: number | null;
+}
+
+export interface State {
+  planned: number;
+  toDo: number;
+  done: number;
+  startedAt: number;
+  spentNano: number;
+  budgetNano: number | null;
+  reasons: Map<string, number>;
+  graded: { resolved: number; total: number };
+  durations: number[];
+  /** Whether lines must say which arm, and which epoch. */
+  arms: number;
+  epochs: number;
+  /** What earlier runs let expect of trials that have not started yet, in order. */
+  expectedS: Map<number, number>;
+  /** The same of those that run. */
+  runningS: Map<number, number>;
+  slots: Map<number, SlotState>;
+  pulls: Pulls | undefined;
+  /** Nothing new is started any more. */
+  stopping: boolean;
+  lastNote: string;
+}
+
+export const newState = (): State => ({
+  planned: 0,
+  toDo: 0,
+  done: 0,
+  startedAt: Date.now(),
+  spentNano: 0,
+  budgetNano: null,
+  reasons: new Map(),
+  graded: { resolved: 0, total: 0 },
+  durations: [],
+  arms: 1,
+  epochs: 1,
+  expectedS: new Map(),
+  runningS: new Map(),
+  slots: new Map(),
+  pulls: undefined,
+  stopping: false,
+  lastNote: '',
+});
+
+export function apply(state: State, event: RunEvent): void {
+  switch (event.type) {
+    case 'run_started':
+      Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
+      state.budgetNano = event.budgetNano;
+      state.expectedS = new Map(event.expectedS);
+      state.arms = event.arms;
+      state.epochs = event.epochs;
+      break;
+    case 'trial_started':
+      state.slots.set(event.slot, {
+        label: event.trial,
+        step: 0,
+        phase: 'start',
+        phaseSince: Date.now(),
+        startedAt: Date.now(),
+        costNano: 0,
+      });
+      moveEstimate(state.expectedS, state.runningS, event.trial.trialId);
+      break;
+    case 'phase': {
+      const slot = state.slots.get(event.slot);
+      if (slot) Object.assign(slot, { phase: event.phase, phaseSince: Date.now() });
+      break;
+    }
+    case 'step': {
+      const slot = state.slots.get(event.slot);
+      if (slot) Object.assign(slot, { step: event.step, costNano: event.costNano });
+      break;
+    }
+    case 'trial_ended':
+      state.slots.delete(event.slot);
+      // One that runs again waits again.
+      if (event.sealed) state.runningS.delete(event.trial.trialId);
+      else moveEstimate(state.runningS, state.expectedS, event.trial.trialId);
+      state.reasons.set(event.exitReason, (state.reasons.get(event.exitReason) ?? 0) + 1);
+      state.durations.push(event.elapsedMs);
+      state.spentNano += event.costNano ?? 0;
+      if (event.sealed) state.done += 1;
+      if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
+        state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
+      break;
+    case 'graded':
+      state.graded.total += 1;
+      if (event.resolved) state.graded.resolved += 1;
+      break;
+    case 'paused':
+    case 'resumed':
+    case 'breaker':
+      state.lastNote = `${event.type}: ${event.reason}`;
+      break;
+    case 'budget':
+      state.lastNote = `${event.percent} % of the budget spent`;
+      break;
+    case 'stopping':
+      state.stopping = true;
+      state.lastNote = event.next;
+      break;
+    case 'note':
+      state.lastNote = event.text;
+      break;
+    case 'pulls':
+      state.pulls = event;
+      break;
+    default:
+  }
+}
+
+function moveEstimate(from: Map<number, number>, to: Map<number, number>, trialId: number): void {
+  const seconds = from.get(trialId);
+  if (seconds === undefined) return;
+  from.delete(trialId);
+  to.set(trialId, seconds);
+}
+
+/** With history: every slot takes the next trial when it is free, so the end is never before the longest that runs. */
+function forecastMs(state: State, slots: number, now: number): number | undefined {
+  if (state.expectedS.size + state.runningS.size === 0) return undefined;
+  const running = [...state.slots.values()].map(({ label, startedAt }) => ({
+    elapsed: (now - startedAt) / 1000,
+    estimate: state.runningS.get(label.trialId) ?? 0,
+  }));
+  return 1000 * remainingSeconds(running, [...state.expectedS.values()], slots);
+}
+
+export const clock = (ms: number): string => {
+  const s = Math.max(0, Math.round(ms / 1000));
+  const pad = (n: number) => String(n).padStart(2, '0');
+  return s >= 3600
+    ? `${Math.floor(s / 3600)}:${pad(Math.floor((s % 3600) / 60))}:${pad(s % 60)}`
+    : `${Math.floor(s / 60)}:${pad(s % 60)}`;
+};
+
+/** Instances take about a third longer or shorter than last time. */
+const FORECAST_MARGIN = 1.35;
+
+/** Remaining time from finished durations; a range, because the longest running may last. */
+export function eta(
+  durations: readonly number[],
+  remaining: number,
+  slots: number,
+  forecast?: number,
+): string {
+  if (forecast !== undefined && remaining > 0)
+    return `${clock(forecast)}-${clock(forecast * FORECAST_MARGIN)}`;
+  if (durations.length === 0 || remaining <= 0) return remaining <= 0 ? '0:00' : '?';
+  const sorted = [...durations].sort((a, b) => a - b);
+  const mean = durations.reduce((a, b) => a + b, 0) / durations.length;
+  const p90 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.9))]!;
+  const low = (mean * remaining) / Math.max(1, slots);
+  return `${clock(low)}-${clock(low + p90)}`;
+}
+
+export const reasonsText = (state: State): string =>
+  [...state.reasons]
+    .sort((a, b) => b[1] - a[1])
+    .map(([reason, n]) => `${reason} ${n}`)
+    .join(' · ');
+
+/** With what the running ones have spent so far. */
+function costText(state: State): string {
+  const running = [...state.slots.values()].reduce((sum, slot) => sum + (slot.costNano ?? 0), 0);
+  const spent = formatCost(state.spentNano + running);
+  return state.budgetNano === null ? spent : `${spent} of ${formatCost(state.budgetNano)}`;
+}
+
+export const clip = (text: string, width: number): string =>
+  text.length <= width ? text.padEnd(width) : `${text.slice(0, Math.max(0, width - 1))}…`;
+
+/** Ids differ at their ends, so the left is cut, as mini-swe-agent does. */
+const fitId = (text: string, width: number): string =>
+  text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
+
+/** No remaining time once nothing new is started: it would be that of trials that do not run. */
+export function overallText(state: State, slots: number): string {
+  const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';
+  const left = eta(state.durations, state.toDo - state.done, slots, forecastMs(state, slots, Date.now()));
+  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${state.stopping ? '' : ` · ETA ${left}`}${graded}`;
+}
+
+export function slotText(slot: SlotState | undefined): string {
+  if (!slot) return 'idle';
+  const where = `${slot.phase} ${clock(Date.now() - slot.phaseSince)}`;
+  return `${fitId(inert(slot.label.instanceId), 32)} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
+}

@@ -1,0 +1,26 @@
+/** Plain columns for a terminal. */
+import { columns, pad, shorten } from '../../base/text/columns.ts';
+
+const LEAST = 6;
+const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
+
+/** What is too wide is taken from the widest columns; the first one names the row and is never cut. `--json` has everything. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  width = terminalWidth(),
+): string {
+  const widths = head.map((h, i) => Math.max(h.length, ...rows.map((r) => columns(r[i] ?? ''))));
+  const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
+  while (over() > 0) {
+    const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
+    if (widest < 1 || widths[widest]! <= LEAST) break;
+    widths[widest] = widths[widest]! - 1;
+  }
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((c, i) => pad(shorten(c, widths[i]!), widths[i]!))
+      .join('  ')
+      .trimEnd();
+  return [line(head), line(widths.map((w) => '-'.repeat(w))), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,73 @@
+/** `swebatch ls RUN --watch`: follows a live run from another terminal, from the database alone. */
+import { formatCost } from '../../money.ts';
+import type { Store } from '../../store/open.ts';
+import { type RunRow, runById, spentNano } from '../../store/records/runs.ts';
+import { trialLines } from '../../store/records/trialLines.ts';
+import { classCounts } from '../../store/records/trials.ts';
+import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
+import { inert } from './context.ts';
+import { clock, eta } from './progressState.ts';
+
+export interface WatchOptions {
+  readonly store: Store;
+  readonly run: RunRow;
+  readonly write: (text: string) => void;
+  /** A terminal that can be redrawn; else one snapshot after the other. */
+  readonly redraw: boolean;
+  readonly everyMs: number;
+  readonly now?: () => number;
+  readonly signal?: AbortSignal;
+}
+
+/** The picture of one moment: pure text, so that it can be tested. */
+export function watchLines(store: Store, run: RunRow, now: number): string[] {
+  const counts = Object.fromEntries(classCounts(store, run.id));
+  const planned = Object.values(counts).reduce((a, b) => a + b, 0);
+  const lines = trialLines(store, run.id);
+  const sealed = lines.filter((l) => l.state === 'sealed');
+  const money = spentNano(store, run.id);
+  const slots = viewerQueries(store).slots(run.id);
+  const elapsedMs = Math.max(1, now - Date.parse(run.created_at));
+  const durations = sealed.flatMap((l) => (l.elapsed_ms === null ? [] : [l.elapsed_ms]));
+  const graded = lines.filter((l) => l.outcome !== null);
+  const resolved = graded.filter((l) => l.resolved === 1).length;
+  const perHour = money.nano / (elapsedMs / 3_600_000);
+  const remaining = eta(durations, planned - sealed.length, Math.max(1, slots.length));
+  return [
+    `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${Object.entries(counts)
+      .map(([c, n]) => `${c} ${n}`)
+      .join(' · ')}`,
+    `${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
+      (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : ''),
+    ...slots.map((slot) => slotLine(slot, now)),
+  ];
+}
+
+function slotLine(slot: SlotRow, now: number): string {
+  const since = slot.phase_offset_ms === null ? 0 : now - Date.parse(slot.started_at) - slot.phase_offset_ms;
+  return `${String(slot.slot ?? '?').padStart(3)} ${inert(slot.instance_id)} step ${slot.steps} ${slot.phase ?? '-'} ${clock(since)}`;
+}
+
+export async function watchRun(options: WatchOptions): Promise<void> {
+  const { store, write, redraw } = options;
+  const now = options.now ?? Date.now;
+  let drawn = 0;
+  for (;;) {
+    const run = runById(store, options.run.id)!;
+    const lines = watchLines(store, run, now());
+    // Back to the first line of the last picture, then clear what is below.
+    write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
+    drawn = lines.length;
+    if ((run.status !== 'running' && run.status !== 'paused') || options.signal?.aborted) return;
+    await pause(options.everyMs, options.signal);
+  }
+}
+
+const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

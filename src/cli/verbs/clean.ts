@@ -1,0 +1,39 @@
+/** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
+import type { Argv } from 'yargs';
+import { reap } from '../../environment/docker/reaper.ts';
+import { jsonOption, type Verb } from '../flags/verb.ts';
+import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+
+export const cleanVerb: Verb = {
+  command: 'clean',
+  describe: 'remove containers that dead runs left; never those of a live one',
+  builder: (parser: Argv) =>
+    parser
+      .option('dry-run', { type: 'boolean', default: false, describe: 'only show what would be removed' })
+      .option('json', jsonOption)
+      .example('$0 clean --dry-run', 'what is left over'),
+  async run(argv) {
+    const dryRun = argv.dryRun as boolean;
+    const result = await reap({ dryRun });
+    if (argv.json) printJson(result);
+    else if (result.orphans.length === 0) say('nothing to remove');
+    else
+      printData(
+        table(
+          ['container', 'run', 'instance', 'host', 'pid', dryRun ? 'would be removed' : 'removed'],
+          result.orphans.map((o) => [
+            inert(o.name),
+            inert(o.run),
+            inert(o.instance),
+            inert(o.host),
+            String(o.pid),
+            dryRun || result.removed.some((r) => r.id === o.id) ? 'yes' : 'no',
+          ]),
+        ),
+      );
+    if (result.kept.length > 0)
+      say(`${result.kept.length} container(s) of live or foreign owners were left alone`);
+    return result.failed.length > 0 ? EXIT.storage : EXIT.done;
+  },
+};

@@ -1,0 +1,187 @@
+/** `swebatch compare A B [C...]`: the same instances, paired; with --gate a verdict and an exit code for a night. */
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { compareAll } from '../../report/compare/compareAll.ts';
+import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
+import { gateDocument } from '../../report/gate/gateDocument.ts';
+import { conditionsOf, recordDifferences } from '../../report/measure/facts.ts';
+import { DEFAULT_SEED } from '../../report/measure/summary.ts';
+import { jsonText } from '../../report/render/json.ts';
+import type { McNemarTest } from '../../report/statistics/paired.ts';
+import { openStore } from '../../store/open.ts';
+import { checkArgs } from '../flags/runArgs.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from '../gating.ts';
+import { remeasure } from '../remeasure.ts';
+import { labelled, lazyStore, type NamedSide, sidesOf } from '../sides.ts';
+import { CliError, databasePath, EXIT, printData, resultsRoot, say } from '../terminal/context.ts';
+import { FORMATS, render, runFolder } from './report.ts';
+
+const argsSchema = z.object({
+  sides: z.array(z.coerce.string()).min(1),
+  output: z.string(),
+  format: z.enum(FORMATS).optional(),
+  to: z.string().optional(),
+  test: z.enum(['exact', 'mid-p']).optional(),
+  seed: z.number().int().min(0).optional(),
+  config: z.boolean(),
+  gate: z.boolean(),
+  remeasure: z.number().int().min(0).optional(),
+  artifacts: z.string().optional(),
+  json: z.boolean(),
+  ...gateArgs,
+});
+type CompareArgs = z.infer<typeof argsSchema>;
+
+export const compareVerb: Verb = {
+  command: 'compare <sides..>',
+  describe: 'two or more runs, arms, run reports, predictions or leaderboard results on the same instances',
+  builder: (parser: Argv) =>
+    gateOptions(
+      parser
+        .positional('sides', {
+          type: 'string',
+          array: true,
+          demandOption: true,
+          describe: 'RUN, RUN/ARM, baseline[:NAME], or a file or folder; the first is the reference',
+        })
+        .option('output', outputOption)
+        .option('format', { choices: FORMATS, describe: 'default: terminal', requiresArg: true })
+        .option('to', { type: 'string', describe: 'write to this file instead of stdout', requiresArg: true })
+        .option('test', {
+          choices: ['exact', 'mid-p'] as const,
+          describe: 'McNemar test; default: the one fixed in the manifest, else exact',
+        })
+        .option('seed', { type: 'number', describe: 'of permutations and bootstraps', requiresArg: true })
+        .option('config', {
+          type: 'boolean',
+          default: false,
+          describe: 'only what differs in how the two were run',
+        })
+        .option('gate', {
+          type: 'boolean',
+          default: false,
+          describe: 'verdict and exit code 1 for a regression',
+        })
+        .option('remeasure', {
+          type: 'number',
+          requiresArg: true,
+          describe: 'with --gate: run newly broken instances again this many times before the verdict',
+        })
+        .option('artifacts', {
+          type: 'string',
+          requiresArg: true,
+          describe: "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",
+        })
+        .option('json', jsonOption),
+    )
+      .example('$0 compare nightly-0821 nightly-0822', 'what changed')
+      .example('$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 when it regressed')
+      .example('$0 compare a.json b.json --json', "the harness's own run reports")
+      .example('$0 compare r1 r2 --config', 'only the configuration'),
+  async run(argv) {
+    const args = checkArgs(argsSchema, argv);
+    const root = resultsRoot(args.output);
+    const store = lazyStore(root);
+    try {
+      const sides = labelled(
+        args.sides.flatMap((selector) =>
+          sidesOf(selector, root, store.get).map((found) => ({ selector, found })),
+        ),
+      );
+      if (sides.length < 2)
+        throw new CliError('compare needs two sides', { hint: 'name a second run, arm or file' });
+      if (args.config) return await compareConfig(args, sides);
+      if (args.gate) return await gateSides(args, root, sides);
+      const all = compareAll(
+        sides.map((s) => s.side),
+        { test: testOf(args, sides), seed: args.seed ?? DEFAULT_SEED },
+      );
+      const [only] = all.comparisons;
+      // With two sides the comparison is the answer; with more, a list of pairs.
+      const json = all.comparisons.length === 1 ? { sides: all.sides, ...only! } : all;
+      await put(args, jsonText({ schema_version: 1, ...json }), () => compareDocument(all));
+      return EXIT.done;
+    } finally {
+      store.close();
+    }
+  },
+};
+
+async function put(
+  args: CompareArgs,
+  json: string,
+  document: () => Parameters<typeof render>[0],
+): Promise<void> {
+  const format = args.json ? 'json' : (args.format ?? 'terminal');
+  const text = format === 'json' ? json : render(document(), format, 'Comparison');
+  if (!args.to) return printData(text);
+  await writeAtomically(args.to, text);
+  say(`written: ${args.to}`);
+}
+
+/** Fixed before the run, because the choice can flip a verdict; naming another one afterwards is said. */
+function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {
+  const fixed = sides.flatMap((s) => fixedTest(s) ?? []);
+  const named = fixed.at(-1) ?? 'exact';
+  if (args.test && fixed.length > 0 && args.test !== named)
+    say(
+      `warning: the manifest fixed the ${named} McNemar test before the run; ${args.test} was chosen after it`,
+    );
+  return args.test ?? named;
+}
+
+async function compareConfig(args: CompareArgs, sides: readonly NamedSide[]): Promise<number> {
+  const [a, b] = sides;
+  if (!a?.from || !b?.from || sides.length !== 2)
+    throw new CliError('--config compares two runs of this results root');
+  const manifestOf = ({ from }: NamedSide): unknown => conditionsOf(from!.data, from!.arm);
+  const differences = recordDifferences(manifestOf(a), manifestOf(b));
+  await put(args, jsonText({ schema_version: 1, a: a.side.label, b: b.side.label, differences }), () =>
+    configDocument(a.side.label, b.side.label, differences),
+  );
+  return EXIT.done;
+}
+
+async function gateSides(args: CompareArgs, root: string, sides: readonly NamedSide[]): Promise<number> {
+  const [a, b] = sides;
+  if (!a || !b || sides.length !== 2)
+    throw new CliError('--gate judges one run against one other', { hint: 'name an arm as RUN/ARM' });
+  const repeats = args.remeasure ?? 0;
+  // A comparison of files alone needs no database.
+  const store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;
+  try {
+    const gated = await runGate({
+      a,
+      b,
+      policy: policyOf(args),
+      test: testOf(args, sides),
+      seed: args.seed ?? DEFAULT_SEED,
+      ...(store ? { store } : {}),
+      ...(store && b.from && repeats > 0
+        ? {
+            remeasure: async (ids: readonly string[]) => {
+              await remeasure({ store, root, run: b.from!.run, arm: b.from!.arm, ids, epochs: repeats });
+            },
+          }
+        : {}),
+    });
+    const { comparison, result, past } = gated;
+    const all = {
+      sides: [a.side.label, b.side.label],
+      comparisons: [{ ...comparison, pHolm: null }],
+      omnibus: null,
+    };
+    await put(args, jsonText({ schema_version: 1, gate: { ...result, past }, ...comparison }), () => [
+      ...gateDocument(result, { a: a.side.label, b: b.side.label }, past),
+      ...compareDocument(all),
+    ]);
+    const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
+    if (folder) for (const path of await writeArtifacts(folder, b, gated)) say(`written: ${path}`);
+    say(`gate: ${result.verdict}; ${result.line}`);
+    return gateExit(result, repeats > 0);
+  } finally {
+    store?.close();
+  }
+}

@@ -1,0 +1,234 @@
+/** `swebatch datasets ls | show | pull | verify | convert`: what is here, what is in it, and how to get it. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
+import type { Argv } from 'yargs';
+import { datasetText } from '../../dataset/convert.ts';
+import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
+import { HUB_VARIABLES, type HubAccessEnv, hubAccess } from '../../dataset/hub/hubAccess.ts';
+import { type Dataset, loadDataset } from '../../dataset/read/load.ts';
+import { locateDataset } from '../../dataset/read/locate.ts';
+import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/registry.ts';
+import { jsonOption, type Verb } from '../flags/verb.ts';
+import { CliError, EXIT, env, inert, printData, printJson, say } from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+
+interface Options {
+  readonly action: string;
+  readonly source?: string;
+  readonly out?: string;
+  readonly split?: string;
+  readonly revision?: string;
+  readonly dataDir?: string;
+  readonly ids?: boolean;
+  readonly json?: boolean;
+}
+
+/** The variables of the hub's own tools, from this process. */
+export function hubVariables(): HubAccessEnv {
+  return Object.fromEntries(HUB_VARIABLES.map((name) => [name, env(name)]));
+}
+
+const sourceOf = ({ action, source }: Options): string => {
+  if (source) return source;
+  throw new CliError(`datasets ${action} needs the name of a dataset`, {
+    hint: `give one of ${DATASET_ALIASES.join(', ')}, a hub id such as org/name, or a path`,
+  });
+};
+
+async function load(options: Options): Promise<Dataset> {
+  const { split, revision, dataDir } = options;
+  const result = await loadDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
+  if (result.ok) return result.dataset;
+  throw new CliError(result.problems.map((problem) => inert(problem.message)).join('\n'));
+}
+
+function ls(options: Options): number {
+  const rows = DATASET_ALIASES.map((name) => {
+    const { dataDir, revision, split } = options;
+    const location = locateDataset(name, { dataDir, revision, split, env: hubVariables() });
+    const found = location.ok ? location.found : undefined;
+    return {
+      name,
+      repository: KNOWN_DATASETS[name].repos[0],
+      says: KNOWN_DATASETS[name].says,
+      path: found?.files[0] ?? null,
+      split: found?.split ?? null,
+      revision: found?.revision ?? null,
+    };
+  });
+  if (options.json) printJson(rows);
+  else
+    printData(
+      table(
+        ['name', 'repository', 'here', 'revision'],
+        rows.map((r) => [
+          r.name,
+          r.repository,
+          r.path ? (r.split ?? 'yes') : '-',
+          r.revision?.slice(0, 12) ?? '-',
+        ]),
+      ),
+    );
+  return EXIT.done;
+}
+
+const countBy = (values: readonly string[]): [string, number][] =>
+  [...Map.groupBy(values, (value) => value)]
+    .map(([value, same]): [string, number] => [value, same.length])
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+
+async function show(options: Options): Promise<number> {
+  const dataset = await load(options);
+  const instances = dataset.rows.map((row) => row.instance);
+  const summary = {
+    source: dataset.source,
+    files: dataset.files,
+    split: dataset.split,
+    revision: dataset.revision,
+    sha256: dataset.fileHash,
+    instances: instances.length,
+    with_eval_script: instances.filter((i) => i.eval_script !== undefined).length,
+    repositories: Object.fromEntries(countBy(instances.map((i) => i.repo))),
+    difficulties: Object.fromEntries(countBy(instances.map((i) => i.difficulty).filter((d) => d !== ''))),
+    further_columns: [...new Set(instances.flatMap((i) => Object.keys(i.extra)))].sort(),
+    ...(options.ids && { ids: instances.map((i) => i.instance_id) }),
+  };
+  if (options.json) printJson(summary);
+  else if (options.ids) printData(instances.map((i) => i.instance_id).join('\n'));
+  else {
+    const counts = (record: Record<string, number>) =>
+      Object.entries(record).map(([k, n]) => [inert(k), String(n)]);
+    printData(
+      [
+        `${dataset.files.join(', ')}`,
+        `${instances.length} instances, split ${dataset.split ?? '-'}, revision ${dataset.revision ?? 'not known'}`,
+        `sha256 ${dataset.fileHash}`,
+        '',
+        table(['repository', 'instances'], counts(summary.repositories)),
+        ...(Object.keys(summary.difficulties).length
+          ? ['', table(['difficulty', 'instances'], counts(summary.difficulties))]
+          : []),
+      ].join('\n'),
+    );
+  }
+  return EXIT.done;
+}
+
+async function pull(options: Options): Promise<number> {
+  const { split, revision } = options;
+  const shown = new Map<string, number>();
+  const result = await pullDataset(sourceOf(options), {
+    access: hubAccess(hubVariables()),
+    split,
+    revision,
+    onWait: (message) => say(inert(message)),
+    onProgress: ({ path, size }, bytes) => {
+      const tenth = Math.floor((10 * bytes) / size);
+      if (shown.get(path) === tenth) return;
+      shown.set(path, tenth);
+      say(`${inert(path)}: ${tenth * 10} % of ${(size / 1e6).toFixed(1)} MB`);
+    },
+  });
+  if (!result.ok) throw new CliError(inert(result.message));
+  if (options.json) printJson(result);
+  else
+    printData(
+      [
+        `${result.repo} at ${result.revision}`,
+        ...result.files.map(
+          (f) =>
+            `  ${inert(f.path)}  ${(f.bytes / 1e6).toFixed(1)} MB${f.reusedBytes === f.bytes ? '  (was there)' : ''}`,
+        ),
+        result.snapshot,
+      ].join('\n'),
+    );
+  return EXIT.done;
+}
+
+/** Checksums first, where the cache knows them: what is damaged can mostly not be read either. Then every row. */
+async function verify(options: Options): Promise<number> {
+  const { split, revision, dataDir } = options;
+  const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
+  if (!location.ok) throw new CliError(inert(location.message));
+  const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(location.found.files[0]!))?.[0];
+  const files = snapshot === undefined ? [] : await verifySnapshot(snapshot);
+  const bad = files.filter((file) => !file.ok);
+  const dataset = bad.length > 0 ? undefined : await load(options);
+  const result = {
+    instances: dataset?.rows.length ?? null,
+    sha256: dataset?.fileHash ?? null,
+    revision: location.found.revision,
+    files,
+  };
+  if (options.json) printJson(result);
+  else {
+    for (const file of files) printData(`${file.ok ? 'ok  ' : 'BAD '} ${file.path}: ${file.message}`);
+    if (dataset) printData(`${dataset.rows.length} rows are well formed; sha256 ${dataset.fileHash}`);
+    if (files.length === 0) say('no checksum is known for these files: they do not lie in the hub cache');
+  }
+  if (bad.length > 0)
+    say(
+      `${bad.length === 1 ? '1 file is' : `${bad.length} files are`} damaged; fetch ${bad.length === 1 ? 'it' : 'them'} again with "swebatch datasets pull"`,
+    );
+  return bad.length > 0 ? EXIT.gate : EXIT.done;
+}
+
+async function convert(options: Options): Promise<number> {
+  const form = extname(options.out ?? '').slice(1);
+  if (form !== 'jsonl' && form !== 'json')
+    throw new CliError('datasets convert writes a .jsonl or .json file', {
+      hint: 'for example: swebatch datasets convert lite lite.jsonl',
+    });
+  if (existsSync(options.out!))
+    throw new CliError(`${options.out} exists already`, { hint: 'name another file' });
+  const dataset = await load(options);
+  const text = datasetText(
+    dataset.rows.map((row) => row.instance),
+    form,
+  );
+  await writeFile(options.out!, text, { flag: 'wx' });
+  say(`wrote ${dataset.rows.length} instances to ${options.out}`);
+  return EXIT.done;
+}
+
+const ACTIONS: Readonly<Record<string, (options: Options) => number | Promise<number>>> = {
+  ls,
+  show,
+  pull,
+  verify,
+  convert,
+};
+
+export const datasetsVerb: Verb = {
+  command: 'datasets <action> [source] [out]',
+  describe: 'list, show, fetch, check and convert datasets',
+  builder: (parser: Argv) =>
+    parser
+      .positional('action', {
+        type: 'string',
+        choices: Object.keys(ACTIONS),
+        demandOption: true,
+        describe: 'what to do; see the examples',
+      })
+      .positional('source', {
+        type: 'string',
+        describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path`,
+      })
+      .positional('out', { type: 'string', describe: 'convert: the file to write' })
+      .option('split', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'test where there is one; pull: "all" takes every split',
+      })
+      .option('revision', { type: 'string', requiresArg: true, describe: 'branch, tag or commit of the hub' })
+      .option('data-dir', { type: 'string', requiresArg: true, describe: 'folder with local copies' })
+      .option('ids', { type: 'boolean', default: false, describe: 'show: the instance ids' })
+      .option('json', jsonOption)
+      .example('$0 datasets pull verified', 'fetch into the Hugging Face cache, pinned to a commit')
+      .example('$0 datasets show lite --split dev --ids', 'the ids of a split'),
+  run: async (argv) => {
+    const options = argv as unknown as Options;
+    return ACTIONS[options.action]!(options);
+  },
+};

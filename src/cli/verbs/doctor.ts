@@ -1,0 +1,153 @@
+/** `swebatch doctor`: can this machine run? Each failure comes with its fix. */
+import { existsSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Argv } from 'yargs';
+import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
+import { loadParsers } from '../../grading/userParsers.ts';
+import { openStore } from '../../store/open.ts';
+import { bad, checkArm, type Finding, good } from '../armChecks.ts';
+import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
+import { checkArgs, runArgsSchema } from '../flags/runArgs.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { requireEngine } from '../imageEngine.ts';
+import { enginesNeeded } from '../preflight.ts';
+import { databasePath, EXIT, inert, printData, printJson, resultsRoot } from '../terminal/context.ts';
+
+export const doctorVerb: Verb = {
+  command: 'doctor',
+  describe: 'check Node, Docker, disk, key and configuration, and name the fix for each failure',
+  builder: (parser: Argv) =>
+    parser
+      .option('output', outputOption)
+      .option('config', { alias: 'c', type: 'string', array: true, describe: 'file, or key.path=value' })
+      .option('model', { alias: 'm', type: 'string', array: true, describe: 'model id' })
+      .option('json', jsonOption)
+      .example('$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run'),
+  async run(argv) {
+    const root = resultsRoot(argv.output as string);
+    const resolved = await resolvedConfig(argv);
+    const findings = [
+      nodeVersion(),
+      ...(await docker('problem' in resolved ? undefined : resolved)),
+      disk('disk', root, 'free some space, or choose another results root with -o'),
+      database(root),
+      ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, argv)),
+    ];
+    if (argv.json) printJson(findings);
+    else
+      printData(
+        findings
+          .map(
+            (f) =>
+              `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
+          )
+          .join('\n'),
+      );
+    return findings.every((f) => f.ok) ? EXIT.done : EXIT.usage;
+  },
+};
+
+const nodeVersion = (): Finding => good('Node', process.versions.node);
+
+/** Every engine that the configuration asks for; without a readable one the default engine. */
+async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
+  const hosts = resolved ? enginesNeeded(resolved) : [undefined];
+  if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
+  return (await Promise.all(hosts.map(oneEngine))).flat();
+}
+
+async function oneEngine(host: string | undefined): Promise<Finding[]> {
+  const what = host === undefined ? 'Docker' : `Docker ${host}`;
+  const engine = await ask(host);
+  if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
+  const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
+  const facts = `${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
+  // A remote engine's disk cannot be seen from here, and has the same paths.
+  const { socketPath } = requireEngine(host).docker.modem as { socketPath?: string };
+  if (!socketPath || !existsSync(engine.rootDir)) return [good(what, facts)];
+  const fix =
+    'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
+  return [good(what, facts), disk(`disk of ${what}`, engine.rootDir, fix)];
+}
+
+function engineFix(message: string): string {
+  if (/EACCES|permission denied/i.test(message))
+    return 'let your user use the socket (sudo usermod -aG docker $USER, then log in again)';
+  if (message.startsWith('DOCKER_HOST')) return 'correct DOCKER_HOST, or unset it';
+  if (message.includes('context')) return 'choose another context, or set DOCKER_HOST';
+  if (message.includes('no answer within'))
+    return 'the engine hangs: look at its log, and restart it when nothing runs on it (systemctl restart docker)';
+  return 'start the engine (systemctl start docker, or dockerd &); in a checkout on Debian or Ubuntu as root "npm run setup" installs and starts it';
+}
+
+async function ask(host: string | undefined): Promise<EngineInfo> {
+  try {
+    return await engineInfo(host === undefined ? undefined : requireEngine(host).docker);
+  } catch (error) {
+    return { ok: false, message: (error as Error).message };
+  }
+}
+
+const LOW_DISK = 5 * 2 ** 30;
+
+function disk(what: string, root: string, fix: string): Finding {
+  let folder = root;
+  while (!existsSync(folder)) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const detail = `${(free / 2 ** 30).toFixed(1)} GiB free for ${root}`;
+  return free < LOW_DISK ? bad(what, detail, fix) : good(what, detail);
+}
+
+function database(root: string): Finding {
+  const path = databasePath(root);
+  if (!existsSync(path)) return good('results', `${root} holds no runs yet`);
+  try {
+    openStore(path).close();
+    return good('results', `${path} is intact`);
+  } catch (error) {
+    return bad(
+      'results',
+      (error as Error).message,
+      'restore a backup, or choose another results root with -o',
+    );
+  }
+}
+
+async function resolvedConfig(
+  argv: Readonly<Record<string, unknown>>,
+): Promise<ResolvedConfig | { problem: Finding }> {
+  const defaults = {
+    redoExisting: false,
+    allowConfigChange: false,
+    dryRun: false,
+    progress: 'none',
+    json: false,
+  };
+  const { output, config, model } = argv;
+  try {
+    return await resolveConfig(checkArgs(runArgsSchema, { ...defaults, output, config, model }));
+  } catch (error) {
+    return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
+  }
+}
+
+async function configuration(
+  { arms, run, grading, warnings }: ResolvedConfig,
+  given: Readonly<Record<string, unknown>>,
+): Promise<Finding[]> {
+  if (given.config === undefined && given.model === undefined)
+    return [
+      good(
+        'model',
+        'none was named here; with -c FILE and -m MODEL the key, the price and the configuration are checked',
+      ),
+    ];
+  const findings = [good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`)];
+  for (const warning of warnings) findings.push(good('configuration', warning));
+  for (const arm of arms) findings.push(...(await checkArm(arm, run.cost_limit)));
+  await loadParsers(grading.parsers, process.cwd()).catch((error: Error) =>
+    findings.push(bad('grading', error.message, 'correct grading.parsers')),
+  );
+  return findings;
+}

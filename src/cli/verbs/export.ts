@@ -1,0 +1,159 @@
+/** `swebatch export RUN WHAT`: the run's files made again from the database, tables for other tools, or a leaderboard entry. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { junitXml } from '../../report/gate/junit.ts';
+import { exportSummary } from '../../report/render/exportSummary.ts';
+import { trialsCsv } from '../../report/render/trialsCsv.ts';
+import { exportConfig } from '../../runner/record/exportConfig.ts';
+import { exportManifest, exportPredictions, exportTrajectories } from '../../runner/record/exportRun.ts';
+import { recordedTrials } from '../../runner/record/recordedReplies.ts';
+import { recordingOf } from '../../runner/record/recording.ts';
+import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import type { Store } from '../../store/open.ts';
+import { loadRunData } from '../../store/records/reportQueries.ts';
+import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { exportHtml } from '../../viewer/exportHtml.ts';
+import { checkArgs } from '../flags/runArgs.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import {
+  EXIT,
+  openForReading,
+  printData,
+  printJson,
+  requireRun,
+  resultsRoot,
+  say,
+} from '../terminal/context.ts';
+import { environmentRedactor } from '../terminal/secrets.ts';
+import { VERSION } from '../version.ts';
+import { submissionOptions, submissionSchema, submit } from './exportSubmission.ts';
+import { runFolder } from './report.ts';
+
+const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
+const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
+const WHAT = [...FILES, ...TEXTS, 'recording', 'submission'] as const;
+
+const argsSchema = z.object({
+  run: z.string(),
+  what: z.enum(WHAT),
+  output: z.string(),
+  to: z.string().optional(),
+  emitEmpty: z.boolean().optional(),
+  json: z.boolean(),
+  ...submissionSchema,
+});
+
+export const exportVerb: Verb = {
+  command: 'export <run> [what]',
+  describe:
+    'predictions, trajectories, tables, the configuration, the model traffic, or a leaderboard submission',
+  builder: (parser: Argv) =>
+    submissionOptions(
+      parser
+        .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
+        .positional('what', { choices: WHAT, default: 'all' as const })
+        .option('output', outputOption)
+        .option('to', {
+          type: 'string',
+          requiresArg: true,
+          describe:
+            "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
+        })
+        .option('emit-empty', { type: 'boolean', describe: 'write "" for trials that were not decided' })
+        .option('json', jsonOption),
+    )
+      .example('$0 export last preds', 'preds.json and all_preds.jsonl')
+      .example('$0 export last csv > trials.csv', 'one line a trial')
+      .example('$0 export last html --to run.html', 'one page for a mail')
+      .example('$0 export r1 config | $0 run -c -', 'the same run again')
+      .example('$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine')
+      .example('$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'),
+  async run(argv) {
+    const args = checkArgs(argsSchema, argv);
+    const root = resultsRoot(args.output);
+    const store = openForReading(root);
+    try {
+      const run = requireRun(store, args.run);
+      if (args.what === 'submission')
+        return await submit({ ...args, store, run, folder: runFolder(root, run) });
+      if (args.what === 'recording')
+        return tellWritten(run, args, [await writeRecording(store, run, args.to ?? runFolder(root, run))]);
+      const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
+      if (text !== null) {
+        if (!args.to) {
+          printData(text);
+          return EXIT.done;
+        }
+        await writeAtomically(args.to, text);
+      }
+      const paths = text === null ? await writeFiles(store, run, args, root) : [args.to!];
+      return tellWritten(run, args, paths);
+    } finally {
+      store.close();
+    }
+  },
+};
+
+function tellWritten(run: RunRow, { json }: { json: boolean }, paths: readonly string[]): number {
+  if (json) printJson({ run: run.name, written: paths });
+  else printData(paths.join('\n'));
+  say(`${paths.length} file(s) written`);
+  return EXIT.done;
+}
+
+/** A folder gets recording.jsonl.gz. */
+async function writeRecording(store: Store, run: RunRow, to: string): Promise<string> {
+  const folder = statSync(to, { throwIfNoEntry: false })?.isDirectory() === true;
+  const path = folder ? join(to, 'recording.jsonl.gz') : to;
+  const facts = {
+    program: `swebatch ${VERSION}`,
+    run: run.name,
+    config_hash: run.config_hash,
+    dataset_hash: run.dataset_hash,
+    arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
+  };
+  const { text } = environmentRedactor();
+  await writeAtomically(
+    path,
+    recordingOf(facts, () => recordedTrials(store, run), text),
+  );
+  return path;
+}
+
+async function writeFiles(
+  store: Store,
+  row: RunRow,
+  args: z.infer<z.ZodObject<typeof argsSchema.shape>>,
+  root: string,
+): Promise<string[]> {
+  const dir = args.to ?? runFolder(root, row);
+  const run = args.emitEmpty === undefined ? row : { ...row, emit_empty: args.emitEmpty ? 1 : 0 };
+  const target = { store, run, dir, version: VERSION };
+  const all = args.what === 'all';
+  const written: string[] = [];
+  if (all || args.what === 'preds') written.push(...(await exportPredictions(target)));
+  if (all || args.what === 'trajs') written.push(...(await exportTrajectories(target)));
+  if (all || args.what === 'manifest') {
+    await exportManifest(target);
+    written.push(join(dir, 'run.json'));
+  }
+  if (all || args.what === 'summary') {
+    const { paths } = await exportSummary(store, run.id, dir, pricesOfRun);
+    written.push(...paths);
+  }
+  return written;
+}
+
+function textOf(store: Store, run: RunRow, what: (typeof WHAT)[number]): string | null {
+  if (what === 'config')
+    return exportConfig(
+      run,
+      instancesOf(store, run.id).map((i) => i.instance_id),
+    );
+  if (what !== 'csv' && what !== 'junit') return null;
+  const data = loadRunData(store, run.id)!;
+  return what === 'csv' ? trialsCsv(data) : junitXml(data);
+}

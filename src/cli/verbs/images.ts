@@ -1,0 +1,223 @@
+/** `swebatch images plan | pull | ls | gc | check`: the images of a dataset, before and after the runs. */
+
+import { parseSize } from '../../base/text/units.ts';
+import { imageOf } from '../../dataset/instance.ts';
+import { loadDataset } from '../../dataset/read/load.ts';
+import { selectInstances } from '../../dataset/select/select.ts';
+import { EnvironmentError } from '../../environment/environment.ts';
+import { type ImagesConfig, parsePolicy } from '../../environment/images/config.ts';
+import { type ImagePlan, tooMuch } from '../../environment/images/plan.ts';
+import type { StageEvent } from '../../environment/images/pull/stage.ts';
+import { imageKey } from '../../environment/images/registry/reference.ts';
+import type { ImageService } from '../../environment/images/service.ts';
+import {
+  type ImagesArgs,
+  type ImagesSettings,
+  imagesOptions,
+  parseImagesArgs,
+  settingsOf,
+} from '../flags/imagesOptions.ts';
+import type { Verb } from '../flags/verb.ts';
+import { openImages } from '../imageEngine.ts';
+import { CliError, EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+import { hubVariables } from './datasets.ts';
+
+interface Result {
+  readonly code: number;
+  /** For --json. */
+  readonly data: unknown;
+  /** The same for people. */
+  readonly text: string;
+  /** Beside the data. */
+  readonly said: readonly string[];
+}
+interface Around {
+  readonly images: ImagesConfig;
+  readonly engines: number;
+}
+
+const gb = (bytes: number) =>
+  bytes < 1e9 ? `${(bytes / 1e6).toFixed(bytes < 1e8 ? 1 : 0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+
+async function imagesOf(args: ImagesArgs): Promise<string[]> {
+  if (args.image) return args.image;
+  if (!args.source)
+    throw new CliError(`images ${args.action} needs a dataset or --image`, {
+      hint: `for example: swebatch images ${args.action} verified --slice 0:50`,
+    });
+  const { split, dataDir, slice, filter } = args;
+  const loaded = await loadDataset(args.source, { split, dataDir, env: hubVariables() });
+  if (!loaded.ok) throw new CliError(loaded.problems.map((p) => inert(p.message)).join('\n'));
+  const selection = selectInstances(loaded.dataset.rows, { slice, filter });
+  if (selection.kind === 'empty') throw new CliError(selection.message);
+  if (selection.kind === 'invalid') throw new CliError(selection.problems.join('\n'));
+  return [...new Set(selection.rows.map(({ row }) => imageOf(row.instance)))];
+}
+
+/** One line for each thing worth knowing; the bytes of a pull every five seconds. */
+function speaker(): (event: StageEvent) => void {
+  let last = 0;
+  return (event) => {
+    if (event.type === 'started') say(`pulling ${event.image}`);
+    else if (event.type === 'retry')
+      say(`${event.image}: ${inert(event.message)}; trying again in ${Math.round(event.waitMs / 1000)} s`);
+    else if (event.type === 'paused')
+      say(`pulls pause until ${new Date(event.until).toISOString()}: ${inert(event.message)}`);
+    else if (event.type === 'ready') {
+      const { image, pulled, pullMs, warnings } = event.ready;
+      say(`${image}: ${pulled ? `pulled in ${(pullMs / 1000).toFixed(1)} s` : 'is here'}`);
+      for (const warning of warnings) say(`warning: ${warning}`);
+    } else if (event.type === 'progress' && Date.now() - last > 5000) {
+      last = Date.now();
+      const { downloadedBytes, totalBytes } = event.progress;
+      say(`${event.image}: ${gb(downloadedBytes)} of ${gb(totalBytes)}`);
+    }
+  };
+}
+
+const planText = (plan: ImagePlan, free: number | undefined): string =>
+  [
+    `${plan.images.length} images: ${plan.here} here, ${plan.toPull} to pull, ${plan.unknown.length} not known`,
+    `to download ${gb(plan.downloadBytes)} (layers that images share counted once), about ${gb(plan.diskBytes)} on disk`,
+    ...(plan.estimated > 0
+      ? [
+          `estimated from ${plan.toPull - plan.estimated} of ${plan.toPull} images: Docker Hub counts each question for a size as a pull`,
+        ]
+      : []),
+    ...(free === undefined ? [] : [`free ${gb(free)}`]),
+  ].join('\n');
+
+async function plan(args: ImagesArgs, service: ImageService, { images, engines }: Around): Promise<Result> {
+  const found = await service.plan(await imagesOf(args), { check: args.action === 'check' });
+  const freeBytes = await service.freeBytes();
+  const room = {
+    freeBytes,
+    floorBytes: parseSize(images.disk_low),
+    policy: parsePolicy(images.policy),
+    engines,
+  };
+  const problem = tooMuch(found, room);
+  return {
+    code: args.action === 'check' && found.unknown.length > 0 ? EXIT.gate : EXIT.done,
+    data: { ...found, freeBytes: freeBytes ?? null, fits: problem === undefined },
+    text: planText(found, freeBytes),
+    said: [
+      ...found.unknown.map(({ image, problem: why }) => `${image}: ${inert(why)}`),
+      ...(problem === undefined ? [] : [problem]),
+    ],
+  };
+}
+
+async function pull(args: ImagesArgs, service: ImageService): Promise<Result> {
+  const images = await imagesOf(args);
+  const results = await Promise.all(
+    images.map((image) =>
+      service.stage.ensure(image).catch((error: unknown) => {
+        if (!(error instanceof EnvironmentError)) throw error;
+        return { image, error: { code: error.code, kind: error.sub, message: error.message } };
+      }),
+    ),
+  );
+  const failed = results.flatMap((r) => ('error' in r ? [r] : []));
+  return {
+    code: failed.length > 0 ? EXIT.incomplete : EXIT.done,
+    data: results,
+    text: `${results.length - failed.length} of ${results.length} images are here`,
+    said: failed.map(({ error }) => `error: ${inert(error.message)}`),
+  };
+}
+
+async function ls(_: ImagesArgs, service: ImageService): Promise<Result> {
+  const { id } = await service.engine.info();
+  const needed = new Set([...(await service.ledger.needed())].map(imageKey));
+  const rows = await Promise.all(
+    (await service.ledger.own(id)).map(async (own) => {
+      const local = await service.engine.inspect(own.image);
+      const state = !local
+        ? 'gone'
+        : local.id !== own.id
+          ? 'replaced'
+          : needed.has(imageKey(own.image))
+            ? 'needed'
+            : 'free';
+      return { ...own, state };
+    }),
+  );
+  const text =
+    rows.length === 0
+      ? 'swebatch has pulled no images on this engine'
+      : table(
+          ['image', 'size', 'last used', 'state'],
+          rows.map((r) => [r.image, gb(r.bytes), new Date(r.usedAt).toISOString().slice(0, 16), r.state]),
+        );
+  return { code: EXIT.done, data: rows, text, said: [] };
+}
+
+async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: ImageService): Promise<Result> {
+  const { removed, kept } = await service.collect({ policy, dryRun });
+  const bytes = removed.reduce((sum, image) => sum + image.bytes, 0);
+  return {
+    code: EXIT.done,
+    data: { removed, kept, dryRun },
+    text: removed.map(({ image }) => image).join('\n'),
+    said: [
+      `${dryRun ? 'would remove' : 'removed'} ${removed.length} images, ${gb(bytes)} with shared layers`,
+      ...kept.map(({ image, reason }) => `kept ${image}: ${inert(reason)}`),
+    ],
+  };
+}
+
+export const imagesVerb: Verb = {
+  command: 'images <action> [source]',
+  describe: 'plan, pull, list, remove and check the images of a dataset',
+  builder: imagesOptions,
+  async run(argv) {
+    const args = parseImagesArgs(argv);
+    const settings = settingsOf(args);
+    const { hosts } = settings;
+    const results: { host: string | undefined; result: Result }[] = [];
+    for (const host of hosts) {
+      if (host !== undefined) say(`engine ${host}:`);
+      const result = await onEngine(args, settings, host);
+      results.push({ host, result });
+      if (!args.json && result.text !== '') printData(result.text);
+      for (const line of result.said) say(line);
+    }
+    if (args.json)
+      printJson(
+        hosts[0] === undefined
+          ? results[0]!.result.data
+          : { engines: results.map(({ host, result }) => ({ host, result: result.data })) },
+      );
+    return Math.max(...results.map(({ result }) => result.code));
+  },
+};
+
+async function onEngine(
+  args: ImagesArgs,
+  { images, platform, pullTimeout, hosts }: ImagesSettings,
+  host: string | undefined,
+): Promise<Result> {
+  const service = await openImages(
+    {
+      config: images,
+      pull: args.pull,
+      platform,
+      stallSeconds: pullTimeout,
+      onWarning: (message) => say(`warning: ${inert(message)}`),
+      onEvent: speaker(),
+      onDisk: ({ open, message }) =>
+        say(
+          open ? 'the disk has room again' : `${message}: pulls wait until there is room (images.disk_low)`,
+        ),
+    },
+    host,
+  );
+  const actions = { plan, check: plan, pull, ls, gc };
+  try {
+    return await actions[args.action](args, service, { images, engines: hosts.length });
+  } finally {
+    await service.close();
+  }
+}

@@ -1,0 +1,207 @@
+/** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { loadDataset } from '../../dataset/read/load.ts';
+import type { Outcome } from '../../outcome.ts';
+import { importedName, readMiniRun } from '../../report/files/importMiniRun.ts';
+import { exportRun } from '../../runner/record/exportRun.ts';
+import { importRun } from '../../service/import/importRun.ts';
+import {
+  type GradedElsewhere,
+  runFromInstanceReport,
+  runFromInstanceReports,
+  runFromReport,
+  type Verdicts,
+  verdictsOfLeaderboard,
+  verdictsOfRunReport,
+} from '../../service/import/readReports.ts';
+import { openStore, type Store } from '../../store/open.ts';
+import { insertEvaluation } from '../../store/records/evaluations.ts';
+import { type RunRow, runByName } from '../../store/records/runs.ts';
+import { trialLines } from '../../store/records/trialLines.ts';
+import { attemptById } from '../../store/records/trials.ts';
+import { checkArgs } from '../flags/runArgs.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { CliError, commandOn, databasePath, EXIT, printJson, resultsRoot, say } from '../terminal/context.ts';
+import { VERSION } from '../version.ts';
+import { hubVariables } from './datasets.ts';
+
+const argsSchema = z.object({
+  source: z.string().min(1),
+  output: z.string(),
+  runId: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'must be 1 to 100 of A-Z a-z 0-9 _ . -')
+    .optional(),
+  subset: z.string().min(1).optional(),
+  split: z.string().min(1).optional(),
+  dataDir: z.string().min(1).optional(),
+  report: z.string().min(1).optional(),
+  json: z.boolean(),
+});
+
+export const importVerb: Verb = {
+  command: 'import <source>',
+  describe: 'take what another tool ran or graded as a run',
+  builder: (parser: Argv) =>
+    parser
+      .positional('source', {
+        type: 'string',
+        demandOption: true,
+        describe:
+          "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness or of sb-cli",
+      })
+      .option('output', outputOption)
+      .option('run-id', {
+        type: 'string',
+        requiresArg: true,
+        describe: "name of the run; default: the source's",
+      })
+      .option('subset', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'its dataset, so that it can be graded and reported by repository',
+      })
+      .option('split', { type: 'string', requiresArg: true, describe: 'split of the dataset' })
+      .option('data-dir', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'folder with local copies of the named datasets',
+      })
+      .option('report', {
+        type: 'string',
+        requiresArg: true,
+        describe:
+          "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
+      })
+      .option('json', jsonOption)
+      .example('$0 import gpt.run.json --subset verified', 'verdicts of the harness or of sb-cli')
+      .example('$0 import ../mini-out --subset verified --report gpt.run.json', 'with dataset and verdicts'),
+  async run(argv) {
+    const args = checkArgs(argsSchema, argv);
+    const { imported, verdicts } = await read(args);
+    for (const warning of imported.warnings) say(`warning: ${warning}`);
+    if (imported.instances.length === 0)
+      throw new CliError(`nothing to import in ${args.source}`, {
+        hint: 'it holds neither trajectories, predictions nor reports',
+      });
+    const dataset = args.subset ? await datasetFor(args.subset, args) : null;
+    const root = resultsRoot(args.output);
+    mkdirSync(root, { recursive: true });
+    const store = openStore(databasePath(root));
+    try {
+      const name =
+        args.runId ??
+        importedName(args.source)
+          .replace(/\.json$/, '')
+          .replace(/[^A-Za-z0-9_.-]/g, '_');
+      if (resolve(args.source) === join(root, name))
+        throw new CliError(
+          `${args.source} is where the files of run ${name} would be written; choose another --run-id`,
+        );
+      if (runByName(store, name))
+        throw new CliError(`there is a run ${name} already; choose another --run-id`);
+      const run = importRun(store, {
+        name,
+        imported,
+        rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+        dataset: { source: args.subset ?? args.source, revision: dataset?.revision ?? null },
+        createdAt: new Date().toISOString(),
+      });
+      const judged = importVerdicts(store, run, verdicts);
+      await exportRun({ store, run, dir: join(root, run.name), version: VERSION });
+      if (args.json) printJson({ run: run.name, instances: imported.instances.length, verdicts: judged });
+      say(
+        `imported ${imported.instances.length} instances${verdicts.size > 0 ? ` and ${judged} verdicts` : ''} as run ${run.name}; look at it with ${commandOn(root, `report ${run.name}`)}`,
+      );
+      return EXIT.done;
+    } finally {
+      store.close();
+    }
+  },
+};
+
+/** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
+async function read({ source, report }: z.infer<typeof argsSchema>): Promise<GradedElsewhere> {
+  const found = statSync(source, { throwIfNoEntry: false });
+  if (!found) throw new CliError(`there is no ${source}`);
+  if (!found.isDirectory())
+    return (await runFromInstanceReport(source)) ?? runFromReport(source, verdictsIn(source));
+  const mini = readMiniRun(source);
+  const run =
+    mini.instances.length > 0
+      ? { imported: mini, verdicts: new Map() }
+      : await runFromInstanceReports(source);
+  return report === undefined ? run : { ...run, verdicts: await verdictsAt(report, run.imported) };
+}
+
+/** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
+async function verdictsAt(path: string, run: GradedElsewhere['imported']): Promise<Verdicts> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) return (found && verdictsOfLeaderboard(path, run)) ?? verdictsIn(path);
+  const { verdicts } = await runFromInstanceReports(path);
+  if (verdicts.size === 0) throw new CliError(`--report: there are no instance folders in ${path}`);
+  return verdicts;
+}
+
+function verdictsIn(path: string): Verdicts {
+  if (!existsSync(path)) throw new CliError(`--report: there is no file ${path}`);
+  const read = verdictsOfRunReport(path);
+  if (!read.ok) throw new CliError(read.message);
+  return read.verdicts;
+}
+
+async function datasetFor(subset: string, args: z.infer<typeof argsSchema>) {
+  const loaded = await loadDataset(subset, {
+    ...(args.split ? { split: args.split } : {}),
+    ...(args.dataDir ? { dataDir: args.dataDir } : {}),
+    env: hubVariables(),
+  });
+  if (!loaded.ok) throw new CliError(loaded.problems.map((p) => p.message).join('\n'));
+  return loaded.dataset;
+}
+
+const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | undefined> = {
+  resolved: { outcome: 'resolved', resolved: 1 },
+  unresolved: { outcome: 'unresolved', resolved: 0 },
+  empty_patch: { outcome: 'empty_patch', resolved: null },
+  error: { outcome: 'infra', resolved: null },
+};
+
+function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
+  let count = 0;
+  for (const line of trialLines(store, run.id)) {
+    const found = verdicts.get(line.instance_id);
+    const verdict = found && OUTCOME[found.verdict];
+    const attempt = line.attempt_id === null ? undefined : attemptById(store, line.attempt_id);
+    if (!verdict || !attempt) continue;
+    count += 1;
+    insertEvaluation(store, {
+      run_id: run.id,
+      trial_id: line.trial_id,
+      attempt_id: attempt.id,
+      instance_id: line.instance_id,
+      model: line.model,
+      patch_sha256: attempt.patch_sha256 ?? '',
+      spec_hash: '',
+      dialect: found.grader,
+      ...verdict,
+      resolved_strict: null,
+      report: found.report,
+      log: null,
+      apply_method: null,
+      exit_code: null,
+      infra_reason: found.reason,
+      suspicion: '[]',
+      error_message: null,
+      network: null,
+      image_digest: null,
+      source: 'import',
+      started_at: new Date().toISOString(),
+      duration_ms: null,
+    });
+  }
+  return count;
+}

@@ -1,0 +1,143 @@
+/** `swebatch ls`: runs of a results root, or the trials of one run. */
+import type { Argv } from 'yargs';
+import { formatCost } from '../../money.ts';
+import { listRuns, spentNano } from '../../store/records/runs.ts';
+import { trialLines } from '../../store/records/trialLines.ts';
+import { classCounts, lastSigns } from '../../store/records/trials.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import {
+  commandOn,
+  EXIT,
+  inert,
+  openForReading,
+  printData,
+  printJson,
+  requireRun,
+  resultsRoot,
+  say,
+} from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+import { watchRun } from '../terminal/watch.ts';
+
+export const lsVerb: Verb = {
+  command: 'ls [run]',
+  describe: 'list runs, or the trials of a run',
+  builder: (parser: Argv) =>
+    parser
+      .positional('run', { type: 'string', describe: 'name, unique prefix, or "last"' })
+      .option('output', outputOption)
+      .option('json', jsonOption)
+      .option('class', { type: 'string', describe: 'only trials of this exit class' })
+      .option('watch', {
+        type: 'boolean',
+        default: false,
+        describe: 'follow a live run: slots, phases, cost, rate, ETA',
+      })
+      .example('$0 ls last --watch', 'follow the newest run from another terminal')
+      .example('$0 ls', 'all runs')
+      .example('$0 ls last --class infra', 'what failed for reasons that are not the model’s'),
+  async run(argv) {
+    const root = resultsRoot(argv.output as string);
+    const store = openForReading(root);
+    try {
+      if (!argv.run) {
+        const signs = lastSigns(store);
+        const rows = listRuns(store).map((run) => {
+          const counts = Object.fromEntries(classCounts(store, run.id));
+          const planned = Object.values(counts).reduce((a, b) => a + b, 0);
+          const money = spentNano(store, run.id);
+          return {
+            run: run.name,
+            status: run.status,
+            created_at: run.created_at,
+            planned,
+            counts,
+            cost_nano: money.nano,
+            unknown_cost_calls: money.unknownCalls,
+            last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
+          };
+        });
+        if (argv.json) printJson(rows);
+        else
+          printData(
+            rows.length === 0
+              ? 'no runs yet; start one with "swebatch run"'
+              : table(
+                  ['run', 'status', 'created', 'planned', 'by class', 'cost'],
+                  rows.map((r) => [
+                    r.run,
+                    r.status,
+                    r.created_at.slice(5, 16).replace('T', ' '),
+                    String(r.planned),
+                    Object.entries(r.counts)
+                      .map(([c, n]) => `${c} ${n}`)
+                      .join(' '),
+                    `${r.unknown_cost_calls > 0 ? '≥ ' : ''}${formatCost(r.cost_nano)}`,
+                  ]),
+                ),
+          );
+        for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
+        return EXIT.done;
+      }
+      const run = requireRun(store, argv.run as string);
+      if (argv.watch) {
+        const redraw = process.stdout.isTTY === true;
+        await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
+        return EXIT.done;
+      }
+      const lines = trialLines(store, run.id).filter((l) => !argv.class || l.exit_class === argv.class);
+      if (argv.json) printJson(lines);
+      else {
+        const arms = new Set(lines.map((l) => l.arm)).size > 1;
+        const epochs = lines.some((l) => l.epoch > 1);
+        printData(
+          table(
+            [
+              'instance',
+              ...(arms ? ['arm'] : []),
+              ...(epochs ? ['ep'] : []),
+              ...['ended', 'outcome', 'steps', 'cost'],
+            ],
+            lines.map((l) => [
+              inert(l.instance_id),
+              ...(arms ? [inert(l.arm)] : []),
+              ...(epochs ? [String(l.epoch)] : []),
+              ended(l),
+              l.outcome ?? '-',
+              String(l.steps ?? 0),
+              formatCost(l.cost_nano),
+            ]),
+          ),
+        );
+      }
+      return EXIT.done;
+    } finally {
+      store.close();
+    }
+  },
+};
+
+const instant = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+/** Eight times as long as a process that works is silent by default. */
+const SILENT_MS = 120_000;
+
+/** A killed process cannot write that it ended: its run says "running" until somebody goes on with it. */
+function sayWhenSilent(run: string, lastSign: string | null, root: string): void {
+  if (lastSign === null) return;
+  const silent = Date.now() - Date.parse(lastSign);
+  if (silent < SILENT_MS) return;
+  const minutes = Math.floor(silent / 60_000);
+  const since = minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`;
+  say(
+    `${run} gave no sign of life for ${since}; if its process is gone, ${commandOn(root, `resume ${run}`)} goes on`,
+  );
+}
+
+/** A sealed trial by its exit reason, another one by its state and what its last attempt came to. */
+function ended(l: ReturnType<typeof trialLines>[number]): string {
+  const reason = l.exit_reason ?? l.not_run_reason;
+  if (l.state === 'sealed') return reason ?? '-';
+  return reason ? `${l.state} (${reason})` : l.state;
+}

@@ -1,0 +1,209 @@
+/** `swebatch replay`: published trajectories through the agent that `run` uses, compared message by message. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
+import { readRecording, UnplayableRecording } from '../../agent/replay/recording.ts';
+import { environmentConfigSchema } from '../../environment/config.ts';
+import { createDockerFactory } from '../../environment/docker/docker.ts';
+import { currentOwner } from '../../environment/docker/owner.ts';
+import { firstDifference } from '../../model/offline/replayed.ts';
+import { jsonOption, type Verb } from '../flags/verb.ts';
+import { CliError, EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+
+interface FileResult extends ReplayResult {
+  readonly file: string;
+  /** Why it could not be played at all. */
+  readonly problem?: string;
+}
+
+export const replayVerb: Verb = {
+  command: 'replay <files..>',
+  describe: 'play recorded trajectories through our agent and compare every message',
+  builder: (parser: Argv) =>
+    parser
+      .positional('files', {
+        type: 'string',
+        array: true,
+        demandOption: true,
+        describe: '*.traj.json files, or folders of them',
+      })
+      .option('check', { type: 'boolean', default: false, describe: 'exit 1 when anything differs' })
+      .option('environment', {
+        choices: ['recorded', 'docker'] as const,
+        default: 'recorded' as const,
+        describe: 'recorded outputs, or the commands run for real in a container',
+      })
+      .option('image', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'image for --environment docker; default: the recorded one',
+      })
+      .option('network', {
+        type: 'string',
+        describe: 'network for --environment docker; default: the one of a trajectory of ours, else none',
+      })
+      .option('json', jsonOption)
+      .example('$0 replay results/r1/trajectories --check', 'does our agent behave as the recorded one?')
+      .example(
+        '$0 replay a.traj.json --environment docker',
+        'run the recorded commands for real and show what differs',
+      ),
+  async run(argv) {
+    const files = (argv.files as string[]).flatMap(trajectoryFiles);
+    if (files.length === 0) throw new CliError('no *.traj.json file there');
+    const results: FileResult[] = [];
+    for (const file of files) {
+      const result = await playedOrNot(file, (json) =>
+        argv.environment === 'docker' ? replayInDocker(json, argv) : replayTrajectory(json),
+      );
+      results.push(result);
+      if (!argv.json) printData(lines(result).join('\n'));
+    }
+    const unreadable = results.filter((r) => r.problem !== undefined);
+    // One file that is none among many must not hide what the others came to; alone it is a wrong argument.
+    if (unreadable.length === files.length) throw new CliError(unreadable.map((r) => r.problem).join('\n'));
+    if (argv.json)
+      printJson(
+        results.map(
+          ({
+            file,
+            instance_id,
+            messages,
+            exit_status_equal,
+            submission_equal,
+            cost_equal,
+            differences,
+            elided,
+            standIns,
+            problem,
+          }) => ({
+            file,
+            instance_id,
+            messages,
+            exit_status_equal,
+            submission_equal,
+            cost_equal,
+            elided: elided.length,
+            ...(standIns.length > 0 ? { stand_ins: standIns.length } : {}),
+            ...(problem === undefined ? {} : { problem }),
+            differences: differences.slice(0, 5),
+          }),
+        ),
+      );
+    const equal = results.filter(isEqual).length;
+    say(`${equal} of ${results.length} trajectories replay equal`);
+    if (argv.check && equal < results.length) return EXIT.gate;
+    return unreadable.length > 0 ? EXIT.usage : EXIT.done;
+  },
+};
+
+function trajectoryFiles(path: string): string[] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat) throw new CliError(`there is no ${path}`);
+  if (!stat.isDirectory()) return [path];
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.traj.json'))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+/** A file that is no trajectory, or one that this agent cannot play, says so with the place and not with a stack; the others go on. */
+async function playedOrNot(
+  file: string,
+  play: (json: unknown) => Promise<ReplayResult>,
+): Promise<FileResult> {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    return notPlayed(file, `${file} is no trajectory: ${(error as Error).message}`);
+  }
+  try {
+    return { file, ...(await play(json)) };
+  } catch (error) {
+    if (error instanceof UnplayableRecording)
+      return notPlayed(file, `${file}: ${error.message}`, error.instanceId);
+    if (!(error instanceof z.ZodError)) throw error;
+    const [issue] = error.issues;
+    return notPlayed(file, `${file} is no trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
+  }
+}
+
+const notPlayed = (file: string, problem: string, instanceId = 'unknown'): FileResult => ({
+  file,
+  instance_id: instanceId,
+  messages: { equal: 0, total: 0 },
+  exit_status_equal: false,
+  submission_equal: false,
+  cost_equal: false,
+  differences: [{ where: 'replay', recorded: problem, replayed: '' }],
+  elided: [],
+  standIns: [],
+  problem,
+});
+
+const recordedEnvironmentSchema = z.looseObject({
+  info: z.looseObject({
+    config: z.looseObject({
+      environment: z
+        .looseObject({
+          image: z.string().optional(),
+          cwd: z.string().default('/testbed'),
+          timeout: z.number().default(60),
+          env: z.record(z.string(), z.string()).default({}),
+        })
+        .prefault({}),
+    }),
+  }),
+});
+
+async function replayInDocker(json: unknown, argv: Readonly<Record<string, unknown>>): Promise<ReplayResult> {
+  const recording = readRecording(json);
+  const { image: itsImage, ...recorded } = recordedEnvironmentSchema.parse(json).info.config.environment;
+  const image = (argv.image as string | undefined) ?? itsImage;
+  if (!image)
+    throw new CliError(`${recording.instanceId}: the recording names no image; give one with --image`);
+  // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
+  const ours = 'seal_history' in recorded;
+  const { cwd, timeout, env } = recorded;
+  const settings = ours ? { ...recorded, hosts: [] } : { cwd, timeout, env, seal_history: false };
+  const factory = createDockerFactory(
+    environmentConfigSchema.strip().parse({
+      ...settings,
+      network: argv.network ?? (ours ? recorded.network : 'none'),
+    }),
+  );
+  const environment = await factory.start({
+    instanceId: recording.instanceId,
+    image,
+    owner: currentOwner('replay', recording.instanceId),
+  });
+  try {
+    return await replayTrajectory(json, { environment });
+  } finally {
+    await environment.close();
+    await factory.close();
+  }
+}
+
+const SHOWN = 3;
+
+function lines(result: FileResult): string[] {
+  const { messages, elided, standIns, differences, problem } = result;
+  if (problem !== undefined) return [`UNREAD   ${inert(problem)}`];
+  const state = isEqual(result) ? 'equal' : 'DIFFERS';
+  const rebuilt = elided.length > 0 ? `, ${elided.length} elided output(s) rebuilt to the same length` : '';
+  const stoodIn =
+    standIns.length > 0
+      ? `, ${standIns.length} malformed repl${standIns.length === 1 ? 'y' : 'ies'} that the recording does not hold stood in for`
+      : '';
+  return [
+    `${state.padEnd(8)} ${inert(result.instance_id)} ${messages.equal}/${messages.total} messages${rebuilt}${stoodIn}`,
+    ...differences
+      .slice(0, SHOWN)
+      .map((d) => `         at ${d.where}: ${firstDifference(d.recorded, d.replayed)}`),
+    ...(differences.length > SHOWN ? [`         and ${differences.length - SHOWN} more`] : []),
+  ];
+}

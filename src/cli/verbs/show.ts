@@ -1,0 +1,174 @@
+/** `swebatch show`: one run, or one trajectory as a readable conversation. */
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import type { Argv } from 'yargs';
+import { formatCost } from '../../money.ts';
+import type { Store } from '../../store/open.ts';
+import { observedIn } from '../../store/records/observed.ts';
+import { armsOf, type RunRow, spentNano } from '../../store/records/runs.ts';
+import { commandsOf, messagesOf } from '../../store/records/steps.ts';
+import { type TrialLine, trialLines } from '../../store/records/trialLines.ts';
+import { attemptsOf, classCounts } from '../../store/records/trials.ts';
+import { viewerQueries } from '../../store/records/viewerQueries.ts';
+import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
+import { createDocuments } from '../../viewer/documents/resources.ts';
+import { patchLines, trajectoryLines } from '../../viewer/terminal.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import {
+  CliError,
+  commandOn,
+  EXIT,
+  inert,
+  openForReading,
+  printData,
+  printExactly,
+  printJson,
+  requireRun,
+  resultsRoot,
+} from '../terminal/context.ts';
+
+export const showVerb: Verb = {
+  command: 'show <run> [instance]',
+  describe: 'show a run, or the trajectory of one of its instances',
+  builder: (parser: Argv) =>
+    parser
+      .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
+      .positional('instance', { type: 'string', describe: 'instance id, or a unique part of it' })
+      .option('output', outputOption)
+      .option('json', jsonOption)
+      .option('manifest', { type: 'boolean', default: false, describe: 'print the manifest (run.json)' })
+      .option('patch', { type: 'boolean', default: false, describe: 'print only the patch' })
+      .option('attempt', { type: 'number', describe: 'number of the attempt; default: the final one' })
+      .option('full', { type: 'boolean', default: false, describe: 'do not shorten long outputs' })
+      .example('$0 show last', 'what a run is made of')
+      .example('$0 show last tabular-3 | less -R', 'read a trajectory'),
+  async run(argv) {
+    const store = openForReading(resultsRoot(argv.output as string));
+    try {
+      const run = requireRun(store, argv.run as string);
+      if (argv.manifest)
+        printJson({ ...(JSON.parse(run.manifest) as object), observed: observedIn(store, run.id) });
+      else if (!argv.instance) showRun(store, run, argv.json as boolean);
+      else showInstance(store, run, argv);
+      return EXIT.done;
+    } finally {
+      store.close();
+    }
+  },
+};
+
+function showRun(store: Store, run: RunRow, json: boolean): void {
+  const counts = Object.fromEntries(classCounts(store, run.id));
+  const money = spentNano(store, run.id);
+  const arms = armsOf(store, run.id);
+  const root = dirname(store.name);
+  if (json) {
+    printJson({
+      ...run,
+      config: JSON.parse(run.config),
+      manifest: JSON.parse(run.manifest),
+      counts,
+      cost_nano: money.nano,
+    });
+    return;
+  }
+  printData(
+    [
+      `run       ${run.name} (${run.status})`,
+      `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
+      `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
+      `arms      ${arms.map((a) => `${inert(a.name)} (${inert(a.model)})`).join(', ')}`,
+      `trials    ${Object.entries(counts)
+        .map(([c, n]) => `${c} ${n}`)
+        .join(' · ')}`,
+      `cost      ${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}`,
+      `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
+      '',
+      `look on   ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
+    ].join('\n'),
+  );
+}
+
+function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
+  const lines = trialLines(store, run.id);
+  const exact = lines.filter((l) => l.instance_id === part);
+  const found = exact.length > 0 ? exact : lines.filter((l) => l.instance_id.includes(part));
+  const ids = new Set(found.map((l) => l.instance_id));
+  if (ids.size === 1) return found.at(-1)!;
+  if (ids.size === 0)
+    throw new CliError(`run ${run.name} has no instance "${part}"`, {
+      hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
+    });
+  throw new CliError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
+}
+
+/** Lines of a message; `--full` shows all. */
+const LONG = 60;
+
+function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, unknown>>): void {
+  const line = pickTrial(store, run, argv.instance as string);
+  const attempts = attemptsOf(store, line.trial_id);
+  const attempt =
+    argv.attempt === undefined
+      ? (attempts.find((a) => a.id === line.attempt_id) ?? attempts.at(-1))
+      : attempts.find((a) => a.number === argv.attempt);
+  if (!attempt)
+    throw new CliError(
+      attempts.length === 0
+        ? `${line.instance_id} was not run yet`
+        : `${line.instance_id} has attempts 1 to ${attempts.length}`,
+    );
+  const messages = messagesOf(store, attempt.id);
+  if (argv.json) {
+    const { submission, captured_patch, ...plain } = attempt;
+    printJson({
+      run: run.name,
+      instance_id: line.instance_id,
+      attempt: {
+        ...plain,
+        submission: submission?.toString('utf8') ?? null,
+        captured_patch: captured_patch?.toString('utf8') ?? null,
+      },
+      messages: messages.map((m) => JSON.parse(m.data) as unknown),
+      commands: commandsOf(store, attempt.id).map((c) => ({ ...c, output: c.output.toString('utf8') })),
+    });
+    return;
+  }
+  if (argv.patch) {
+    const patch = attempt.model_patch ?? '';
+    // To a file or to git every byte counts; on a terminal nothing of a patch may steer it.
+    if (process.stdout.isTTY) printData(inert(patch));
+    else printExactly(patch);
+    return;
+  }
+  page(conversation(store, attempt.id, argv.full as boolean));
+}
+
+/** The attempt as the viewer knows it: every message with its step, time and cost, the calls of tools, the patch at the end. */
+function conversation(store: Store, attemptId: number, full: boolean): string {
+  const documents = createDocuments(viewerQueries(store), { title: '' });
+  const attempt = documents.read(`attempts/${attemptId}`) as AttemptDocument;
+  const maxLines = full ? 0 : LONG;
+  const messages = Array.from({ length: attempt.chunks }).flatMap(
+    (_, chunk) => (documents.read(`attempts/${attemptId}/messages/${chunk}`) as MessageChunk).messages,
+  );
+  // The last message of an attempt that submitted is the patch itself.
+  const shown = messages.at(-1)?.content === attempt.patch ? messages.slice(0, -1) : messages;
+  return [
+    ...trajectoryLines(attempt, shown, { maxLines }),
+    ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
+  ].join('\n');
+}
+
+/** On a terminal a long text goes through a pager, as git does it; what is in it is inert already. */
+function page(text: string): void {
+  if (process.stdout.isTTY !== true) {
+    printData(text);
+    return;
+  }
+  const shown = spawnSync('less', ['-F', '-R', '-X'], {
+    input: `${text}\n`,
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+  if (shown.error) printData(text);
+}

@@ -1,0 +1,109 @@
+/** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { writeBundle } from '../../viewer/bundle.ts';
+import { startViewer } from '../../viewer/server.ts';
+import { checkArgs } from '../flags/runArgs.ts';
+import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import {
+  CliError,
+  EXIT,
+  env,
+  openForReading,
+  printData,
+  printJson,
+  requireRun,
+  resultsRoot,
+  say,
+} from '../terminal/context.ts';
+
+const argsSchema = z.object({
+  results: z.string().optional(),
+  output: z.string(),
+  host: z.string().min(1),
+  port: z.number().int().min(0).max(65_535),
+  bundle: z.string().optional(),
+  run: z.array(z.string()).optional(),
+  json: z.boolean(),
+});
+
+export const viewVerb: Verb = {
+  command: 'view [results]',
+  describe: 'look at runs, trajectories and comparisons in a browser',
+  builder: (parser: Argv) =>
+    parser
+      .positional('results', { type: 'string', describe: 'results root; default: -o' })
+      .option('output', outputOption)
+      .option('port', { type: 'number', default: 7580, requiresArg: true, describe: '0 picks a free one' })
+      .option('host', {
+        type: 'string',
+        default: '127.0.0.1',
+        requiresArg: true,
+        describe: 'anything but loopback needs a token: SWEBATCH_VIEW_TOKEN, or one is made and printed',
+      })
+      .option('bundle', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'write static files into this folder instead; any web server can show them',
+      })
+      .option('run', {
+        type: 'string',
+        array: true,
+        requiresArg: true,
+        describe: 'with --bundle: only this run (repeat for more)',
+      })
+      .option('json', jsonOption)
+      .example('$0 view', 'the runs of ./results, live')
+      .example('$0 view nightly --bundle public', 'the same as static files'),
+  async run(argv) {
+    const args = checkArgs(argsSchema, argv);
+    const results = resultsRoot(args.results ?? args.output);
+    if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
+    if (args.run !== undefined) throw new CliError('--run goes with --bundle; the live page shows every run');
+    return serve(results, args);
+  },
+};
+
+function bundle(
+  results: string,
+  dir: string,
+  selectors: readonly string[] | undefined,
+  json: boolean,
+): number {
+  const runs = selectors && namesOf(results, selectors);
+  const written = writeBundle(results, dir, runs ? { runs } : {});
+  if (json) printJson({ dir, ...written });
+  else printData(dir);
+  say(`${written.files} files, ${(written.bytes / 1e6).toFixed(1)} MB; serve them with any web server`);
+  return EXIT.done;
+}
+
+function namesOf(results: string, selectors: readonly string[]): string[] {
+  const store = openForReading(results);
+  try {
+    return selectors.map((selector) => requireRun(store, selector).name);
+  } finally {
+    store.close();
+  }
+}
+
+/** Stopping a viewer is how it ends: an interrupt is no failure here. */
+async function serve(results: string, args: z.infer<typeof argsSchema>): Promise<number> {
+  const token = env('SWEBATCH_VIEW_TOKEN');
+  const viewer = await startViewer({
+    results,
+    host: args.host,
+    port: args.port,
+    ...(token ? { token } : {}),
+  }).catch((error: unknown) => {
+    throw error instanceof Error && error.name === 'Error' ? new CliError(error.message) : error;
+  });
+  if (args.json) printJson({ url: viewer.url });
+  else printData(viewer.url);
+  say('reading only; press Ctrl-C to end');
+  await new Promise<void>((done) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
+  });
+  await viewer.close();
+  return EXIT.done;
+}

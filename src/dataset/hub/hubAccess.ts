@@ -1,0 +1,51 @@
+/** How the Hugging Face hub is reached: endpoint, token, cache and offline mode from the variables that its own tools read. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type HubEnv, hubCacheDir, hubHome } from '../read/locate.ts';
+
+export interface HubAccessEnv extends HubEnv {
+  readonly HF_ENDPOINT?: string | undefined;
+  readonly HF_TOKEN?: string | undefined;
+  /** The name that older tools set. */
+  readonly HUGGING_FACE_HUB_TOKEN?: string | undefined;
+  readonly HF_TOKEN_PATH?: string | undefined;
+  readonly HF_HUB_OFFLINE?: string | undefined;
+}
+
+export const HUB_VARIABLES = [
+  'HF_HOME',
+  'HF_HUB_CACHE',
+  'HUGGINGFACE_HUB_CACHE',
+  'XDG_CACHE_HOME',
+  'HOME',
+  'HF_ENDPOINT',
+  'HF_TOKEN',
+  'HUGGING_FACE_HUB_TOKEN',
+  'HF_TOKEN_PATH',
+  'HF_HUB_OFFLINE',
+] as const satisfies readonly (keyof HubAccessEnv)[];
+
+export interface HubAccess {
+  readonly cacheDir: string;
+  /** Undefined: the client's own default. */
+  readonly hubUrl: string | undefined;
+  readonly token: string | undefined;
+  readonly offline: boolean;
+}
+
+/** `huggingface-cli login` leaves the token in a file of its home, also when the cache is elsewhere. */
+function storedToken(env: HubAccessEnv): string | undefined {
+  const path = env.HF_TOKEN_PATH || join(hubHome(env), 'token');
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;
+}
+
+export function hubAccess(env: HubAccessEnv): HubAccess {
+  const cacheDir = hubCacheDir(env);
+  return {
+    cacheDir,
+    hubUrl: env.HF_ENDPOINT?.replace(/\/+$/, '') || undefined,
+    // A line end from a file makes no header.
+    token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || storedToken(env),
+    offline: /^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? ''),
+  };
+}

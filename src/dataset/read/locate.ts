@@ -1,0 +1,215 @@
+/**
+ * From what a user calls a dataset to the files that hold it, on this machine only: a file, a directory, or a known name looked up in
+ * `--data-dir` and in the Hugging Face cache. Everything looked at is remembered, so that "not found" can say where.
+ */
+import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, extname, join } from 'node:path';
+import { DATASET_ALIASES, hubReposOf } from '../registry.ts';
+
+/** The variables that decide where the Hugging Face cache lies. */
+export interface HubEnv {
+  readonly HF_HOME?: string | undefined;
+  readonly HF_HUB_CACHE?: string | undefined;
+  /** The name that older tools set. */
+  readonly HUGGINGFACE_HUB_CACHE?: string | undefined;
+  readonly XDG_CACHE_HOME?: string | undefined;
+  readonly HOME?: string | undefined;
+}
+
+export interface Located {
+  readonly files: readonly string[];
+  /** Commit of the dataset repository, where the place tells it. */
+  readonly revision: string | null;
+  readonly split: string | null;
+}
+export type Location = { ok: true; found: Located } | { ok: false; message: string };
+
+const SUFFIXES = ['.parquet', '.jsonl', '.ndjson', '.json'] as const;
+const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
+
+/** As huggingface_hub computes it. */
+export function hubCacheDir(env: HubEnv): string {
+  return env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
+}
+/** Where the token of a login lies too, wherever the cache is. */
+export const hubHome = (env: HubEnv): string =>
+  env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), '.cache'), 'huggingface');
+
+export const cacheFolderOf = (repo: string) => `datasets--${repo.replaceAll('/', '--')}`;
+
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
+function namesIn(dir: string): string[] {
+  if (!statOf(dir)?.isDirectory()) return [];
+  return readdirSync(dir, { withFileTypes: true })
+    .filter((entry: Dirent) => !entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+}
+
+interface SplitFiles {
+  readonly files: string[];
+  /** Shards that their names promise and that are not there. */
+  readonly missing: number;
+}
+
+/** Splits that a folder holds: `test.parquet`, `test-00000-of-00002.parquet`, the same with a prefix (`SWE-bench_Lite_test.parquet`). */
+function splitsIn(dir: string, prefix = ''): Map<string, SplitFiles> {
+  const splits = new Map<string, SplitFiles>();
+  for (const suffix of SUFFIXES) {
+    const stems = namesIn(dir)
+      .filter((name) => extname(name) === suffix && name.toLowerCase().startsWith(prefix.toLowerCase()))
+      .map((name) => name.slice(prefix.length, -suffix.length));
+    const bySplit = Map.groupBy(stems, (stem) => SHARD.exec(stem)?.[1] ?? stem);
+    for (const [split, parts] of bySplit) {
+      if (splits.has(split) || !/^[A-Za-z][\w-]*$/.test(split)) continue;
+      const promised = Number(SHARD.exec(parts[0]!)?.[3] ?? parts.length);
+      splits.set(split, {
+        files: parts.map((stem) => join(dir, `${prefix}${stem}${suffix}`)),
+        missing: promised - parts.length,
+      });
+    }
+  }
+  return splits;
+}
+
+/** Default where the user names none: `test`, else the only one there is. */
+function choose(
+  splits: Map<string, SplitFiles>,
+  wanted: string | undefined,
+  where: string,
+): Location | undefined {
+  if (splits.size === 0) return undefined;
+  const names = [...splits.keys()].sort();
+  const split = wanted ?? (splits.has('test') ? 'test' : names.length === 1 ? names[0]! : undefined);
+  if (split === undefined)
+    return { ok: false, message: `${where} holds the splits ${names.join(', ')}; choose one with --split` };
+  const found = splits.get(split);
+  if (!found) return { ok: false, message: `${where} has no split "${split}"; it holds ${names.join(', ')}` };
+  if (found.missing > 0)
+    return { ok: false, message: `${where}: ${found.missing} of the files of split "${split}" are missing` };
+  return { ok: true, found: { files: found.files, revision: null, split } };
+}
+
+/** A directory with `<split>.parquet` (or JSON), or in the hub's layout `data/<split>-*.parquet`. */
+function inDirectory(dir: string, split: string | undefined): Location | undefined {
+  const flat = splitsIn(dir);
+  const nested = splitsIn(join(dir, 'data'));
+  const both = new Map([...nested, ...flat]);
+  return choose(both, split, dir);
+}
+
+/** `<cache>/datasets--ORG--NAME/snapshots/<revision>/…`: the revision asked for, else the one `refs/main` names, else the newest. */
+function inCache(
+  cache: string,
+  repo: string,
+  split: string | undefined,
+  revision?: string,
+): Location | undefined {
+  const root = join(cache, cacheFolderOf(repo));
+  const snapshots = join(root, 'snapshots');
+  if (!statOf(snapshots)?.isDirectory()) return undefined;
+  const ref = join(root, 'refs', revision ?? 'main');
+  const named = statOf(ref)?.isFile() ? readFileSync(ref, 'utf8').trim() : revision;
+  const newest = () =>
+    readdirSync(snapshots)
+      .toSorted((a, b) => statSync(join(snapshots, b)).mtimeMs - statSync(join(snapshots, a)).mtimeMs)
+      .at(0);
+  const commit = named ?? newest();
+  if (commit === undefined || !statOf(join(snapshots, commit))) return undefined;
+  const location = inDirectory(join(snapshots, commit), split);
+  return location?.ok ? { ok: true, found: { ...location.found, revision: commit } } : location;
+}
+
+/** The places of a named dataset inside `--data-dir`, in order. */
+function inDataDir(
+  dataDir: string,
+  source: string,
+  repo: string,
+  split: string | undefined,
+  revision?: string,
+): Location | undefined {
+  const name = basename(repo);
+  const byPrefix = splitsIn(dataDir, `${name}_`);
+  return (
+    inDirectory(join(dataDir, repo), split) ??
+    inDirectory(join(dataDir, name), split) ??
+    inDirectory(join(dataDir, source), split) ??
+    inCache(dataDir, repo, split, revision) ??
+    // Without its own folder: SWE-bench_Lite_test.parquet. "SWE-bench_" also begins SWE-bench_Lite_test, whose "split" is Lite_test.
+    choose(
+      new Map([...byPrefix].filter(([key]) => /^[a-z]+$/.test(key))),
+      split,
+      `${join(dataDir, name)}_*`,
+    ) ??
+    choose(oneFile(dataDir, source), undefined, dataDir)
+  );
+}
+
+function oneFile(dataDir: string, source: string): Map<string, SplitFiles> {
+  const file = SUFFIXES.map((suffix) => join(dataDir, source + suffix)).find((path) =>
+    statOf(path)?.isFile(),
+  );
+  return new Map(file ? [['test', { files: [file], missing: 0 }]] : []);
+}
+
+export interface LocateOptions {
+  readonly split?: string | undefined;
+  readonly dataDir?: string | undefined;
+  readonly revision?: string | undefined;
+  readonly env?: HubEnv | undefined;
+}
+
+export function locateDataset(source: string, options: LocateOptions = {}): Location {
+  const { split, dataDir, revision, env = {} } = options;
+  const repos = hubReposOf(source);
+  const isAlias = (DATASET_ALIASES as readonly string[]).includes(source);
+  const stat = isAlias ? undefined : statOf(source);
+  if (stat?.isFile()) return inFile(source);
+  if (stat?.isDirectory()) {
+    const commit = basename(dirname(source)) === 'snapshots' ? basename(source) : null;
+    const location = inDirectory(source, split);
+    if (location?.ok) return { ok: true, found: { ...location.found, revision: commit } };
+    const expected = `<split>.parquet, <split>.jsonl, <split>.json or data/<split>-*.parquet`;
+    return location ?? { ok: false, message: `${source} holds no dataset: expected ${expected}` };
+  }
+  const cache = hubCacheDir(env);
+  let nearMiss: Location | undefined;
+  for (const repo of repos) {
+    for (const location of [
+      dataDir === undefined ? undefined : inDataDir(dataDir, source, repo, split, revision),
+      inCache(cache, repo, split, revision),
+    ]) {
+      if (location?.ok) return location;
+      nearMiss ??= location;
+    }
+  }
+  return nearMiss ?? { ok: false, message: notFound(source, repos, options, cache) };
+}
+
+function inFile(path: string): Location {
+  if ((SUFFIXES as readonly string[]).includes(extname(path).toLowerCase()))
+    return { ok: true, found: { files: [path], revision: null, split: null } };
+  return { ok: false, message: `${path} is not a dataset file: expected one of ${SUFFIXES.join(' ')}` };
+}
+
+function notFound(source: string, repos: readonly string[], options: LocateOptions, cache: string): string {
+  if (repos.length === 0)
+    return `there is no file or directory ${source}, and it is none of the names ${DATASET_ALIASES.join(', ')}`;
+  const name = basename(repos[0]!);
+  const split = options.split ?? '<split>';
+  const looked = [
+    ...(options.dataDir === undefined
+      ? []
+      : [
+          join(options.dataDir, `${name}_${split}.parquet`),
+          join(options.dataDir, name, 'data', `${split}-*.parquet`),
+        ]),
+    ...repos.map((repo) => join(cache, cacheFolderOf(repo))),
+  ];
+  const revision = options.revision === undefined ? '' : ` at revision ${options.revision}`;
+  return (
+    `no local copy of the dataset "${source}"${revision} was found; looked for:\n${looked.map((path) => `  ${path}`).join('\n')}\n` +
+    `Fetch it with \`swebatch datasets pull ${source}\`, or name a folder that has it with --data-dir`
+  );
+}

@@ -1,0 +1,154 @@
+/**
+ * Which instances a run takes, and in which order: ids, shuffle, filter, slice, limit, sample. The middle three are mini-swe-agent's,
+ * in its order; what is already sealed is dropped later by the runner, so `--slice 0:50` always names the same fifty.
+ */
+
+import { pythonShuffle } from '../../base/python/random.ts';
+import { parseFilter } from '../../base/python/regex.ts';
+import { applySlice, parseSlice } from '../../base/python/slice.ts';
+import type { Instance } from '../instance.ts';
+import { type Stratum, stratifiedSample } from './sample.ts';
+
+/** mini-swe-agent's fixed seed. */
+export const DEFAULT_SEED = 42;
+
+export interface SelectOptions {
+  /** Sort by id, then Python's shuffle. */
+  readonly shuffle?: boolean | undefined;
+  /** Regular expression, anchored at the start of the id only (re.match). */
+  readonly filter?: string | undefined;
+  /** Python slice text. */
+  readonly slice?: string | undefined;
+  /** Only these, in dataset order; one that does not exist is an error. */
+  readonly ids?: readonly string[] | undefined;
+  /** The first N of what is left. 0 selects nothing. */
+  readonly limit?: number | undefined;
+  /** A sample of N of what is left, by hash: a larger N is a superset. */
+  readonly sample?: number | undefined;
+  /** Columns whose combinations are the strata of the sample. */
+  readonly stratify?: readonly string[] | undefined;
+  /** Of the shuffle and of the sample. */
+  readonly seed?: number | undefined;
+}
+
+export interface SelectedRow<R> {
+  readonly row: R;
+  /** How many instances of its stratum this one stands for; 1 without a sample. */
+  readonly weight: number;
+}
+
+export type Selection<R> =
+  | {
+      readonly kind: 'selected';
+      readonly rows: readonly SelectedRow<R>[];
+      readonly strata: readonly Stratum[];
+      readonly warnings: readonly string[];
+    }
+  /** Nothing is left: exit 2, and the message says which step took the last one. */
+  | { readonly kind: 'empty'; readonly message: string }
+  | { readonly kind: 'invalid'; readonly problems: readonly string[] };
+
+interface HasInstance {
+  readonly instance: Instance;
+}
+
+const idOf = (row: HasInstance) => row.instance.instance_id;
+
+/** A column as text; undefined when the row has none of that name. */
+function columnOf(row: HasInstance, column: string): string | undefined {
+  const value = Object.hasOwn(row.instance, column)
+    ? row.instance[column as keyof Instance]
+    : row.instance.extra[column];
+  return value === undefined || value === null ? undefined : String(value);
+}
+
+function problemsOf(rows: readonly HasInstance[], options: SelectOptions): string[] {
+  const problems: string[] = [];
+  const known = new Set(rows.map(idOf));
+  const unknown = [...new Set(options.ids ?? [])].filter((id) => !known.has(id));
+  if (unknown.length > 0)
+    problems.push(
+      `the dataset has no instance named ${unknown.join(', ')}; \`swebatch datasets show\` lists the ids`,
+    );
+  const filter = parseFilter(options.filter ?? '');
+  if (!filter.ok) problems.push(filter.message);
+  const slice = parseSlice(options.slice || ':');
+  if (!slice.ok) problems.push(slice.message);
+  for (const name of ['limit', 'sample', 'seed'] as const) {
+    const value = options[name];
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < 0))
+      problems.push(`--${name} must be a whole number of 0 or more, not ${value}`);
+  }
+  if (options.stratify?.length && options.sample === undefined)
+    problems.push('--stratify needs --sample N: it says how the sample is spread');
+  for (const column of options.stratify ?? [])
+    if (!rows.some((row) => columnOf(row, column) !== undefined))
+      problems.push(`--stratify ${column}: no row of the dataset has the column ${column}`);
+  return problems;
+}
+
+/** The chain of steps, each named as a person would name it in "0 instances selected: …". */
+function steps<R extends HasInstance>(
+  options: SelectOptions,
+): [string, (rows: readonly R[]) => readonly R[]][] {
+  const chain: [string, (rows: readonly R[]) => readonly R[]][] = [];
+  if (options.ids) {
+    const wanted = new Set(options.ids);
+    chain.push(['the list of ids', (rows) => rows.filter((row) => wanted.has(idOf(row)))]);
+  }
+  if (options.shuffle) {
+    const byId = (a: R, b: R) => (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0);
+    chain.push(['--shuffle', (rows) => pythonShuffle(rows.toSorted(byId), options.seed ?? DEFAULT_SEED)]);
+  }
+  const filter = parseFilter(options.filter ?? '');
+  if (options.filter && filter.ok)
+    chain.push([`--filter "${options.filter}"`, (rows) => rows.filter((row) => filter.matches(idOf(row)))]);
+  const slice = parseSlice(options.slice ?? '');
+  if (options.slice && slice.ok)
+    chain.push([`--slice "${options.slice}"`, (rows) => applySlice(rows, slice.slice)]);
+  const { limit } = options;
+  if (limit !== undefined) chain.push([`--limit ${limit}`, (rows) => rows.slice(0, limit)]);
+  return chain;
+}
+
+export function selectInstances<R extends HasInstance>(
+  rows: readonly R[],
+  options: SelectOptions = {},
+): Selection<R> {
+  const problems = problemsOf(rows, options);
+  if (problems.length > 0) return { kind: 'invalid', problems };
+
+  const empty = (before: number, step: string): Selection<R> => ({
+    kind: 'empty',
+    message: `0 instances selected: ${before} were there before ${step}, none after`,
+  });
+  if (rows.length === 0) return { kind: 'empty', message: '0 instances selected: the dataset is empty' };
+  let left: readonly R[] = rows;
+  for (const [step, apply] of steps<R>(options)) {
+    const before = left.length;
+    left = apply(left);
+    if (left.length === 0) return empty(before, step);
+  }
+
+  const { sample, stratify = [], seed = DEFAULT_SEED } = options;
+  if (sample === undefined)
+    return { kind: 'selected', rows: left.map((row) => ({ row, weight: 1 })), strata: [], warnings: [] };
+  if (sample === 0) return empty(left.length, '--sample 0');
+  const drawn = stratifiedSample(left, sample, seed, idOf, (row) =>
+    stratify.map((c) => columnOf(row, c) ?? ''),
+  );
+  const uncovered = drawn.strata.filter((stratum) => stratum.sampled === 0);
+  const warnings = uncovered.length
+    ? [
+        `the sample of ${sample} leaves out ${uncovered.length} of ${drawn.strata.length} strata ` +
+          `(${uncovered.reduce((sum, s) => sum + s.size, 0)} instances); estimates speak for the others only: ` +
+          'take a larger --sample or fewer --stratify columns',
+      ]
+    : [];
+  return {
+    kind: 'selected',
+    rows: drawn.items.map(({ item, weight }) => ({ row: item, weight })),
+    strata: drawn.strata,
+    warnings,
+  };
+}

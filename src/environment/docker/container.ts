@@ -1,0 +1,238 @@
+/** One container: how it is created, what its death means, files in and out, removal. Facts about Docker live here and nowhere above. */
+import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
+import type Docker from 'dockerode';
+import tar from 'tar-stream';
+import { parseDuration, parseSize } from '../../base/text/units.ts';
+import type { EnvironmentConfig } from '../config.ts';
+import { EnvironmentError, type StartRequest } from '../environment.ts';
+import { answered } from './answered.ts';
+import { readFault, withDaemonRetry } from './dockerErrors.ts';
+import { ownerLabels } from './owner.ts';
+
+const NANO = 1e9;
+
+/** Environment that keeps pagers, editors and prompts from waiting for somebody (T-28); what the user sets wins. */
+export const QUIET_ENV: Readonly<Record<string, string>> = {
+  PAGER: 'cat',
+  GIT_PAGER: 'cat',
+  MANPAGER: 'cat',
+  SYSTEMD_PAGER: 'cat',
+  EDITOR: 'true',
+  VISUAL: 'true',
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'true',
+  GIT_TERMINAL_PROMPT: '0',
+  DEBIAN_FRONTEND: 'noninteractive',
+  TERM: 'dumb',
+};
+
+export interface ContainerOptions {
+  readonly config: EnvironmentConfig;
+  /** Image id or name to create from: the sealed image where there is one. */
+  readonly image: string;
+  readonly request: StartRequest;
+  readonly quietEnv: boolean;
+  readonly capAdd?: readonly string[];
+  /** Bytes of the storage driver's own quota; 0 where it has none. */
+  readonly storageBytes: number;
+}
+
+export function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
+  const { config, request } = options;
+  const memory = parseSize(config.memory);
+  const lifetime = parseDuration(config.container_timeout);
+  const env = { ...(options.quietEnv ? QUIET_ENV : {}), ...config.env };
+  return {
+    name,
+    Image: options.image,
+    Entrypoint: ['sleep'],
+    Cmd: [lifetime > 0 ? String(lifetime) : 'infinity'],
+    Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
+    Labels: ownerLabels(request.owner, request.instanceId, new Date()),
+    ...(config.user ? { User: config.user } : {}),
+    ...(config.platform ? { platform: config.platform } : {}),
+    AttachStdin: false,
+    AttachStdout: false,
+    AttachStderr: false,
+    Tty: false,
+    // The image's own check would run beside the agent, cost an exec each time, and might write into the work tree.
+    Healthcheck: { Test: ['NONE'] },
+    HostConfig: {
+      // --init answers SIGTERM and reaps orphans; without it a stop waits out its grace.
+      Init: true,
+      NetworkMode: config.network,
+      SecurityOpt: ['no-new-privileges'],
+      ...(options.capAdd?.length ? { CapAdd: [...options.capAdd] } : {}),
+      ...(memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),
+      ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
+      ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),
+      ...(options.storageBytes > 0 ? { StorageOpt: { size: String(options.storageBytes) } } : {}),
+    },
+  };
+}
+
+const CREATE_TRIES = 3;
+/** For a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */
+const START_LIMIT_MS = 600_000;
+
+/** Creates and starts; tries again with a new name when the daemon says 409 or 5xx, and leaves no ghost behind. */
+export async function createContainer(docker: Docker, options: ContainerOptions): Promise<Docker.Container> {
+  let last: unknown;
+  for (let attempt = 0; attempt < CREATE_TRIES; attempt += 1) {
+    options.request.signal?.throwIfAborted();
+    const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
+    try {
+      const container = await answered(docker.createContainer(containerSpec(options, name)), START_LIMIT_MS);
+      try {
+        await answered(container.start(), START_LIMIT_MS);
+        return container;
+      } catch (error) {
+        await removeContainer(container);
+        throw error;
+      }
+    } catch (error) {
+      last = error;
+      const fault = readFault(error);
+      // An answer that never came may still have made a container: its name is ours alone.
+      if (fault.status === undefined || fault.status >= 500) await removeContainer(docker.getContainer(name));
+      if (fault.status === 404 && /no such image/i.test(fault.text))
+        throw new EnvironmentError('image_missing', `image ${options.image} vanished: ${fault.text}`, {
+          cause: error,
+        });
+      if (fault.daemonGone && attempt === CREATE_TRIES - 1)
+        throw new EnvironmentError(
+          'daemon_lost',
+          `the Docker daemon does not answer: ${fault.text}; start it and resume`,
+          { cause: error },
+        );
+      const again = fault.daemonGone || fault.status === 409 || (fault.status ?? 0) >= 500;
+      if (!again) break;
+    }
+  }
+  const { text } = readFault(last);
+  throw new EnvironmentError(
+    'start_failed',
+    `the container of ${options.request.instanceId} did not start: ${text}`,
+    { evidence: { image: options.image, daemon: text }, cause: last },
+  );
+}
+
+/** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
+export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
+  try {
+    await answered(
+      withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
+      limitMs,
+    );
+    return true;
+  } catch (error) {
+    const fault = readFault(error);
+    return fault.status === 404 || (fault.status === 409 && /already in progress/i.test(fault.text));
+  }
+}
+
+/** undefined while the container runs; else the error that ends the attempt. */
+export async function deathOf(
+  container: Docker.Container,
+  lifetimeS: number,
+  evidence: Readonly<Record<string, unknown>> = {},
+): Promise<EnvironmentError | undefined> {
+  const id = container.id.slice(0, 12);
+  try {
+    const { State: state } = await withDaemonRetry(() => container.inspect());
+    if (state.Running && !state.Paused) return undefined;
+    const ranMs = Date.parse(state.FinishedAt) - Date.parse(state.StartedAt);
+    const expired = lifetimeS > 0 && state.ExitCode === 0 && ranMs >= lifetimeS * 1000 - 500;
+    const sub = expired ? 'expired' : state.OOMKilled ? 'oom' : 'killed';
+    const why = expired
+      ? `its lifetime of ${lifetimeS} s is over; raise environment.container_timeout`
+      : `state ${state.Status}, exit code ${state.ExitCode}`;
+    return new EnvironmentError('died', `container ${id} is not running: ${why}`, {
+      sub,
+      evidence: { ...evidence, state: { ...state }, container: container.id },
+    });
+  } catch (error) {
+    const fault = readFault(error);
+    if (fault.status === 404)
+      return new EnvironmentError('died', `container ${id} was removed while the agent worked`, {
+        sub: 'killed',
+        evidence: { ...evidence, state: 'removed', container: container.id },
+        cause: error,
+      });
+    return new EnvironmentError(
+      'died',
+      `the Docker daemon does not answer about container ${id}: ${fault.text}`,
+      {
+        sub: 'daemon_lost',
+        evidence: { ...evidence, daemon: fault.text, container: container.id },
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Reads an archive from the engine; one that is cut short is an error, where a bare pipe would wait for ever. */
+export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
+  const extract = tar.extract();
+  let whole = false;
+  const fail = (error: Error) => {
+    if (!whole) extract.destroy(error);
+  };
+  archive.on('end', () => {
+    whole = true;
+  });
+  archive
+    .on('error', fail)
+    .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
+  signal?.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
+  archive.pipe(extract);
+  return extract;
+}
+
+async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of stream) if (Buffer.isBuffer(part)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+export async function putFile(
+  container: Docker.Container,
+  path: string,
+  content: Uint8Array | string,
+  mode: number,
+): Promise<void> {
+  if (!posix.isAbsolute(path)) throw new Error(`putFile needs an absolute path, got ${path}`);
+  const pack = tar.pack();
+  // Extracted at the root, so that missing folders on the way are made.
+  pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
+  pack.finalize();
+  await container.putArchive(await wholeOf(pack), { path: '/' });
+}
+
+const MAX_LINKS = 8;
+
+export const getFile = (container: Docker.Container, path: string, links = 0): Promise<Uint8Array> =>
+  withDaemonRetry(() => readFile(container, path, links));
+
+async function readFile(container: Docker.Container, path: string, links: number): Promise<Uint8Array> {
+  let archive: NodeJS.ReadableStream;
+  try {
+    archive = await container.getArchive({ path });
+  } catch (error) {
+    if (readFault(error).status === 404)
+      throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
+    throw error;
+  }
+  const extract = extractArchive(archive);
+  let found: { kind: string; link: string; content: Buffer } | undefined;
+  // Read to the end: leaving the loop early would destroy the stream under the pipe.
+  for await (const entry of extract) {
+    const content = await wholeOf(entry);
+    found ??= { kind: entry.header.type ?? 'file', link: entry.header.linkname ?? '', content };
+  }
+  if (found?.kind === 'file') return found.content;
+  if (found?.kind !== 'symlink') throw new Error(`${path} is not a file`);
+  if (links >= MAX_LINKS) throw new Error(`too many symbolic links at ${path}`);
+  return readFile(container, posix.resolve(posix.dirname(path), found.link), links + 1);
+}

@@ -1,0 +1,62 @@
+/** What the agent and the runner hold: a started container behind the Environment contract. */
+import type Docker from 'dockerode';
+import type { EnvironmentConfig } from '../config.ts';
+import type { Environment, EnvironmentInfo } from '../environment.ts';
+import type { Channel } from '../exec/channel.ts';
+import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
+import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
+import { deathOf, getFile, putFile } from './container.ts';
+
+export interface DockerEnvironmentParts {
+  readonly config: EnvironmentConfig;
+  readonly container: Docker.Container;
+  readonly channel: Channel;
+  readonly info: EnvironmentInfo;
+  readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
+  readonly run: ScriptRunner;
+  readonly remove: () => Promise<void>;
+}
+
+export function environmentOf(parts: DockerEnvironmentParts): Environment {
+  const { config, container, channel, info, snapshot, run } = parts;
+  let closing: Promise<void> | undefined;
+  /** A file that cannot be moved because the container is gone is the container's death. */
+  const orDeath = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw (await deathOf(container, 0, { while: 'moving a file' })) ?? error;
+    }
+  };
+  return {
+    info,
+    execute: channel.execute,
+    templateVars: () => ({
+      cwd: config.cwd,
+      timeout: config.timeout,
+      interpreter: config.interpreter,
+      env: config.env,
+      image: info.image,
+      environment_class: 'docker',
+      system: 'Linux',
+    }),
+    async capturePatch() {
+      if (!snapshot)
+        return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
+      await channel.killAll();
+      const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
+      return snapshot.kind === 'copy'
+        ? orDeath(diffTrees(container, snapshot, config.cwd, limits))
+        : diffSnapshot(run, snapshot, config.cwd, limits);
+    },
+    putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),
+    getFile: (path) => orDeath(getFile(container, path)),
+    close() {
+      closing ??= (async () => {
+        channel.close();
+        await parts.remove().catch(() => undefined);
+      })();
+      return closing;
+    },
+  };
+}

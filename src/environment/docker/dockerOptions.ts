@@ -1,0 +1,23 @@
+/** What a program sets when it makes a Docker factory, beside the user's configuration. */
+import type Docker from 'dockerode';
+import type { EnsureImage } from '../images/ensureImage.ts';
+
+export interface DockerFactoryOptions {
+  /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
+  readonly docker?: Docker.DockerOptions;
+  readonly onWarning?: (message: string) => void;
+  /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
+  readonly images?: EnsureImage;
+  /** false leaves the container's environment as the image and the config make it (grading runs under the harness's own). */
+  readonly quietEnv?: boolean;
+  /** false skips the start snapshot; capturePatch then reports `invalid`. For graders, which never capture. */
+  readonly snapshot?: boolean;
+  /** Capabilities beyond Docker's own set. */
+  readonly capAdd?: readonly string[];
+  /** Containers created or started at one time. */
+  readonly concurrentStarts?: number;
+  /** Containers started ahead of their slot. */
+  readonly maxPrepared?: number;
+  /** Milliseconds between looks at the size of the writable layer. */
+  readonly diskPollMs?: number;
+}

@@ -1,0 +1,199 @@
+/**
+ * Seals a repository's history once per image: the result is committed as a derived, labelled image that also holds the start
+ * snapshot, so that an attempt only has to verify. Removal in every container would cost a repack of the repository each time.
+ */
+import { createHash } from 'node:crypto';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import type { EnvironmentConfig } from '../config.ts';
+import { EnvironmentError } from '../environment.ts';
+import type { ImageFacts } from '../images/ensureImage.ts';
+import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
+import { readFault } from './dockerErrors.ts';
+import { LABELS } from './owner.ts';
+import { SEAL_SCRIPT, VERIFY_SCRIPT } from './sealScripts.ts';
+
+/** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
+const SEAL_VERSION = 2;
+export const SEALED_REPOSITORY = 'swebatch-sealed';
+const SEAL_TIMEOUT_S = 1800;
+const FOLDER_NAME = 'start';
+
+export const SEALED_LABELS = {
+  version: 'swebatch.sealed.version',
+  source: 'swebatch.sealed.source',
+  sourceDigest: 'swebatch.sealed.digest',
+  fingerprint: 'swebatch.sealed.fingerprint',
+  tree: 'swebatch.sealed.tree',
+  folder: 'swebatch.sealed.folder',
+  notes: 'swebatch.sealed.notes',
+} as const;
+
+export type SealResult =
+  | {
+      readonly state: 'sealed';
+      /** Image to start attempts from. */
+      readonly image: string;
+      readonly fingerprint: string;
+      readonly snapshot: GitSnapshot | undefined;
+      readonly notes: readonly string[];
+    }
+  | { readonly state: 'absent' | 'failed'; readonly reason: string };
+
+export interface SealVerdict {
+  readonly state: 'sealed' | 'absent' | 'failed';
+  /** The fingerprint, or the reason. */
+  readonly text: string;
+  readonly notes: readonly string[];
+}
+
+export function parseVerdict(output: string, code: number): SealVerdict {
+  const lines = output.split('\n');
+  const notes = lines.filter((l) => l.startsWith('note ')).map((l) => l.slice(5));
+  for (const line of lines) {
+    const match = /^(sealed|absent|failed) (.+)$/.exec(line);
+    if (match) return { state: match[1] as SealVerdict['state'], text: match[2]!, notes };
+  }
+  // Without bash there is no script, and without git nothing that it could find.
+  if (code === 127) return { state: 'absent', text: 'the image has no bash', notes };
+  return { state: 'failed', text: `the script ended with rc ${code}: ${output.slice(-300).trim()}`, notes };
+}
+
+/** One name an image, work tree and user: what the derived image depends on. The base commit is only checked, never used. */
+export function sealedTag(imageId: string, config: Pick<EnvironmentConfig, 'cwd' | 'user'>): string {
+  const key = JSON.stringify([SEAL_VERSION, imageId, config.cwd, config.user ?? '']);
+  return createHash('sha256').update(key).digest('hex').slice(0, 32);
+}
+
+const imageSchema = z.object({
+  Id: z.string(),
+  Config: z.object({
+    Labels: z.record(z.string(), z.string()).nullish(),
+    Entrypoint: z.array(z.string()).nullish(),
+    Cmd: z.array(z.string()).nullish(),
+  }),
+});
+
+async function inspectImage(docker: Docker, name: string) {
+  try {
+    return imageSchema.parse(await docker.getImage(name).inspect());
+  } catch (error) {
+    if (readFault(error).status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** A container to seal in, and what to do with it afterwards. */
+export interface SealRoom {
+  readonly container: Docker.Container;
+  readonly run: ScriptRunner;
+  /** Kills what the scripts may have left, before the file system is committed. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Sealer {
+  /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in each attempt. */
+  seal(image: ImageFacts, openRoom: () => Promise<SealRoom>): Promise<SealResult>;
+}
+
+export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer {
+  const known = new Map<string, Promise<SealResult>>();
+
+  const find = async (tag: string): Promise<SealResult | undefined> => {
+    const found = await inspectImage(docker, `${SEALED_REPOSITORY}:${tag}`);
+    const labels = found?.Config.Labels;
+    if (!found || !labels || labels[SEALED_LABELS.version] !== String(SEAL_VERSION)) return undefined;
+    const tree = labels[SEALED_LABELS.tree];
+    const folder = labels[SEALED_LABELS.folder];
+    return {
+      state: 'sealed',
+      image: found.Id,
+      fingerprint: labels[SEALED_LABELS.fingerprint] ?? '',
+      snapshot: tree && folder ? { kind: 'git', tree, folder } : undefined,
+      notes: [],
+    };
+  };
+
+  const make = async (
+    image: ImageFacts,
+    tag: string,
+    openRoom: () => Promise<SealRoom>,
+  ): Promise<SealResult> => {
+    const room = await openRoom();
+    try {
+      const env = { W: config.cwd, BASE: '' };
+      const done = await room.run(SEAL_SCRIPT, { timeoutS: SEAL_TIMEOUT_S, env });
+      const verdict = parseVerdict(done.output, done.code);
+      if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
+      const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
+      await room.settle();
+      const source = await inspectImage(docker, image.id);
+      await room.container.commit({
+        _query: {
+          container: room.container.id,
+          repo: SEALED_REPOSITORY,
+          tag,
+          pause: true,
+          comment: 'history sealed by swebatch',
+        },
+        _body: {
+          ...(source?.Config.Entrypoint ? { Entrypoint: source.Config.Entrypoint } : {}),
+          ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
+          Labels: {
+            // The owner's labels of this container must not pass to containers that others make from the image.
+            ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
+            [SEALED_LABELS.version]: String(SEAL_VERSION),
+            [SEALED_LABELS.source]: image.id,
+            [SEALED_LABELS.sourceDigest]: image.digest,
+            [SEALED_LABELS.fingerprint]: verdict.text,
+            [SEALED_LABELS.tree]: snapshot?.tree ?? '',
+            [SEALED_LABELS.folder]: snapshot?.folder ?? '',
+          },
+        },
+      });
+      const made = await find(tag);
+      if (!made)
+        throw new EnvironmentError(
+          'start_failed',
+          `the sealed image of ${image.id} was committed but is not there`,
+        );
+      return made.state === 'sealed' ? { ...made, notes: verdict.notes } : made;
+    } finally {
+      await room.close();
+    }
+  };
+
+  const seal: Sealer['seal'] = async (image, openRoom) => {
+    const tag = sealedTag(image.id, config);
+    let running = known.get(tag);
+    if (!running) {
+      running = (async () => (await find(tag)) ?? make(image, tag, openRoom))();
+      known.set(tag, running);
+      // A failure of the daemon is no fact about the image: the next attempt tries again.
+      running.catch(() => known.delete(tag));
+      return running;
+    }
+    const result = await running;
+    if (result.state !== 'sealed' || (await find(tag))) return result;
+    // Somebody removed the image meanwhile (docker image prune).
+    known.delete(tag);
+    return seal(image, openRoom);
+  };
+  return { seal };
+}
+
+/** In an attempt's container: is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */
+export async function verifySealed(
+  run: ScriptRunner,
+  config: Pick<EnvironmentConfig, 'cwd'>,
+  fingerprint: string,
+  baseCommit: string | undefined,
+): Promise<{ reason: string | undefined; notes: readonly string[] }> {
+  const done = await run(VERIFY_SCRIPT, { timeoutS: 120, env: { W: config.cwd, BASE: baseCommit ?? '' } });
+  const verdict = parseVerdict(done.output, done.code);
+  if (verdict.state !== 'sealed') return { reason: verdict.text, notes: verdict.notes };
+  if (verdict.text !== fingerprint)
+    return { reason: 'the repository differs from the sealed one', notes: verdict.notes };
+  return { reason: undefined, notes: verdict.notes };
+}

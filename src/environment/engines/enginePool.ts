@@ -1,0 +1,151 @@
+/**
+ * Several engines as places for environments: who has room, who was lost and may be back. What is placed waits for its own engine, so that
+ * an image is made ready where it will be used. Shared by all arms of a run: the slots of an engine are counted once.
+ */
+import { EnvironmentError, type Place } from '../environment.ts';
+
+export interface PooledEngine {
+  readonly name: string;
+  /** Environments at one time; 0 means no limit of its own. */
+  readonly slots: number;
+  /** Resolves while the engine answers. */
+  readonly ping: () => Promise<unknown>;
+}
+
+export interface EngineState {
+  readonly name: string;
+  readonly active: number;
+  readonly lost: boolean;
+}
+
+export interface EnginePool {
+  /** The engine with fewest places taken in proportion to its slots; `prefer` narrows the choice where it leaves one. */
+  choose(prefer?: (host: string) => boolean): Promise<Place>;
+  lose(host: string, reason: string): void;
+  alive(): readonly string[];
+  states(): EngineState[];
+}
+
+export interface EnginePoolOptions {
+  readonly now?: () => number;
+  /** An engine that was lost is asked again after this long. */
+  readonly retryMs?: number;
+  readonly onChange?: (host: string, state: 'lost' | 'back', reason: string) => void;
+}
+
+interface Entry {
+  readonly engine: PooledEngine;
+  /** Chosen for it, entered or not. */
+  assigned: number;
+  active: number;
+  /** When it was found dead; undefined while it is alive. */
+  lostAt: number | undefined;
+}
+
+const RETRY_MS = 30_000;
+
+export const isLoss = (error: unknown): error is EnvironmentError =>
+  error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
+
+const load = ({ assigned, engine }: Entry) => (engine.slots > 0 ? assigned / engine.slots : assigned);
+
+export function createEnginePool(
+  engines: readonly PooledEngine[],
+  options: EnginePoolOptions = {},
+): EnginePool {
+  const { now = () => performance.now(), retryMs = RETRY_MS, onChange = () => {} } = options;
+  const entries: Entry[] = engines.map((engine) => ({ engine, assigned: 0, active: 0, lostAt: undefined }));
+  let waiting: (() => void)[] = [];
+  const wake = () => {
+    const all = waiting;
+    waiting = [];
+    for (const resume of all) resume();
+  };
+  const change = (signal: AbortSignal | undefined) =>
+    new Promise<void>((resolve) => {
+      waiting.push(resume);
+      signal?.addEventListener('abort', resume, { once: true });
+      function resume() {
+        signal?.removeEventListener('abort', resume);
+        resolve();
+      }
+    });
+
+  function lose(entry: Entry, reason: string): void {
+    if (entry.lostAt === undefined) onChange(entry.engine.name, 'lost', reason);
+    entry.lostAt = now();
+    wake();
+  }
+
+  /** Engines that were lost a while ago are asked whether they are back. */
+  async function revive(force: boolean): Promise<void> {
+    const due = entries.filter((e) => e.lostAt !== undefined && (force || now() - e.lostAt >= retryMs));
+    await Promise.all(
+      due.map(async (entry) => {
+        try {
+          await entry.engine.ping();
+          entry.lostAt = undefined;
+          onChange(entry.engine.name, 'back', '');
+        } catch {
+          entry.lostAt = now();
+        }
+      }),
+    );
+  }
+
+  function placeOn(entry: Entry): Place {
+    let entered = false;
+    let open = true;
+    const hasRoom = () =>
+      entry.lostAt === undefined && (entry.engine.slots === 0 || entry.active < entry.engine.slots);
+    entry.assigned += 1;
+    return {
+      host: entry.engine.name,
+      hasRoom,
+      async enter(signal) {
+        while (!entered) {
+          signal?.throwIfAborted();
+          if (entry.lostAt !== undefined)
+            throw new EnvironmentError('daemon_lost', `the engine ${entry.engine.name} does not answer`);
+          if (hasRoom()) {
+            entry.active += 1;
+            entered = true;
+          } else await change(signal);
+        }
+      },
+      release() {
+        if (!open) return;
+        open = false;
+        entry.assigned -= 1;
+        if (entered) entry.active -= 1;
+        wake();
+      },
+    };
+  }
+
+  return {
+    async choose(prefer = () => true) {
+      await revive(entries.every((e) => e.lostAt !== undefined));
+      const alive = entries.filter((e) => e.lostAt === undefined);
+      if (alive.length === 0)
+        throw new EnvironmentError(
+          'daemon_lost',
+          `none of the engines answers (${engines.map((e) => e.name).join(', ')}); start one and resume`,
+        );
+      const preferred = alive.filter((e) => prefer(e.engine.name));
+      // Among equals the first named: the sort is stable.
+      return placeOn((preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b))[0]!);
+    },
+    lose(host, reason) {
+      const entry = entries.find((e) => e.engine.name === host);
+      if (entry) lose(entry, reason);
+    },
+    alive: () => entries.filter((e) => e.lostAt === undefined).map((e) => e.engine.name),
+    states: () =>
+      entries.map(({ engine, active, lostAt }) => ({
+        name: engine.name,
+        active,
+        lost: lostAt !== undefined,
+      })),
+  };
+}

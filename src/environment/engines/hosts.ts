@@ -1,0 +1,82 @@
+/**
+ * Starts environments on several engines: each on its place, images cached by each engine on its own. An engine that dies loses nothing but
+ * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere.
+ */
+
+import type { Environment, EnvironmentFactory, Place, StartRequest } from '../environment.ts';
+import { type EnginePool, isLoss } from './enginePool.ts';
+
+export interface HostsParts {
+  readonly pool: EnginePool;
+  /** One for each engine of the pool. */
+  readonly factories: ReadonlyMap<string, EnvironmentFactory>;
+  /** Engines that a start without a place should go to: they have the image. */
+  readonly prefer?: ((host: string, image: string) => boolean) | undefined;
+}
+
+export function createHostsFactory({ pool, factories, prefer }: HostsParts): EnvironmentFactory {
+  async function startOn(place: Place, request: StartRequest): Promise<Environment> {
+    const { host } = place;
+    await place.enter(request.signal);
+    const environment = await factories.get(host)!.start(request);
+    const watched = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        if (isLoss(error)) pool.lose(host, error.message);
+        throw error;
+      }
+    };
+    return {
+      info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
+      execute: (command, more) => watched(environment.execute(command, more)),
+      templateVars: () => environment.templateVars(),
+      capturePatch: () => watched(environment.capturePatch()),
+      putFile: (path, content, mode) => watched(environment.putFile(path, content, mode)),
+      getFile: (path) => watched(environment.getFile(path)),
+      async close() {
+        await environment.close();
+        place.release();
+      },
+    };
+  }
+
+  /** What gives up a start that was begun ahead, by attempt. */
+  const ahead = new Map<string, AbortController>();
+
+  return {
+    kind: 'docker',
+    prepare(request) {
+      const { place, signal, owner } = request;
+      // Only where the image is ready, and never instead of one that waits: an engine holds no more than its slots.
+      if (!place?.hasRoom()) return;
+      const abort = new AbortController();
+      ahead.set(owner.attempt, abort);
+      factories.get(place.host)?.prepare?.({
+        ...request,
+        signal: signal ? AbortSignal.any([signal, abort.signal]) : abort.signal,
+      });
+    },
+    async start(request) {
+      let place = request.place;
+      const begun = ahead.get(request.owner.attempt);
+      ahead.delete(request.owner.attempt);
+      for (;;) {
+        request.signal?.throwIfAborted();
+        place ??= await pool.choose(prefer && ((host) => prefer(host, request.image)));
+        try {
+          return await startOn(place, request);
+        } catch (error) {
+          place.release();
+          if (!isLoss(error)) throw error;
+          pool.lose(place.host, error.message); // nothing has run yet: the next engine takes it
+          begun?.abort(error);
+          place = undefined;
+        }
+      }
+    },
+    async close() {
+      await Promise.allSettled([...factories.values()].map((factory) => factory.close()));
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** Carries out an eviction on an engine. */
+import { parsePolicy } from '../config.ts';
+import type { ImageEngine } from '../engine.ts';
+import { familiarName, imageKey } from '../registry/reference.ts';
+import { chooseEvictions } from './evict.ts';
+import type { ImageLedger, OwnImage } from './imageLedger.ts';
+
+export interface Collected {
+  readonly removed: readonly OwnImage[];
+  readonly kept: readonly { readonly image: string; readonly reason: string }[];
+}
+
+export interface CollectOptions {
+  readonly engine: ImageEngine;
+  readonly ledger: ImageLedger;
+  readonly policy: string;
+  readonly now: number;
+  readonly needBytes?: number;
+  readonly dryRun?: boolean;
+  /** What `remove-after` is about: the images of a run. Others go only where room must be made; without it all may go. */
+  readonly among?: readonly string[] | undefined;
+}
+
+export async function collectImages(options: CollectOptions): Promise<Collected> {
+  const { engine, ledger, now, needBytes = 0, dryRun = false, among } = options;
+  const { id: engineId } = await engine.info();
+  // First what is ours, then what is here: an image that comes between the two must not look as if somebody had taken it away.
+  const own = await ledger.own(engineId);
+  const [needed, list] = await Promise.all([ledger.needed(), engine.list()]);
+  const byName = new Map(list.flatMap((image) => image.tags.map((tag) => [tag, image.id] as const)));
+  const ids = new Map<string, string>();
+  for (const { image } of own) {
+    // Only a name with a digest is not in the list; one question for all the others.
+    const id =
+      byName.get(familiarName(image)) ??
+      (image.includes('@') ? (await engine.inspect(image))?.id : undefined);
+    if (id !== undefined) ids.set(image, id);
+  }
+  // An attempt runs in the sealed copy of its image: both are in use, and both have to go for the space to come back.
+  const inUse = new Set(
+    list.filter((image) => image.containers > 0).flatMap(({ id, sealedFrom }) => [id, sealedFrom ?? id]),
+  );
+  const copiesOf = (id: string) => list.filter((image) => image.sealedFrom === id);
+  // One image may have several names: what is needed under one is not removed under another.
+  const neededKeys = new Set([...needed].map(imageKey));
+  for (const { id, tags, digests } of list)
+    if ([...tags, ...digests].some((name) => neededKeys.has(imageKey(name)))) inUse.add(id);
+  const facts = { own, needed, inUse, idOf: (image: string) => ids.get(image), among };
+  const chosen = chooseEvictions(parsePolicy(options.policy), facts, needBytes);
+  if (dryRun) return { removed: chosen, kept: [] };
+  const removed: OwnImage[] = [];
+  const kept: { image: string; reason: string }[] = [];
+  for (const image of chosen) {
+    for (const copy of copiesOf(image.id)) await engine.remove(copy.tags[0] ?? copy.id);
+    const result = await engine.remove(image.image);
+    if (result.removed) {
+      removed.push(image);
+      await ledger.removed({ engine: engineId, image: image.image, at: now });
+    } else kept.push({ image: image.image, reason: result.reason ?? 'the engine keeps it' });
+  }
+  // Names that somebody else took away, or that point to another image today, are ours no more.
+  for (const { image, id } of own)
+    if (ids.get(image) !== id) await ledger.removed({ engine: engineId, image, at: now });
+  return { removed, kept };
+}

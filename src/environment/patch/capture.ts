@@ -1,0 +1,103 @@
+/** The work left in an environment as a patch against the start tree; scripts in captureScripts.ts, decisions here. */
+
+import { type CapturedPatch, EnvironmentError } from '../environment.ts';
+import { CAPTURE_SCRIPT, SNAPSHOT_SCRIPT } from './captureScripts.ts';
+
+export type ScriptRunner = (
+  script: string,
+  options: { timeoutS: number; maxBytes?: number; env: Record<string, string> },
+) => Promise<{ code: number; raw: Uint8Array; output: string; timedOut: boolean; omittedBytes: number }>;
+
+export interface GitSnapshot {
+  readonly kind: 'git';
+  readonly tree: string;
+  readonly folder: string;
+}
+
+const NO_GIT = 90;
+const NO_BASH = 127;
+const LISTED_FILES = 10;
+
+/** undefined: there is no git (or no bash) to take it with. */
+export async function takeSnapshot(
+  run: ScriptRunner,
+  workTree: string,
+  folderName: string,
+  timeoutS: number,
+): Promise<GitSnapshot | undefined> {
+  const done = await run(SNAPSHOT_SCRIPT, { timeoutS, env: { W: workTree, P: '', N: folderName } });
+  if (done.code === NO_GIT || done.code === NO_BASH) return undefined;
+  const tree = /^tree ([0-9a-f]{40,64})$/m.exec(done.output)?.[1];
+  const folder = /^folder (.+)$/m.exec(done.output)?.[1];
+  if (!tree || !folder)
+    throw new EnvironmentError(
+      'setup_failed',
+      `the start tree of ${workTree} could not be recorded (rc ${done.code}): ${done.output.slice(-400).trim() || 'no output'}`,
+      { evidence: { code: done.code, output: done.output.slice(-2000) } },
+    );
+  return { kind: 'git', tree, folder };
+}
+
+const empty = (state: CapturedPatch['state'], warnings: readonly string[]): CapturedPatch => ({
+  patch: new Uint8Array(0),
+  state,
+  warnings,
+});
+
+export async function diffSnapshot(
+  run: ScriptRunner,
+  snapshot: GitSnapshot,
+  workTree: string,
+  limits: { timeoutS: number; maxBytes: number },
+): Promise<CapturedPatch> {
+  const env = { W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) };
+  const done = await run(CAPTURE_SCRIPT, { timeoutS: limits.timeoutS, env });
+  const lines = done.output.split('\n');
+  const after = (word: string) =>
+    lines.filter((l) => l.startsWith(`${word} `)).map((l) => l.slice(word.length + 1));
+  const warnings = after('warn');
+  if (done.timedOut)
+    return empty('invalid', [
+      ...warnings,
+      `the capture took longer than ${limits.timeoutS} s (environment.capture_timeout)`,
+    ]);
+  if (lines.includes('same')) return empty('empty', warnings);
+  const largest = () =>
+    after('big')
+      .map((line) => ({ bytes: Number(line.split(' ')[0]), path: line.slice(line.indexOf(' ') + 1) }))
+      .sort((a, b) => b.bytes - a.bytes)
+      .slice(0, LISTED_FILES)
+      .map((f) => `${f.path} (${f.bytes} bytes)`)
+      .join(', ');
+  const [changed] = after('files');
+  if (changed !== undefined)
+    return empty('oversized', [
+      ...warnings,
+      `the changed files have ${changed} bytes, more than 50 times environment.max_patch_bytes (${limits.maxBytes}); largest files: ${largest()}`,
+    ]);
+  const size = Number(after('size')[0] ?? Number.NaN);
+  if (lines.includes('lost') || Number.isNaN(size))
+    return empty('invalid', [
+      ...warnings,
+      `the capture failed (rc ${done.code}): ${done.output.slice(-300).trim()}`,
+    ]);
+  if (size > limits.maxBytes)
+    return empty('oversized', [
+      ...warnings,
+      `the patch has ${size} bytes, more than environment.max_patch_bytes (${limits.maxBytes}); largest files: ${largest()}`,
+    ]);
+  const read = await run('exec cat "$P/patch"', {
+    timeoutS: limits.timeoutS,
+    maxBytes: limits.maxBytes + 4096,
+    env,
+  });
+  if (read.raw.length !== size)
+    return empty('invalid', [
+      ...warnings,
+      `the patch has ${size} bytes but ${read.raw.length} could be read`,
+    ]);
+  const check = after('check')[0] ?? 'missing';
+  return check === 'ok'
+    ? { patch: read.raw, state: 'ok', warnings }
+    : { patch: read.raw, state: 'invalid', warnings: [...warnings, `git apply on the start tree: ${check}`] };
+}

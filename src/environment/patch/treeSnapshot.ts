@@ -1,0 +1,200 @@
+/**
+ * Snapshot and capture for images without git: a copy of the start tree is kept in the container, and both trees are compared here
+ * from their archives. Nothing but `cp` is needed inside. Without git nobody can say what is ignored: caches are left out by name.
+ */
+import { createHash } from 'node:crypto';
+import type Docker from 'dockerode';
+import { extractArchive } from '../docker/container.ts';
+import { withDaemonRetry } from '../docker/dockerErrors.ts';
+import { type CapturedPatch, EnvironmentError } from '../environment.ts';
+import type { ScriptRunner } from './capture.ts';
+import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';
+
+/** A copy of the start tree, `folder`/tree in the container. */
+export interface TreeSnapshot {
+  readonly kind: 'copy';
+  readonly folder: string;
+}
+
+const IGNORED = new Set(['.git', 'node_modules', '__pycache__', '.venv', '.pytest_cache', '.tox']);
+const KEEP_SCRIPT = `
+P=
+for d in /var/lib /var/tmp /tmp; do if mkdir "$d/.swebatch.$N" 2>/dev/null; then P=$d/.swebatch.$N; break; fi; done
+[ -n "$P" ] || { echo 'no folder can be written to'; exit 1; }
+if [ -d "$W" ]; then cp -a "$W" "$P/tree" || exit 1; else mkdir "$P/tree"; fi
+printf 'folder %s' "$P"
+`;
+
+export async function keepTree(
+  run: ScriptRunner,
+  workTree: string,
+  name: string,
+  timeoutS: number,
+): Promise<TreeSnapshot> {
+  const done = await run(KEEP_SCRIPT, { timeoutS, env: { W: workTree, N: name } });
+  const folder = /^folder (.+)$/m.exec(done.output)?.[1];
+  if (done.code !== 0 || !folder)
+    throw new EnvironmentError(
+      'setup_failed',
+      `the start tree of ${workTree} could not be copied (rc ${done.code}): ${done.output.slice(-300).trim()}`,
+    );
+  return { kind: 'copy', folder };
+}
+
+interface Entry {
+  readonly mode: string;
+  readonly hash: string;
+  readonly size: number;
+  /** A hard link: the name in the same archive that has the content. */
+  readonly linkTo?: string;
+}
+
+const isIgnored = (path: string) =>
+  path.endsWith('.pyc') || path.split('/').some((part) => IGNORED.has(part));
+
+interface Tree {
+  readonly entries: Map<string, Entry>;
+  readonly contents: Map<string, Buffer>;
+  readonly repositories: Set<string>;
+}
+
+/** Walks an archive of `folder`; `want` says whose content is kept. */
+const readTree = (
+  container: Docker.Container,
+  folder: string,
+  want: (path: string) => boolean,
+  signal: AbortSignal,
+): Promise<Tree> => withDaemonRetry(() => walkArchive(container, folder, want, signal));
+
+async function walkArchive(
+  container: Docker.Container,
+  folder: string,
+  want: (path: string) => boolean,
+  signal: AbortSignal,
+): Promise<Tree> {
+  const entries = new Map<string, Entry>();
+  const contents = new Map<string, Buffer>();
+  const repositories = new Set<string>();
+  signal.throwIfAborted();
+  const archive = await container.getArchive({ path: folder });
+  const extract = extractArchive(archive, signal);
+  for await (const entry of extract) {
+    const { type, mode = 0, linkname } = entry.header;
+    // The archive's names begin with the folder's own.
+    const path = entry.header.name.split('/').slice(1).join('/').replace(/\/$/, '');
+    if (/(^|\/)\.git$/.test(path) && path !== '.git') repositories.add(path.slice(0, -'/.git'.length));
+    const hash = createHash('sha1');
+    const parts: Buffer[] = [];
+    const wanted = want(path);
+    let size = 0;
+    for await (const part of entry as AsyncIterable<Buffer>) {
+      hash.update(part);
+      size += part.length;
+      if (wanted) parts.push(part);
+    }
+    if (path === '' || isIgnored(path)) continue;
+    if (type === 'symlink') {
+      hash.update(linkname ?? '');
+      if (wanted) parts.push(Buffer.from(linkname ?? ''));
+    } else if (type !== 'file' && type !== 'link') continue;
+    const target = type === 'link' ? (linkname ?? '').split('/').slice(1).join('/') : undefined;
+    const linked = target === undefined ? undefined : entries.get(target);
+    entries.set(
+      path,
+      linked
+        ? { ...linked, linkTo: target! }
+        : {
+            mode: type === 'symlink' ? '120000' : mode & 0o111 ? '100755' : '100644',
+            hash: hash.digest('hex'),
+            size,
+          },
+    );
+    if (wanted)
+      contents.set(path, (target === undefined ? undefined : contents.get(target)) ?? Buffer.concat(parts));
+  }
+  return { entries, contents, repositories };
+}
+
+const none = () => false;
+
+export async function diffTrees(
+  container: Docker.Container,
+  snapshot: TreeSnapshot,
+  workTree: string,
+  limits: { timeoutS: number; maxBytes: number },
+): Promise<CapturedPatch> {
+  const { timeoutS } = limits;
+  const signal = timeoutS > 0 ? AbortSignal.timeout(timeoutS * 1000) : new AbortController().signal;
+  try {
+    return await compareTrees(container, snapshot, workTree, limits.maxBytes, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return {
+      patch: new Uint8Array(0),
+      state: 'invalid',
+      warnings: [`the capture took longer than ${timeoutS} s (environment.capture_timeout)`],
+    };
+  }
+}
+
+async function compareTrees(
+  container: Docker.Container,
+  snapshot: TreeSnapshot,
+  workTree: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<CapturedPatch> {
+  const startFolder = `${snapshot.folder}/tree`;
+  const before = await readTree(container, startFolder, none, signal);
+  const after = await readTree(container, workTree, none, signal);
+  const warnings = [...after.repositories]
+    .filter((path) => !before.repositories.has(path))
+    .map((path) => `embedded repository ${path} left out`);
+  const embedded = (path: string) =>
+    [...after.repositories].some((r) => !before.repositories.has(r) && path.startsWith(`${r}/`));
+  const changed = [...new Set([...before.entries.keys(), ...after.entries.keys()])].filter((path) => {
+    const a = before.entries.get(path);
+    const b = after.entries.get(path);
+    return (a?.hash !== b?.hash || a?.mode !== b?.mode) && !embedded(path);
+  });
+  if (changed.length === 0) return { patch: new Uint8Array(0), state: 'empty', warnings };
+  const bytes = changed.reduce((sum, path) => sum + (after.entries.get(path)?.size ?? 0), 0);
+  const oversized = (size: number): CapturedPatch => ({
+    patch: new Uint8Array(0),
+    state: 'oversized',
+    warnings: [
+      ...warnings,
+      `the patch has ${size} bytes or more, above environment.max_patch_bytes (${maxBytes}); largest files: ${changed
+        .map((path) => ({ path, size: after.entries.get(path)?.size ?? 0 }))
+        .sort((x, y) => y.size - x.size)
+        .slice(0, 10)
+        .map((f) => `${f.path} (${f.size} bytes)`)
+        .join(', ')}`,
+    ],
+  });
+  // Compression may make it smaller, but what is that large is not read into memory to find out.
+  if (bytes > maxBytes * 4) return oversized(bytes);
+  const wantedOf = (tree: Tree) => {
+    const wanted = new Set(changed.flatMap((path) => [path, tree.entries.get(path)?.linkTo ?? path]));
+    return (path: string) => wanted.has(path);
+  };
+  const old = await readTree(container, startFolder, wantedOf(before), signal);
+  const now = await readTree(container, workTree, wantedOf(after), signal);
+  const version = (tree: Tree, path: string): FileVersion | undefined => {
+    const entry = tree.entries.get(path);
+    const content = tree.contents.get(path);
+    return entry && content ? { mode: entry.mode, content } : undefined;
+  };
+  const files: ChangedFile[] = changed.map((path) => ({
+    path,
+    before: version(old, path),
+    after: version(now, path),
+  }));
+  const patch = writePatch(files);
+  if (patch.length > maxBytes) return oversized(patch.length);
+  return {
+    patch,
+    state: 'ok',
+    warnings: [...warnings, 'the image has no git: the patch was not checked with git apply'],
+  };
+}

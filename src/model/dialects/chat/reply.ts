@@ -1,0 +1,173 @@
+/** Reads a chat completion, whatever a server calls one: validated by zod before anything uses it (servers answer 200 with anything). */
+import { z } from 'zod';
+import type { Message, ToolCall } from '../../model.ts';
+
+const text = z.string().nullish().catch(null);
+
+const toolCallSchema = z.looseObject({
+  id: text,
+  function: z.looseObject({ name: z.string(), arguments: z.unknown().optional() }),
+});
+
+const choiceSchema = z.looseObject({
+  message: z.looseObject({
+    content: z.union([z.string(), z.array(z.unknown())]).nullish(),
+    tool_calls: z.array(toolCallSchema).nullish(),
+    refusal: text,
+  }),
+  finish_reason: text,
+});
+
+const completionSchema = z.looseObject({
+  id: text,
+  model: text,
+  system_fingerprint: text,
+  choices: z.array(choiceSchema),
+});
+
+/** What the ledger keeps of every answer, also of one that is no use. */
+export interface AnswerFacts {
+  readonly modelId: string | null;
+  readonly responseId: string | null;
+  readonly fingerprint: string | null;
+  readonly finishReason: string | null;
+  readonly rawUsage: unknown;
+}
+
+export interface ReadReply extends AnswerFacts {
+  readonly message: Message;
+  readonly content: string;
+  readonly toolCalls: readonly ToolCall[];
+}
+
+export interface ProviderError {
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly type: string | null;
+  readonly message: string;
+}
+
+export type ReadResult =
+  | { readonly kind: 'reply'; readonly reply: ReadReply }
+  | {
+      readonly kind: 'empty' | 'refusal' | 'malformed';
+      readonly facts: AnswerFacts;
+      readonly message: string;
+    }
+  | { readonly kind: 'error_object'; readonly facts: AnswerFacts; readonly error: ProviderError };
+
+const NO_FACTS: AnswerFacts = {
+  modelId: null,
+  responseId: null,
+  fingerprint: null,
+  finishReason: null,
+  rawUsage: null,
+};
+
+const asObject = (value: unknown): Record<string, unknown> | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+const asText = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, vLLM's and Anthropic's own. */
+export function providerError(body: unknown): ProviderError | null {
+  const outer = asObject(Array.isArray(body) ? body[0] : body);
+  if (!outer) return null;
+  const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
+  const inner = asObject(outer.error);
+  if (!inner && typeof outer.error !== 'string' && !flat) return null;
+  const from = inner ?? outer;
+  const code = from.code ?? outer.code;
+  const number = Number(from.status_code ?? code);
+  const message = asText(from.message) ?? asText(outer.error) ?? asText(from.detail) ?? JSON.stringify(from);
+  return {
+    status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
+    code: typeof code === 'string' && !/^\d+$/.test(code) ? code : asText(from.status),
+    type: asText(from.type),
+    message,
+  };
+}
+
+/** Text of a content that may be a list of parts. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part) => (typeof part === 'string' ? part : (asText(asObject(part)?.text) ?? '')))
+    .join('');
+}
+
+/** Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once. */
+function normaliseCall(
+  call: z.infer<typeof toolCallSchema>,
+  index: number,
+  responseId: string | null,
+): ToolCall {
+  const args = call.function.arguments;
+  return {
+    ...call,
+    id: call.id || `call_${responseId ?? 'local'}_${index}`,
+    type: 'function',
+    function: {
+      ...call.function,
+      arguments: typeof args === 'string' ? args : args === undefined ? '' : JSON.stringify(args),
+    },
+  };
+}
+
+export function factsOf(body: Record<string, unknown>): AnswerFacts {
+  const first = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
+  return {
+    modelId: asText(body.model),
+    responseId: asText(body.id),
+    fingerprint: asText(body.system_fingerprint),
+    finishReason: asText(first?.finish_reason),
+    rawUsage: body.usage ?? null,
+  };
+}
+
+const firstIssue = (error: z.ZodError): string => {
+  const issue = error.issues[0];
+  return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'unknown form';
+};
+
+export function readCompletion(body: unknown): ReadResult {
+  const object = asObject(body);
+  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
+  const facts = factsOf(object);
+  const first = asObject(Array.isArray(object.choices) ? object.choices[0] : null);
+  // OpenRouter reports an upstream failure inside the choice.
+  const failed = object.error ?? (first?.message ? undefined : first?.error);
+  if (failed !== undefined && failed !== null) {
+    const error = providerError({ error: failed });
+    if (error) return { kind: 'error_object', facts, error };
+  }
+  const parsed = completionSchema.safeParse(object);
+  if (!parsed.success) {
+    const error = object.object === 'error' || object.type === 'error' ? providerError(object) : null;
+    if (error) return { kind: 'error_object', facts, error };
+    return { kind: 'malformed', facts, message: firstIssue(parsed.error) };
+  }
+  const choice = parsed.data.choices[0];
+  if (!choice) return { kind: 'empty', facts, message: 'the reply has no choices' };
+  const { message } = choice;
+  if (message.refusal) return { kind: 'refusal', facts, message: message.refusal };
+  if (choice.finish_reason === 'content_filter')
+    return { kind: 'refusal', facts, message: 'the reply was stopped by a content filter' };
+  const content = contentText(message.content);
+  const toolCalls = (message.tool_calls ?? []).map((call, index) =>
+    normaliseCall(call, index, facts.responseId),
+  );
+  // A reply cut by its length limit is for the agent to explain to the model, also when nothing was said yet.
+  if (toolCalls.length === 0 && content.trim() === '' && choice.finish_reason !== 'length')
+    return { kind: 'empty', facts, message: 'the reply has neither text nor tool calls' };
+  // From the body and not from zod's copy, which has another order of keys: the message goes back to its provider.
+  const sent = {
+    ...asObject(first?.message),
+    role: 'assistant',
+    content: message.content ?? null,
+    ...(message.tool_calls ? { tool_calls: toolCalls } : {}),
+  } as Message;
+  return { kind: 'reply', reply: { ...facts, message: sent, content, toolCalls } };
+}

@@ -1,0 +1,305 @@
+/**
+ * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply (R3),
+ * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
+ */
+import { type Agent, type Dispatcher, request } from 'undici';
+import { formatDuration } from '../limits/clock.ts';
+import { dispatcherFor, proxyRefusal } from './proxy.ts';
+import type { ProxySettings } from './proxySettings.ts';
+
+export interface Deadlines {
+  /** Milliseconds; 0 is off. */
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export type TransportFault =
+  | 'connect_timeout'
+  | 'connect'
+  | 'first_byte'
+  | 'idle'
+  | 'total'
+  | 'cut'
+  | 'reset'
+  | 'too_large'
+  | 'aborted';
+
+export class TransportError extends Error {
+  readonly fault: TransportFault;
+  constructor(fault: TransportFault, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'TransportError';
+    this.fault = fault;
+  }
+}
+
+/** One HTTP attempt, as far as it has come. The client of the SDK hands it through to `fetch` in its fetch options. */
+export interface Exchange {
+  readonly signal: AbortSignal | undefined;
+  status: number | null;
+  headers: Readonly<Record<string, string>>;
+  /** The body when it is read whole; streams are read by the caller. */
+  text: string;
+  streaming: boolean;
+  /** Stream events seen, for the text of the idle deadline. */
+  chunks: number;
+  failure: TransportError | null;
+  /** Bytes of the answer, so a lost answer can be told from none. */
+  received: number;
+}
+
+export const newExchange = (signal?: AbortSignal): Exchange => ({
+  signal,
+  status: null,
+  headers: {},
+  text: '',
+  streaming: false,
+  chunks: 0,
+  failure: null,
+  received: 0,
+});
+
+/** No chat completion is this long; a server that never stops must not fill the memory. */
+const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+
+/** Idle connections are reused this long unless the server says otherwise; a step's command often takes longer than undici's 4 s. */
+const KEEP_ALIVE_MS = 20_000;
+
+/** Exported for its test: undici's own limits must be off, whatever ours are. */
+export function dispatcherOptions(deadlines: Deadlines): Agent.Options {
+  return {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connect: { timeout: deadlines.connectMs },
+  };
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
+
+const codeOf = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+};
+
+function connectFault(error: unknown, host: string, deadlines: Deadlines): TransportError {
+  const code = codeOf(error) || codeOf((error as Error).cause);
+  if (code === 'UND_ERR_CONNECT_TIMEOUT')
+    return new TransportError(
+      'connect_timeout',
+      `no connection to ${host} in ${formatDuration(deadlines.connectMs)}`,
+      error,
+    );
+  if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET' || code === 'EPIPE')
+    return new TransportError('reset', `connection to ${host} lost before it answered`, error);
+  const refused = proxyRefusal(error);
+  if (refused !== null)
+    return new TransportError(
+      'connect',
+      `the proxy does not connect to ${host} (${refused}): look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY`,
+      error,
+    );
+  return new TransportError(
+    'connect',
+    `cannot connect to ${host} (${code || (error as Error).message})`,
+    error,
+  );
+}
+
+/** A timer that fires this much too late tells of this process, not of the server: it was kept from reading. */
+const LATE_MS = 250;
+/** What has come meanwhile is read in this time. */
+const GRACE_MS = 100;
+
+/** Calls `fire` after `ms`, but not for an answer that has come while the process could not look (a database that another holds). */
+function alarm(ms: number, fire: () => void): NodeJS.Timeout {
+  const due = performance.now() + ms;
+  return setTimeout(() => {
+    // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
+    if (performance.now() - due < LATE_MS) setImmediate(() => setImmediate(fire));
+    else setTimeout(fire, GRACE_MS);
+  }, ms);
+}
+
+/** Timers of one exchange. What fires first is the failure, and ends the request. */
+function watch(exchange: Exchange, deadlines: Deadlines) {
+  const aborter = new AbortController();
+  const timers = new Map<string, NodeJS.Timeout>();
+  const fail = (fault: TransportFault, message: string) => {
+    exchange.failure ??= new TransportError(fault, message);
+    aborter.abort(exchange.failure);
+  };
+  const arm = (name: string, ms: number, fault: TransportFault, message: () => string) => {
+    if (ms > 0)
+      timers.set(
+        name,
+        alarm(ms, () => {
+          if (timers.has(name)) fail(fault, message());
+        }),
+      );
+  };
+  const disarm = (name: string) => {
+    clearTimeout(timers.get(name));
+    timers.delete(name);
+  };
+  const onAbort = () => fail('aborted', 'aborted');
+  if (exchange.signal?.aborted) onAbort();
+  else exchange.signal?.addEventListener('abort', onAbort, { once: true });
+  arm(
+    'total',
+    deadlines.totalMs,
+    'total',
+    () => `no complete response in ${formatDuration(deadlines.totalMs)}`,
+  );
+  arm(
+    'first',
+    deadlines.firstByteMs,
+    'first_byte',
+    () => `no response byte in ${formatDuration(deadlines.firstByteMs)}`,
+  );
+  const idleText = () => {
+    const span = formatDuration(deadlines.idleMs);
+    return exchange.streaming
+      ? `stream idle ${span} after ${exchange.chunks} chunks`
+      : `body idle ${span} after ${exchange.received} bytes`;
+  };
+  // One idle timer, which looks when the last chunk came: a new one for each is felt in long streams.
+  let lastByte = 0;
+  const armIdle = (ms: number) => {
+    timers.set(
+      'idle',
+      alarm(ms, () => {
+        const left = lastByte + deadlines.idleMs - performance.now();
+        if (!timers.has('idle')) return;
+        if (left > 0) armIdle(left);
+        else fail('idle', idleText());
+      }),
+    );
+  };
+  return {
+    signal: aborter.signal,
+    gotHeaders() {
+      disarm('first');
+      lastByte = performance.now();
+      if (deadlines.idleMs > 0) armIdle(deadlines.idleMs);
+    },
+    gotBytes() {
+      lastByte = performance.now();
+    },
+    done() {
+      for (const name of timers.keys()) disarm(name);
+      exchange.signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+type Watch = ReturnType<typeof watch>;
+
+async function* readBody(
+  body: AsyncIterable<Buffer>,
+  exchange: Exchange,
+  timers: Watch,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const part of body) {
+      timers.gotBytes();
+      exchange.received += part.length;
+      if (exchange.received > MAX_REPLY_BYTES)
+        throw new TransportError('too_large', `reply larger than ${MAX_REPLY_BYTES >> 20} MB`);
+      yield part;
+    }
+  } catch (error) {
+    exchange.failure ??=
+      error instanceof TransportError
+        ? error
+        : new TransportError(
+            'cut',
+            `truncated body: connection lost after ${exchange.received} bytes`,
+            error,
+          );
+    throw exchange.failure;
+  } finally {
+    timers.done();
+  }
+}
+
+/** The stream as the SDK reads it. The SDK may stop reading early, and that must stop our timers too. */
+function toWebStream(parts: AsyncGenerator<Buffer>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const next = await parts.next();
+        if (next.done) controller.close();
+        else controller.enqueue(next.value);
+      } catch (error) {
+        controller.error(error);
+      }
+    },
+    async cancel() {
+      await parts.return(undefined);
+    },
+  });
+}
+
+async function exchangeOver(
+  dispatcher: Dispatcher,
+  deadlines: Deadlines,
+  exchange: Exchange,
+  url: string,
+  init: RequestInit,
+): Promise<Response> {
+  const timers = watch(exchange, deadlines);
+  let response: Dispatcher.ResponseData;
+  try {
+    response = await request(url, {
+      dispatcher,
+      method: (init.method ?? 'POST') as Dispatcher.HttpMethod,
+      // undici.request does not decompress.
+      headers: [...new Headers(init.headers)].flat().concat('accept-encoding', 'identity'),
+      body: (init.body ?? null) as Uint8Array | string | null,
+      signal: timers.signal,
+    });
+  } catch (error) {
+    timers.done();
+    exchange.failure ??= connectFault(error, new URL(url).host, deadlines);
+    throw exchange.failure;
+  }
+  timers.gotHeaders();
+  exchange.status = response.statusCode;
+  exchange.headers = flatten(response.headers);
+  const parts = readBody(response.body, exchange, timers);
+  const { statusCode: status } = response;
+  if (exchange.headers['content-type']?.includes('text/event-stream') && status < 400) {
+    exchange.streaming = true;
+    return new Response(toWebStream(parts), { status });
+  }
+  const bytes: Buffer[] = [];
+  for await (const part of parts) bytes.push(part);
+  exchange.text = Buffer.concat(bytes).toString('utf8');
+  // The SDK needs to know no more: the body is read from the exchange.
+  return new Response(null, { status });
+}
+
+export interface Transport {
+  /** Wants `{ exchange }` among its options. */
+  readonly fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+  close(): Promise<void>;
+}
+
+export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Transport {
+  const dispatcher = dispatcherFor(dispatcherOptions(deadlines), proxy);
+  return {
+    fetch(url, init = {}) {
+      const { exchange } = init as { exchange?: Exchange };
+      return exchangeOver(dispatcher, deadlines, exchange ?? newExchange(), String(url), init);
+    },
+    close: () => dispatcher.destroy(),
+  };
+}

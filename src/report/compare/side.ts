@@ -1,0 +1,113 @@
+/**
+ * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
+ * fill what they hold.
+ */
+import type { RunData } from '../../store/records/reportQueries.ts';
+import { type Facts, factsOfRun } from '../measure/facts.ts';
+import { isGraded, type Missing, standingOf } from '../measure/verdict.ts';
+
+export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';
+
+export interface SideResult {
+  readonly instanceId: string;
+  readonly repo: string;
+  /** Scores of validly finished epochs; empty when there is none. */
+  readonly scores: readonly boolean[];
+  /** Why nothing valid is there; null when something is. */
+  readonly why: FellOut | null;
+  /** Means over valid epochs; null where unknown. */
+  readonly costNano: number | null;
+  readonly tokens: number | null;
+  readonly steps: number | null;
+  /** Of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
+  readonly rowHash: string | null;
+  readonly imageDigest: string | null;
+}
+
+export type SideKind = 'run' | 'run-report' | 'predictions' | 'leaderboard';
+
+export interface Side {
+  readonly label: string;
+  readonly kind: SideKind;
+  readonly model: string | null;
+  readonly epochs: number;
+  readonly results: ReadonlyMap<string, SideResult>;
+  /**
+   * Leaderboard results name only some ids: any other instance of the dataset is unresolved there. `total` is the size of the dataset,
+   * `byRepo` that of its repositories; null when unknown. Null for sources that name every instance.
+   */
+  readonly open: {
+    readonly total: number | null;
+    readonly byRepo: ReadonlyMap<string, number> | null;
+  } | null;
+  readonly facts: Facts;
+  /** The source says only part of how it came about: files of other tools, imported runs. */
+  readonly partial: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** "django__django-11095" -> "django/django" */
+export const repoOfId = (id: string): string => id.replace(/-[^-]*$/, '').replace('__', '/');
+
+const average = (xs: readonly (number | null)[]): number | null => {
+  const known = xs.filter((x) => x !== null);
+  return known.length === 0 || known.length < xs.length
+    ? null
+    : known.reduce((s, x) => s + x, 0) / known.length;
+};
+
+/** An arm of a run. Only sealed, validly graded trials have a score. */
+export function sideOfArm(data: RunData, arm: string, label?: string): Side {
+  const trials = data.trials.filter((t) => t.arm === arm);
+  const graded = isGraded(trials);
+  const costs = new Map(data.costs.map((c) => [c.attemptId, c]));
+  const results = [...Map.groupBy(trials, (t) => t.instanceId)].map(([instanceId, group]): SideResult => {
+    const standings = group.map((trial) => ({ trial, standing: standingOf(trial, graded) }));
+    const valid = standings.filter((s) => s.standing.valid);
+    const missing = standings.flatMap((s) => (s.standing.valid ? [] : [s.standing.why]));
+    const attempts = valid.map((s) => costs.get(s.trial.attemptId ?? -1));
+    return {
+      instanceId,
+      repo: group[0]!.repo || repoOfId(instanceId),
+      scores: valid.map((s) => s.standing.valid && s.standing.resolved),
+      why: valid.length > 0 ? null : (missing[0] ?? 'not_run'),
+      costNano: average(attempts.map((c) => (c && c.unknownCalls === 0 ? c.costNano : null))),
+      tokens: average(
+        attempts.map((c) =>
+          c ? c.inputTokens + c.cacheReadTokens + c.cacheWriteTokens + c.outputTokens : null,
+        ),
+      ),
+      steps: average(valid.map((s) => s.trial.steps)),
+      rowHash: group[0]!.rowHash,
+      imageDigest: valid[0]?.trial.imageDigest ?? null,
+    };
+  });
+  return {
+    label: label ?? (data.arms.length > 1 ? `${data.run.name}/${arm}` : data.run.name),
+    kind: 'run',
+    model: data.arms.find((a) => a.name === arm)?.model ?? null,
+    epochs: new Set(trials.map((t) => t.epoch)).size,
+    results: new Map(results.map((r) => [r.instanceId, r])),
+    open: null,
+    facts: factsOfRun(data, arm),
+    partial: data.run.imported,
+    warnings: graded ? [] : [`${data.run.name} is not graded: no instance of it can be compared`],
+  };
+}
+
+/** What a side says about an instance; undefined when it never heard of it. */
+export function resultOn(side: Side, instanceId: string): SideResult | undefined {
+  const found = side.results.get(instanceId);
+  if (found || !side.open) return found;
+  return {
+    instanceId,
+    repo: repoOfId(instanceId),
+    scores: [false],
+    why: null,
+    costNano: null,
+    tokens: null,
+    steps: null,
+    rowHash: null,
+    imageDigest: null,
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Predictions: what leaves the run as a statement about the model. Only sealed trials of class agent, limit or model are one;
+ * an outage is left out, because in this format it would read as a wrong answer.
+ */
+
+import { asciiJson } from '../../base/files/atomicWrite.ts';
+import { type ExitClass, SEALED_CLASSES } from '../../outcome.ts';
+
+export interface Prediction {
+  readonly model_name_or_path: string;
+  readonly instance_id: string;
+  readonly model_patch: string;
+}
+
+/** What a prediction is made from; rows of the store fit. */
+export interface PredictionSource {
+  readonly model: string;
+  readonly instanceId: string;
+  readonly state: string;
+  readonly exitClass: ExitClass | null;
+  readonly modelPatch: string | null;
+}
+
+export function predictionsOf(rows: readonly PredictionSource[], emitEmpty = false): Prediction[] {
+  return rows.flatMap((row) => {
+    const counts = row.state === 'sealed' && row.exitClass !== null && SEALED_CLASSES.has(row.exitClass);
+    // Imported from a report alone: a verdict without a patch. An empty one would be a false statement.
+    if (counts && row.modelPatch === null) return [];
+    // A trial that is running now has nothing to say yet, not even "empty".
+    const still = row.state === 'leased' || row.state === 'running';
+    if (!counts && (!emitEmpty || still)) return [];
+    return [
+      {
+        model_name_or_path: row.model,
+        instance_id: row.instanceId,
+        model_patch: counts ? row.modelPatch! : '',
+      },
+    ];
+  });
+}
+
+/** mini-swe-agent's form: an object by instance id. */
+export const predsJson = (predictions: readonly Prediction[]): string =>
+  `${asciiJson(Object.fromEntries(predictions.map((p) => [p.instance_id, p])))}\n`;
+
+/** One object a line and no blank line, on which the official reader fails. */
+export const predsJsonl = (predictions: readonly Prediction[]): string =>
+  predictions.map((p) => `${asciiJson(p, 0)}\n`).join('');

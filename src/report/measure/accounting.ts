@@ -1,0 +1,169 @@
+/** Where the money of an arm went: every attempt counts, also those that were retried. Unknown is never 0. */
+import type { AttemptCost, LedgerLine, RunData } from '../../store/records/reportQueries.ts';
+import { quantile } from '../statistics/means.ts';
+import { type Bootstrapped, costPerResolved } from '../statistics/resampling.ts';
+
+/** Dollars per million tokens; a cache kind that is not given costs as input does. */
+export interface TokenPrices {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read?: number | undefined;
+  readonly cache_write?: number | undefined;
+}
+export type PricesOf = (model: string, arm: string) => TokenPrices | 'free' | null;
+
+export const TOKEN_KINDS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'] as const;
+export type TokenKind = (typeof TOKEN_KINDS)[number];
+
+export interface Money {
+  /** Null when nothing is known. */
+  readonly nano: number | null;
+  /** Some part is unknown: read as "at least". */
+  readonly atLeast: boolean;
+}
+
+export interface Accounting {
+  readonly calls: number;
+  readonly failedCalls: number;
+  readonly cost: Money;
+  /** Of attempts whose trial was tried again: spent, but not on a result. */
+  readonly lostCost: Money;
+  readonly costPerResolved: (Money & { readonly bootstrap: Bootstrapped | null }) | null;
+  readonly perTrial: { readonly p50: number | null; readonly p95: number | null; readonly n: number };
+  readonly tokens: Readonly<Record<TokenKind, number>>;
+  /** Cached share of all input tokens; null without input. */
+  readonly cachedShare: number | null;
+  readonly byModel: readonly {
+    readonly model: string;
+    readonly calls: number;
+    readonly cost: Money;
+    readonly tokens: Readonly<Record<TokenKind, number>>;
+    readonly priceVersions: readonly string[];
+  }[];
+  /** List price of the tokens; null where no price is known. Reasoning is part of output and has no line of its own. */
+  readonly byTokenKind: readonly {
+    readonly kind: TokenKind;
+    readonly tokens: number;
+    readonly nano: number | null;
+  }[];
+  readonly dearest: readonly { readonly instanceId: string; readonly epoch: number; readonly cost: Money }[];
+}
+
+const TOP = 5;
+
+export function accountingOf(
+  data: RunData,
+  arm: string,
+  resolved: number,
+  pricesOf: PricesOf | undefined,
+  seed: number,
+  isResolved: (trialId: number) => boolean,
+): Accounting {
+  const costs = data.costs.filter((c) => c.arm === arm);
+  const ledger = data.ledger.filter((l) => l.arm === arm);
+  const cost = moneyOf(costs);
+  const finals = new Set(data.trials.map((t) => t.attemptId));
+  const trials = [...Map.groupBy(costs, (c) => c.trialId).values()].map((group) => ({
+    trialId: group[0]!.trialId,
+    instanceId: group[0]!.instanceId,
+    epoch: group[0]!.epoch,
+    cost: moneyOf(group),
+  }));
+  const spent = trials.flatMap((t) => (t.cost.nano === null ? [] : [t.cost.nano]));
+  const tokens = tokensOf(costs);
+  const input = tokens.input + tokens.cache_read + tokens.cache_write;
+  return {
+    calls: costs.reduce((s, c) => s + c.calls, 0),
+    failedCalls: ledger.reduce((s, l) => s + l.failedCalls, 0),
+    cost,
+    lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
+    costPerResolved:
+      resolved === 0 || cost.nano === null
+        ? null
+        : {
+            nano: cost.nano / resolved,
+            atLeast: cost.atLeast,
+            bootstrap: costPerResolved(
+              // Instances are the independent units, not their epochs.
+              [...Map.groupBy(trials, (t) => t.instanceId).values()].map((group) => ({
+                cost: group.reduce((s, t) => s + (t.cost.nano ?? 0), 0),
+                resolved: group.filter((t) => isResolved(t.trialId)).length,
+              })),
+              seed,
+            ),
+          },
+    perTrial: { n: spent.length, p50: quantile(spent, 0.5), p95: quantile(spent, 0.95) },
+    tokens,
+    cachedShare: input === 0 ? null : tokens.cache_read / input,
+    byModel: ledger.map((line) => ({
+      model: line.model,
+      calls: line.calls,
+      cost: moneyOf([line]),
+      tokens: tokensOf([line]),
+      priceVersions: line.priceVersions,
+    })),
+    byTokenKind: byTokenKind(ledger, arm, tokens, pricesOf),
+    dearest: trials
+      .filter((t) => (t.cost.nano ?? 0) > 0)
+      .sort((a, b) => b.cost.nano! - a.cost.nano!)
+      .slice(0, TOP)
+      .map(({ instanceId, epoch, cost: money }) => ({ instanceId, epoch, cost: money })),
+  };
+}
+
+function moneyOf(rows: readonly Pick<AttemptCost, 'costNano' | 'unknownCalls'>[]): Money {
+  const known = rows.flatMap((r) => (r.costNano === null ? [] : [r.costNano]));
+  return {
+    nano: rows.length > 0 && known.length === 0 ? null : known.reduce((s, x) => s + x, 0),
+    atLeast: rows.some((r) => r.unknownCalls > 0 || r.costNano === null),
+  };
+}
+
+type TokenRow = Pick<
+  LedgerLine,
+  'inputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'outputTokens' | 'reasoningTokens'
+>;
+
+function tokensOf(rows: readonly TokenRow[]): Record<TokenKind, number> {
+  const total = (of: (row: TokenRow) => number) => rows.reduce((s, r) => s + of(r), 0);
+  return {
+    input: total((r) => r.inputTokens),
+    cache_read: total((r) => r.cacheReadTokens),
+    cache_write: total((r) => r.cacheWriteTokens),
+    output: total((r) => r.outputTokens),
+    reasoning: total((r) => r.reasoningTokens),
+  };
+}
+
+function byTokenKind(
+  ledger: readonly LedgerLine[],
+  arm: string,
+  tokens: Readonly<Record<TokenKind, number>>,
+  pricesOf: PricesOf | undefined,
+): Accounting['byTokenKind'] {
+  const priced = ledger.map((line) => ({
+    tokens: tokensOf([line]),
+    prices: pricesOf?.(line.model, arm) ?? null,
+  }));
+  const nanoOf = (kind: TokenKind): number | null => {
+    let sum = 0;
+    for (const { tokens: used, prices } of priced) {
+      if (used[kind] === 0 || prices === 'free') continue;
+      if (prices === null) return null;
+      const price =
+        kind === 'input' || kind === 'output'
+          ? prices[kind]
+          : kind === 'reasoning'
+            ? 0
+            : (prices[kind] ?? prices.input);
+      // Dollars per million tokens are a thousand nano-dollars a token.
+      sum += used[kind] * price * 1000;
+    }
+    return Math.round(sum);
+  };
+  return TOKEN_KINDS.filter((kind) => kind !== 'reasoning').map((kind) => ({
+    kind,
+    tokens: tokens[kind],
+    nano: nanoOf(kind),
+  }));
+}

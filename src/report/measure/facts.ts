@@ -1,0 +1,184 @@
+/**
+ * The conditions of a run as flat facts, so that two runs can be held against each other: what would make a difference of scores
+ * mean something else than a difference of models.
+ */
+
+import { lineDiff } from '../../base/text/lineDiff.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
+
+export const FACT_GROUPS = [
+  'dataset',
+  'dialect',
+  'limits',
+  'prompts',
+  'resources',
+  'model',
+  'sampling',
+  'version',
+  'other',
+] as const;
+export type FactGroup = (typeof FACT_GROUPS)[number];
+
+/** Differences of these groups are said loudly: they confound a comparison. A differing model is what is being compared. */
+const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'dialect', 'limits', 'prompts', 'resources']);
+
+/** "agent.step_limit" -> value. */
+export type Facts = ReadonlyMap<string, unknown>;
+
+export interface FactDifference {
+  readonly key: string;
+  readonly group: FactGroup;
+  readonly loud: boolean;
+  readonly a: string;
+  readonly b: string;
+  /** For texts of several lines. */
+  readonly diff: readonly string[] | null;
+}
+
+export function flatten(value: unknown, path = ''): [string, unknown][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
+  const entries = Object.entries(value);
+  // An empty section says as much as none.
+  return entries.flatMap(([key, inner]) => flatten(inner, path ? `${path}.${key}` : key));
+}
+
+export function factsOfRun(data: RunData, arm: string): Facts {
+  const { run } = data;
+  const config = data.arms.find((a) => a.name === arm)?.config ?? {};
+  const trials = data.trials.filter((t) => t.arm === arm);
+  const seen = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))].sort();
+  return new Map<string, unknown>([
+    ['dataset.source', run.datasetSource],
+    ['dataset.revision', run.datasetRevision],
+    ...flatten(config),
+    ...flatten(run.config.grading ?? {}, 'grading'),
+    ['grading.dialects_seen', seen(trials.map((t) => t.dialect)).join(', ')],
+    ['run.patch', (run.config.run as { patch?: unknown } | undefined)?.patch],
+    ['swebatch.version', manifestVersion(run.manifest)],
+    ...machineOf(run.manifest),
+    ['model.ids_seen', seen(data.ledger.filter((l) => l.arm === arm).map((l) => l.model)).join(', ')],
+  ]);
+}
+
+const manifestVersion = (manifest: Readonly<Record<string, unknown>>): unknown =>
+  (manifest.program as { version?: unknown } | undefined)?.version;
+
+const GIB = 2 ** 30;
+
+/** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
+function machineOf(manifest: Readonly<Record<string, unknown>>): [string, unknown][] {
+  type Machine = { cpus?: unknown; memory_bytes?: unknown; arch?: unknown } | null | undefined;
+  const machine = manifest.machine as Machine;
+  if (!machine) return [];
+  // Containers have what the engine's machine has, which may be another one.
+  const engine = manifest.docker as Machine;
+  const cpus = engine?.cpus ?? machine.cpus;
+  const memory = engine?.memory_bytes ?? machine.memory_bytes;
+  const { arch } = machine;
+  return [
+    ['machine.cpus', cpus],
+    ['machine.arch', arch],
+    // Two boots of one machine differ by some megabytes.
+    ['machine.memory_gib', typeof memory === 'number' ? Math.round(memory / GIB) : null],
+  ];
+}
+
+export function groupOf(key: string): FactGroup {
+  if (key.startsWith('dataset.')) return 'dataset';
+  if (/^grading\.(dialect|dialects_seen|network|timeout|memory|parsers)/.test(key)) return 'dialect';
+  if (/(_limit(_seconds)?$|\.max_|\.timeout$|_timeout$|\.retry\.|^agent\.protocol|^agent\.compat)/.test(key))
+    return 'limits';
+  if (/(_template$|action_regex$|expose_fields|startup_command)/.test(key)) return 'prompts';
+  if (/^(environment|machine)\./.test(key)) return 'resources';
+  if (/^model\.(model_kwargs)/.test(key)) return 'sampling';
+  if (/^model\./.test(key)) return 'model';
+  if (/version/.test(key)) return 'version';
+  return 'other';
+}
+
+const show = (value: unknown): string =>
+  value === undefined || value === null
+    ? '(none)'
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value);
+
+/** Facts that differ, loud ones first. With `sharedOnly` what one side does not know (a file of another tool) is no difference. */
+export function factDifferences(
+  a: Facts,
+  b: Facts,
+  { sharedOnly = false }: { readonly sharedOnly?: boolean } = {},
+): FactDifference[] {
+  const all = [...new Set([...a.keys(), ...b.keys()])];
+  const keys = sharedOnly ? all.filter((key) => a.has(key) && b.has(key)) : all;
+  return keys
+    .filter((key) => JSON.stringify(a.get(key) ?? null) !== JSON.stringify(b.get(key) ?? null))
+    .map((key): FactDifference => {
+      const group = groupOf(key);
+      const [left, right] = [show(a.get(key)), show(b.get(key))];
+      const long = left.includes('\n') || right.includes('\n');
+      return {
+        key,
+        group,
+        loud: LOUD.has(group),
+        a: left,
+        b: right,
+        diff: long ? lineDiff(left, right) : null,
+      };
+    })
+    .sort(
+      (x, y) =>
+        Number(y.loud) - Number(x.loud) || FACT_GROUPS.indexOf(x.group) - FACT_GROUPS.indexOf(y.group),
+    );
+}
+
+/** One entry an instance or an image: said as a count, or two sets of instances would bury everything else. */
+const BULKY = ['dataset.row_hashes', 'dataset.weights', 'images'];
+/** Differ between any two runs, or say where a setting came from: the settings themselves are compared. */
+const NAMES = new Set(['run_id', 'created_at', 'config_files', 'config_warnings', 'command']);
+
+/** Two manifests (or any two records): every leaf that differs. For `compare --config`. */
+export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
+  const facts = (value: unknown): Facts => {
+    const leaves = flatten(value).filter(([key]) => !NAMES.has(key));
+    const inside = (key: string) => BULKY.find((bulky) => key.startsWith(`${bulky}.`));
+    const bulk = Map.groupBy(leaves, ([key]) => inside(key) ?? '');
+    return new Map([
+      ...leaves.filter(([key]) => !inside(key)),
+      ...BULKY.flatMap((key): [string, unknown][] => {
+        const entries = bulk.get(key);
+        return entries ? [[key, JSON.stringify(entries.toSorted(([x], [y]) => (x < y ? -1 : 1)))]] : [];
+      }),
+    ]);
+  };
+  const count = (text: string) =>
+    text === '(none)' ? text : `${(JSON.parse(text) as unknown[]).length} entries`;
+  return factDifferences(facts(a), facts(b)).map((d) =>
+    BULKY.includes(d.key) ? { ...d, a: count(d.a), b: `${count(d.b)}, not the same` } : d,
+  );
+}
+
+const TEMPLATE = /_template$/;
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
+/** What a run was run with, as one record in which every setting stands once: its manifest repeats some for a reader. */
+export function conditionsOf(data: RunData, arm: string): Readonly<Record<string, unknown>> {
+  const { templates, models, retry_policy: _r, patch_policy: _p, ...manifest } = data.run.manifest;
+  const { grading, ...config } = data.run.config;
+  const own = data.arms.find((a) => a.name === arm)?.config ?? {};
+  const agent = Object.entries(objectOf(own.agent)).filter(([key]) => !templates || !TEMPLATE.test(key));
+  return {
+    ...manifest,
+    grading: manifest.grading ?? grading,
+    config: { ...config, arms: undefined, arm: { ...own, agent: Object.fromEntries(agent) } },
+    // Also those that a configuration leaves to the program.
+    ...Object.fromEntries(
+      Object.entries(objectOf(objectOf(templates)[arm])).map(([slot, t]) => [
+        `${slot}_template`,
+        objectOf(t).text,
+      ]),
+    ),
+    price: objectOf(objectOf(models)[arm]).price,
+  };
+}

@@ -1,0 +1,34 @@
+/** summary.json, summary.md and summary.html of a run's folder: made from the database, and always able to be made again. */
+import { join } from 'node:path';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import type { Store } from '../../store/open.ts';
+import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
+import { type Summary, type SummaryOptions, summarize } from '../measure/summary.ts';
+import { jsonText } from './json.ts';
+import { renderHtml } from './renderHtml.ts';
+import { renderMarkdown } from './renderMarkdown.ts';
+import { summaryDocument } from './summaryDocument.ts';
+
+export function summaryFiles(summary: Summary): [name: string, content: string][] {
+  const document = summaryDocument(summary);
+  return [
+    ['summary.json', jsonText(summary)],
+    ['summary.md', renderMarkdown(document)],
+    ['summary.html', renderHtml(document, `Run ${summary.run}`)],
+  ];
+}
+
+/** `folder` is DIR/<run>. */
+export async function exportSummary(
+  store: Store,
+  runId: number,
+  folder: string,
+  pricesOf: (data: RunData) => NonNullable<SummaryOptions['pricesOf']>,
+): Promise<{ summary: Summary; paths: string[] }> {
+  const data = loadRunData(store, runId);
+  if (!data) throw new Error(`there is no run with id ${runId} in this results root`);
+  const summary = summarize(data, { pricesOf: pricesOf(data) });
+  const files = summaryFiles(summary);
+  for (const [name, content] of files) await writeAtomically(join(folder, name), content);
+  return { summary, paths: files.map(([name]) => join(folder, name)) };
+}

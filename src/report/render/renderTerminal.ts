@@ -1,0 +1,117 @@
+/** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
+import { head as beginning, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
+import { line, plain } from '../../base/text/safeText.ts';
+import type { Block, Document } from './document.ts';
+
+export const TERMINAL_WIDTH = 80;
+
+export function renderTerminal(document: Document, width = TERMINAL_WIDTH): string {
+  const parts = document.map((block) => renderBlock(block, width)).filter((text) => text !== '');
+  return `${parts
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .replace(/^\n+|\n+$/g, '')}\n`;
+}
+
+function renderBlock(block: Block, width: number): string {
+  switch (block.kind) {
+    case 'heading':
+      return heading(line(block.text), block.level, width);
+    case 'facts':
+      return facts(block.rows, width);
+    case 'table':
+      return `${table(block, width)}\n`;
+    case 'text':
+      return wrap(line(block.text), width, '  ').join('\n');
+    case 'warning':
+      return wrap(`! ${line(block.text)}`, width, '  ').join('\n');
+    case 'ids':
+      return ids(block.label, block.ids, width, block.onTerminal);
+    case 'lines':
+      return block.lines.map((l) => shorten(`    ${plain(l).replace(/\n/g, ' ')}`, width)).join('\n');
+    case 'bars':
+      return '';
+  }
+}
+
+function heading(text: string, level: number, width: number): string {
+  const short = wrap(text, width, '').join('\n');
+  if (level === 1) return `\n${short}\n${'='.repeat(Math.min(width, longest(short)))}`;
+  return level === 2 ? `\n${short}\n${'-'.repeat(Math.min(width, longest(short)))}` : `\n${short}`;
+}
+
+const longest = (text: string): number => Math.max(...text.split('\n').map(size));
+
+const LABEL = 24;
+
+function facts(rows: readonly (readonly [string, string])[], width: number): string {
+  const label = (text: string) => shorten(line(text), LABEL);
+  const labels = Math.max(0, ...rows.map(([text]) => size(label(text)))) + 4;
+  return rows
+    .flatMap(([text, value]) => {
+      const [first = '', ...more] = wrap(line(value), width - labels, '');
+      return [`${pad(`  ${label(text)}`, labels)}${first}`, ...more.map((m) => `${' '.repeat(labels)}${m}`)];
+    })
+    .map((l) => l.trimEnd())
+    .join('\n');
+}
+
+function table(block: Extract<Block, { kind: 'table' }>, width: number): string {
+  const rows = [block.head, ...block.rows].map((row) => row.map(line));
+  const widths = block.head.map((_, j) => Math.max(...rows.map((row) => size(row[j] ?? ''))));
+  // What is too wide is taken from the widest text column first; numbers are never cut, they are short.
+  const budget = width - 2 - 2 * (widths.length - 1);
+  const narrow = (may: (j: number) => boolean, least: number) => {
+    for (let over = sum(widths) - budget; over > 0; over = sum(widths) - budget) {
+      const open = widths.map((w, j) => (may(j) ? w : 0));
+      const j = open.indexOf(Math.max(...open));
+      const cut = Math.min(over, widths[j]! - least);
+      if (cut <= 0) return;
+      widths[j] = widths[j]! - cut;
+    }
+  };
+  narrow((j) => block.align[j] === 'left', 8);
+  narrow(() => true, 12);
+  narrow(() => true, 1);
+  const cell = (text: string, j: number) =>
+    (block.align[j] === 'right' ? padLeft : pad)(
+      // Ids differ at their ends.
+      shorten(text, widths[j]!, block.head[j] === 'instance' ? 'left' : 'right'),
+      widths[j]!,
+    );
+  return rows.map((row) => `  ${row.map(cell).join('  ')}`.trimEnd()).join('\n');
+}
+
+const sum = (xs: readonly number[]): number => xs.reduce((s, x) => s + x, 0);
+
+function ids(label: string, list: readonly string[], width: number, most = list.length): string {
+  if (most === 0) return '';
+  const shown = list.slice(0, most).map(line).join(', ');
+  const more = list.length > most ? ` and ${list.length - most} more (--json)` : '';
+  const text = `${line(label)} (${list.length})${list.length ? ':' : ''} ${shown}${more}`;
+  return wrap(`  ${text}`.trimEnd(), width, '    ').join('\n');
+}
+
+/** Breaks at spaces, not between a number and its unit nor in an interval; a word longer than a line is broken anywhere. */
+function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let current = /^ */.exec(text)![0];
+  let empty = true;
+  for (let word of text.split(/ (?!(?:%|pp)(?![^\s,;.:]))(?![^[\]]{1,12}\])/).filter(Boolean)) {
+    if (!empty && size(current) + 1 + size(word) > width) {
+      lines.push(current);
+      current = indent;
+      empty = true;
+    }
+    while (size(current) + size(word) > width) {
+      // At least one character goes on, or a wide one in a narrow place would never.
+      const part = beginning(word, width - size(current)) || [...word][0]!;
+      lines.push(current + part);
+      word = word.slice(part.length);
+      current = indent;
+    }
+    current += empty ? word : ` ${word}`;
+    empty = false;
+  }
+  return [...lines, current];
+}

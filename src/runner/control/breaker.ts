@@ -1,0 +1,126 @@
+/**
+ * The circuit breaker: a systemic failure pauses the run instead of burning through 500 instances. Pure: events in, decisions out.
+ */
+import type { ExitClass, ExitReason } from '../../outcome.ts';
+
+export interface BreakerConfig {
+  /** The same error on this many trials in a row opens it; 0 turns this rule off. */
+  readonly consecutive: number;
+  /** Share of the last `window` endings that may be infra; 0 turns this rule off. */
+  readonly fraction: number;
+  readonly window: number;
+  /** No non-empty patch among this many first finished trials pauses with a diagnosis; 0 turns this rule off. */
+  readonly emptyPatches: number;
+}
+
+export interface Ended {
+  readonly instanceId: string;
+  readonly reason: ExitReason;
+  readonly class: ExitClass;
+  readonly message: string | null;
+  readonly patchBytes: number;
+  readonly image?: string;
+  /** The package that a probe looked for in the image and did not find. */
+  readonly missingPackage?: string | null;
+}
+
+/** Instances in a wrong environment after which the next ones need not be tried: it is in the images or the configuration. */
+const WRONG_ENVIRONMENTS = 3;
+
+export type Decision =
+  | { do: 'go' }
+  | { do: 'stop'; reason: string }
+  | { do: 'pause'; reason: string }
+  | { do: 'resume'; reason: string };
+
+export interface Breaker {
+  readonly state: 'closed' | 'open' | 'probing';
+  note(ended: Ended): Decision;
+  /** One trial may start to find out whether the trouble is over. */
+  probe(): void;
+}
+
+/** Digits and ids vary between instances; what is left names the trouble. */
+export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
+  `${ended.reason}: ${(ended.message ?? '')
+    .toLowerCase()
+    .replace(/[0-9a-f]{8,}/g, '#')
+    .replace(/\d+/g, '#')
+    .slice(0, 120)}`;
+
+export function createBreaker(config: BreakerConfig): Breaker {
+  let state: Breaker['state'] = 'closed';
+  let row: { print: string; ids: Set<string> } = { print: '', ids: new Set() };
+  let last: boolean[] = [];
+  let finished = 0;
+  let nonEmpty = 0;
+  const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
+  const images = new Set<string>();
+
+  const wrongEnvironment = (ended: Ended): string | null => {
+    if (!ended.missingPackage) return null;
+    wrong.ids.add(ended.instanceId);
+    wrong.images.add(ended.image ?? '');
+    wrong.packages.add(`"${ended.missingPackage}"`);
+    if (wrong.ids.size < WRONG_ENVIRONMENTS) return null;
+    const name = `python package${wrong.packages.size > 1 ? 's' : ''} ${[...wrong.packages].join(', ')}`;
+    return `${name} not importable in ${wrong.images.size}/${images.size} images`;
+  };
+
+  const open = (reason: string): Decision => {
+    state = 'open';
+    return { do: 'pause', reason };
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    probe() {
+      if (state === 'open') state = 'probing';
+    },
+    note(ended) {
+      if (ended.class === 'config')
+        return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
+      if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
+      const bad = ended.class === 'infra';
+      images.add(ended.image ?? '');
+      const wrongly = wrongEnvironment(ended);
+      if (state !== 'closed') {
+        if (bad)
+          return state === 'probing'
+            ? open(`the probe failed too: ${ended.message ?? ended.reason}`)
+            : { do: 'go' };
+        state = 'closed';
+        row = { print: '', ids: new Set() };
+        last = [];
+        return { do: 'resume', reason: `${ended.instanceId} ended well` };
+      }
+      if (wrongly) return open(wrongly);
+      last = [...last, bad].slice(-config.window);
+      if (!bad) {
+        row = { print: '', ids: new Set() };
+        finished += 1;
+        if (ended.patchBytes > 0) nonEmpty += 1;
+        if (config.emptyPatches > 0 && finished === config.emptyPatches && nonEmpty === 0)
+          return open(
+            `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${ended.instanceId}"`,
+          );
+        return { do: 'go' };
+      }
+      const print = fingerprint(ended);
+      if (print !== row.print) row = { print, ids: new Set() };
+      row.ids.add(ended.instanceId);
+      if (config.consecutive > 0 && row.ids.size >= config.consecutive)
+        return open(
+          `${row.ids.size} instances in a row ended as ${ended.reason}: ${ended.message ?? 'no message'}`,
+        );
+      const share = last.filter(Boolean).length / config.window;
+      if (config.fraction > 0 && last.length >= config.window && share > config.fraction)
+        return open(
+          `${Math.round(share * 100)} % of the last ${config.window} instances failed for reasons that are not the model's`,
+        );
+      return { do: 'go' };
+    },
+  };
+}

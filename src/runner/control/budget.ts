@@ -1,0 +1,126 @@
+/**
+ * The budget of a run. Money is reserved before each call and settled after it, so that the overshoot is at most one call a slot;
+ * what was spent comes from the ledger, so a restart grants nothing (runners.md section 3, gap 1).
+ */
+import { formatCost, type NanoDollars } from '../../money.ts';
+import { StopReason } from '../exit.ts';
+
+/** Ends a reservation with what the call cost; null is unknown, and counts as the reservation. */
+export type Settle = (costNano: NanoDollars | null) => void;
+
+export interface RunBudget {
+  readonly limitNano: NanoDollars | null;
+  spent(): NanoDollars;
+  /** True once no further call fits: nothing new is started. */
+  exhausted(): boolean;
+  /**
+   * Resolves once the call fits beside those that are out, which mostly cost less than was reserved for them. Rejects with
+   * StopReason('budget_stopped') when it can fit no more, and with the signal's reason. `onWait` is called when it has to wait.
+   */
+  reserve(estimateNano: NanoDollars | null, signal?: AbortSignal, onWait?: () => void): Promise<Settle>;
+  /** For calls that cannot wait: only what is spent may refuse them. */
+  reserveNow(estimateNano: NanoDollars | null): Settle;
+}
+
+interface Waiting {
+  readonly amount: NanoDollars;
+  grant(settle: Settle): void;
+  refuse(error: StopReason): void;
+}
+
+export function createBudget(
+  limitNano: NanoDollars | null,
+  alreadySpentNano: NanoDollars,
+  onThreshold: (percent: number, spentNano: NanoDollars) => void = () => {},
+): RunBudget {
+  const limit = limitNano ?? Number.POSITIVE_INFINITY;
+  const waiting = new Set<Waiting>();
+  let spent = alreadySpentNano;
+  let reserved = 0;
+  let stopped = spent >= limit;
+  // Without an estimate the dearest call seen so far is the best guess.
+  let dearest = 0;
+  const thresholds = [50, 80, 100].filter((p) => limitNano !== null && spent < (limitNano * p) / 100);
+  const announce = () => {
+    while (thresholds[0] !== undefined && spent >= (limit * thresholds[0]) / 100)
+      onThreshold(thresholds.shift()!, spent);
+  };
+  /** Set when the call will not fit, whatever those that are out come to. */
+  const refusal = (amount: NanoDollars): StopReason | null => {
+    if (spent < limit && spent + amount <= limit) return null;
+    stopped = true;
+    // The budget ends here, though a rest too small for a call is left: who waits for 100 % must hear of it.
+    if (thresholds.splice(0).includes(100)) onThreshold(100, spent);
+    return new StopReason(
+      'budget_stopped',
+      `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
+    );
+  };
+  const take = (amount: NanoDollars): Settle => {
+    reserved += amount;
+    let open = true;
+    return (costNano) => {
+      if (!open) return;
+      open = false;
+      reserved -= amount;
+      // An unknown cost counts as its estimate here; in the ledger it stays NULL.
+      const cost = costNano ?? amount;
+      dearest = Math.max(dearest, cost);
+      spent += cost;
+      if (spent >= limit) stopped = true;
+      announce();
+      serve();
+    };
+  };
+  /** In the order in which they came, so that a dear call is not passed by for ever. */
+  const serve = () => {
+    for (const one of waiting) {
+      const refused = refusal(one.amount);
+      if (!refused && spent + reserved + one.amount > limit) return;
+      waiting.delete(one);
+      if (refused) one.refuse(refused);
+      else one.grant(take(one.amount));
+    }
+  };
+  const reserveNow = (estimateNano: NanoDollars | null): Settle => {
+    const amount = estimateNano ?? dearest;
+    const refused = refusal(amount);
+    if (refused) throw refused;
+    return take(amount);
+  };
+
+  return {
+    limitNano,
+    spent: () => spent,
+    exhausted: () => stopped,
+    reserveNow,
+    async reserve(estimateNano, signal, onWait) {
+      const amount = estimateNano ?? dearest;
+      const refused = refusal(amount);
+      if (refused) throw refused;
+      if (waiting.size === 0 && spent + reserved + amount <= limit) return take(amount);
+      signal?.throwIfAborted();
+      onWait?.();
+      return new Promise((resolve, reject) => {
+        const leave = () => {
+          waiting.delete(one);
+          reject(signal?.reason);
+          serve();
+        };
+        const one: Waiting = {
+          amount,
+          grant(settle) {
+            signal?.removeEventListener('abort', leave);
+            resolve(settle);
+          },
+          refuse(error) {
+            signal?.removeEventListener('abort', leave);
+            reject(error);
+          },
+        };
+        signal?.addEventListener('abort', leave, { once: true });
+        waiting.add(one);
+      });
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** Work that ends with a signal at the latest: who waits for it goes on, whatever the work itself makes of the signal. */
+import { StopReason } from '../exit.ts';
+
+/** Waits for `work` or the abort, whichever is first; what arrives late is handed to `late`. */
+export function orAbort<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  late?: (value: T) => Promise<void>,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let settled = false;
+    const onAbort = () => {
+      if (settled) return;
+      settled = true;
+      reject(signal.reason instanceof Error ? signal.reason : new StopReason('cancelled', 'cancelled'));
+    };
+    if (signal.aborted) queueMicrotask(onAbort);
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        if (settled) void late?.(value).catch(() => {});
+        else {
+          settled = true;
+          resolve(value);
+        }
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort);
+        if (settled) return;
+        settled = true;
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
+}

@@ -1,0 +1,95 @@
+/**
+ * Named phases of one attempt: every wait is inside one, its time is stored, and a phase that makes no progress within its
+ * deadline aborts the attempt as stalled:<phase>. Time is monotonic.
+ */
+import { StopReason } from '../exit.ts';
+
+/** Phases that are waiting for somebody else, not work of the attempt. */
+const NOT_WORKING: ReadonlySet<string> = new Set(['queue', 'pull', 'rate_wait', 'backoff']);
+
+export interface PhaseSink {
+  began(seq: number, name: string, offsetMs: number): void;
+  ended(seq: number, durationMs: number): void;
+}
+
+export interface PhaseTracker {
+  begin(name: string): void;
+  /** Closes the running phase. */
+  end(): void;
+  readonly current: string;
+  elapsedMs(): number;
+  workingMs(): number;
+}
+
+export interface PhaseOptions {
+  readonly now: () => number;
+  /** Milliseconds a phase may last before the attempt counts as stalled; absent or 0: no deadline. */
+  readonly deadlinesMs?: Readonly<Record<string, number>>;
+  readonly onStall?: (stop: StopReason) => void;
+  readonly setTimer?: (fn: () => void, ms: number) => { cancel(): void };
+}
+
+/** A timer of Node holds 2^31-1 ms at most, and fires at once beyond that. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const realTimer = (fn: () => void, ms: number) => {
+  const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS));
+  return { cancel: () => clearTimeout(timer) };
+};
+
+export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracker {
+  const { now, deadlinesMs = {}, onStall = () => {}, setTimer = realTimer } = options;
+  const start = now();
+  let seq = -1;
+  let name = '';
+  /** Where the last phase ended and the next one begins: without holes, the time of writing them down is a phase's too. */
+  let since = start;
+  let waiting = 0;
+  let timer: { cancel(): void } | null = null;
+  const endAt = (at: number) => {
+    if (name === '') return;
+    const duration = at - since;
+    since = at;
+    if (NOT_WORKING.has(name)) waiting += duration;
+    timer?.cancel();
+    timer = null;
+    sink.ended(seq, Math.round(duration));
+    name = '';
+  };
+  const reached = () => (name === '' ? since : now());
+  /** Looks at the clock when the timer fires: a process that was stopped meanwhile has waited for less than the timer. */
+  const watch = (phase: string, limit: number, ms: number) => {
+    timer = setTimer(() => {
+      const left = limit - (now() - since);
+      if (left >= 1) watch(phase, limit, left);
+      else
+        onStall(
+          new StopReason(
+            'stalled',
+            `no progress in phase "${phase}" for ${Math.round(limit / 1000)} s`,
+            phase,
+          ),
+        );
+    }, ms);
+  };
+  return {
+    begin(next) {
+      if (next === name) return;
+      endAt(now());
+      seq += 1;
+      name = next;
+      sink.began(seq, next, Math.round(since - start));
+      const limit = deadlinesMs[next];
+      if (limit) watch(next, limit, limit);
+    },
+    end: () => endAt(now()),
+    get current() {
+      return name;
+    },
+    elapsedMs: () => Math.round(reached() - start),
+    workingMs: () => {
+      const at = reached();
+      return Math.round(at - start - waiting - (NOT_WORKING.has(name) ? at - since : 0));
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * What a process that died left behind: its attempts end as orchestrator_lost, their trials are pending again, and the calls that
+ * may have been billed unseen are counted.
+ */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { exitClassOf } from '../../outcome.ts';
+import { trajectoryPath } from '../../report/files/trajectory.ts';
+import { newestBackup } from '../../store/backup.ts';
+import { StorageError, type Store } from '../../store/open.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import { abandonCalls } from '../../store/records/steps.ts';
+import {
+  abandonedTrials,
+  endAttempt,
+  releaseTrial,
+  runningAttempts,
+  trialsNeverEnded,
+} from '../../store/records/trials.ts';
+import { choosePatch } from '../patch.ts';
+import { partFolder } from '../record/exportRun.ts';
+
+export interface Recovered {
+  readonly trials: number;
+  readonly possiblyBilled: number;
+}
+
+/** Call only while holding the run's lock: then nobody alive works on these trials. */
+export function recoverRun(store: Store, runId: number, endedAt: string): Recovered {
+  let possiblyBilled = 0;
+  const abandoned = abandonedTrials(store, runId);
+  for (const trial of abandoned) {
+    for (const attempt of runningAttempts(store, trial.id)) {
+      const billed = abandonCalls(store, attempt.id);
+      possiblyBilled += billed;
+      const patch = choosePatch('submitted', null, null);
+      endAttempt(
+        store,
+        attempt.id,
+        {
+          endedAt,
+          exitReason: 'orchestrator_lost',
+          exitClass: exitClassOf('orchestrator_lost'),
+          exitDetail: null,
+          exitStatus: 'OrchestratorLost',
+          errorMessage: 'the swebatch process ended while this attempt ran',
+          errorEvidence: null,
+          submission: null,
+          capturedPatch: null,
+          patchSource: patch.source,
+          patchState: patch.state,
+          modelPatch: patch.modelPatch,
+          patchSha256: patch.sha256,
+          steps: 0,
+          oomKills: 0,
+          elapsedMs: 0,
+          workingMs: 0,
+          suspicion: '[]',
+          notes: JSON.stringify(
+            billed > 0 ? [`${billed} model call(s) possibly billed without a record`] : [],
+          ),
+        },
+        'again',
+      );
+    }
+    releaseTrial(store, trial.id, null);
+  }
+  return { trials: abandoned.length, possiblyBilled };
+}
+
+/**
+ * A trajectory is written only once its attempt is durably recorded. One without a record means that the record is older than it
+ * was: its write-ahead log was deleted, or an earlier copy put back. Going on would run and pay these again, without a word.
+ */
+export function refuseLostRecords(store: Store, run: RunRow, dir: string): void {
+  const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) =>
+    existsSync(
+      join(
+        dir,
+        partFolder(store, run, arm, epoch),
+        trajectoryPath({ instanceId: instance_id, number: 1, final: true }),
+      ),
+    ),
+  );
+  if (lost.length === 0) return;
+  const ids = lost.map((t) => t.instance_id);
+  const some = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ');
+  const backup = newestBackup(store.name);
+  throw new StorageError(
+    'lost',
+    `${lost.length} trial(s) of ${run.name} have a trajectory but no record (${some}): ${store.name} is older than it was, as when its -wal file was deleted. ` +
+      `${backup ? `The last backup is ${backup}. ` : ''}To run and pay them again, move their folders out of ${join(dir, 'trajectories')}`,
+  );
+}

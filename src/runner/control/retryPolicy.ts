@@ -1,0 +1,41 @@
+/** Whether a trial runs again after an attempt: a policy per reason, counted within this invocation. */
+import { PULL_FAILURES } from '../../environment/images/pull/failure.ts';
+import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
+import type { Settlement } from '../../store/records/trials.ts';
+import { type Ending, HOST_FLOOR } from '../exit.ts';
+
+export interface RetryPolicy {
+  /** Attempts of a trial for reasons that may be retried, the first included. */
+  readonly attempts: number;
+  /** Attempts for one reason, where it differs. */
+  readonly reasons: Readonly<Record<string, number>>;
+  /** Attempts made of each trial in this invocation, by reason. */
+  readonly made: Map<number, Map<ExitReason, number>>;
+}
+
+export function settle(
+  policy: RetryPolicy,
+  trialId: number,
+  { reason, detail, recordedAgain }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain'>,
+): Settlement {
+  // Whoever decided it then, a replay follows.
+  if (recordedAgain) return 'again';
+  // The run ended it for the machine's sake; that uses up no attempt.
+  if (detail === HOST_FLOOR) return 'again';
+  const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();
+  policy.made.set(trialId, made);
+  made.set(reason, (made.get(reason) ?? 0) + 1);
+  const total = [...made.values()].reduce((a, b) => a + b, 0);
+  const exitClass = exitClassOf(reason);
+  if (exitClass === 'config' || exitClass === 'not_run') return 'not_run';
+  if (exitClass === 'cancelled') return 'again';
+  const forReason = policy.reasons[reason];
+  if (!EXIT_REASONS[reason].retry && forReason === undefined) return 'seal';
+  // A registry that gives no access, or has nothing for this platform, says the same the next time.
+  if (forReason === undefined && reason === 'env_image_pull_failed' && !pullMayHelp(detail)) return 'seal';
+  const allowed = total < policy.attempts && made.get(reason)! < (forReason ?? policy.attempts);
+  return allowed ? 'again' : 'seal';
+}
+
+const pullMayHelp = (kind: string | null): boolean =>
+  kind === null || (PULL_FAILURES as Record<string, { again: boolean }>)[kind]?.again !== false;

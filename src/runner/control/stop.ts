@@ -1,0 +1,102 @@
+/**
+ * The stop ladder. Stage 1 stops starting and lets the running finish (or captures them), stage 2 captures and removes
+ * containers within the grace, stage 3 exits at once. Signals, budget and breaker all come through here.
+ */
+import type { ExitReason } from '../../outcome.ts';
+import { StopReason } from '../exit.ts';
+
+export interface StopLadder {
+  readonly stage: 0 | 1 | 2 | 3;
+  /** Why nothing new is started; null while the run is on. */
+  readonly why: { reason: ExitReason; message: string } | null;
+  /** Fires when the attempts that run now must end. Another signal after each `halt`: an attempt keeps the one it began with. */
+  readonly attempts: AbortSignal;
+  /** Ends the attempts that run now and lets the run go on. */
+  halt(reason: StopReason): void;
+  /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
+  interrupt(signalName: string): string;
+  /** Stops starting for a reason of ours: budget, authentication. */
+  stopStarting(reason: ExitReason, message: string): void;
+  /** After the second press: fires when what is left of the grace is needed to remove containers. */
+  readonly captureEnds: AbortSignal;
+  /** After the second press: fires when the grace is over. */
+  readonly graceEnds: AbortSignal;
+  readonly interruptedBy: string | null;
+  readonly onChange: (listener: () => void) => void;
+}
+
+export interface StopOptions {
+  readonly onInterrupt: 'finish' | 'capture';
+  readonly graceS: number;
+  /** Called at stage 3. */
+  readonly exitNow: () => void;
+  readonly setTimer?: (fn: () => void, ms: number) => void;
+}
+
+/** Of the grace; the rest is for the removal. */
+const FOR_CAPTURE = 2 / 3;
+
+const realTimer = (fn: () => void, ms: number) => void setTimeout(fn, ms).unref();
+
+export function createStopLadder(options: StopOptions): StopLadder {
+  const { setTimer = realTimer } = options;
+  let controller = new AbortController();
+  const capturing = new AbortController();
+  const grace = new AbortController();
+  const listeners: (() => void)[] = [];
+  let stage: StopLadder['stage'] = 0;
+  let why: StopLadder['why'] = null;
+  let interruptedBy: string | null = null;
+  const changed = () => {
+    for (const listener of listeners) listener();
+  };
+  const abortAttempts = () => {
+    if (controller.signal.aborted) return;
+    controller.abort(new StopReason('cancelled', `interrupted by ${interruptedBy ?? 'the run'}`));
+    const over = () => new Error(`not done in the ${options.graceS} s of run.stop_grace_s`);
+    setTimer(() => capturing.abort(over()), options.graceS * 1000 * FOR_CAPTURE);
+    setTimer(() => grace.abort(over()), options.graceS * 1000);
+  };
+
+  return {
+    get stage() {
+      return stage;
+    },
+    get why() {
+      return why;
+    },
+    get interruptedBy() {
+      return interruptedBy;
+    },
+    captureEnds: capturing.signal,
+    graceEnds: grace.signal,
+    get attempts() {
+      return controller.signal;
+    },
+    halt(reason) {
+      if (stage >= 2) return;
+      const running = controller;
+      controller = new AbortController();
+      running.abort(reason);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    stopStarting(reason, message) {
+      why ??= { reason, message };
+      changed();
+    },
+    interrupt(signalName) {
+      interruptedBy ??= signalName;
+      why ??= { reason: 'cancelled', message: `interrupted by ${signalName}` };
+      stage = Math.min(3, stage + 1) as StopLadder['stage'];
+      if (stage === 1 && options.onInterrupt === 'capture') stage = 2;
+      if (stage >= 2) abortAttempts();
+      changed();
+      if (stage === 1)
+        return 'stopping: nothing new is started, running instances finish. Again: capture their work and remove containers.';
+      if (stage === 2)
+        return `stopping now: capturing work and removing containers (up to ${options.graceS} s). Again: exit at once, containers are removed at the next start.`;
+      options.exitNow();
+      return 'exiting at once';
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * Before the first trial: what the images of a run still need, from the sizes that registries name, and whether it fits. Says what a person
+ * wants to know before leaving for the night; a question that nobody answers in time holds nothing up.
+ */
+import { tooMuch } from '../../environment/images/plan.ts';
+import type { EnginePlan, RunImages } from '../../environment/images/runImages.ts';
+
+const PATIENCE_MS = 30_000;
+const NAMED = 3;
+
+export interface ImagePreflight {
+  /** Layers of an image that is to be pulled, base first; empty when it is here. Undefined where they were not asked for. */
+  readonly layersOf: ((image: string) => readonly string[]) | undefined;
+}
+
+export async function preflightImages(
+  images: RunImages,
+  names: readonly string[],
+  say: (text: string) => void,
+  patienceMs: number = PATIENCE_MS,
+): Promise<ImagePreflight> {
+  const distinct = [...new Set(names)];
+  const plans = distinct.length > 0 ? await images.plan(distinct, AbortSignal.timeout(patienceMs)) : [];
+  for (const plan of plans) for (const text of sentencesOf(plan, images, plans.length)) say(text);
+  const layers = new Map<string, readonly string[]>();
+  for (const { plan } of plans)
+    for (const { image, layers: list } of plan.images)
+      if (list.length > 0)
+        layers.set(
+          image,
+          list.map((layer) => layer.digest),
+        );
+  // What a registry does not give will not run; where most gave no answer, layers say nothing of the order.
+  const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
+  return { layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
+}
+
+const gb = (bytes: number) => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
+
+function sentencesOf(
+  { host, plan, freeBytes }: EnginePlan,
+  { policy, floorBytes }: RunImages,
+  engines: number,
+): string[] {
+  const on = host === undefined ? '' : ` (${host})`;
+  const problems = [...Map.groupBy(plan.unknown, ({ problem }) => problem)].map(([problem, list]) => {
+    const named = list.slice(0, NAMED).map(({ image }) => image);
+    return `images${on}: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
+  });
+  if (plan.toPull === 0) return problems;
+  // Several engines share the trials, and so the images.
+  const [download, disk] = [plan.downloadBytes, plan.diskBytes].map((bytes) => bytes / engines) as [
+    number,
+    number,
+  ];
+  const guess = plan.estimated > 0 ? `, estimated from ${plan.toPull - plan.estimated} of them` : '';
+  const part = engines > 1 ? `, a share of 1 in ${engines}` : '';
+  const free = freeBytes === undefined ? '' : `; ${gb(freeBytes)} free`;
+  const sizes =
+    plan.downloadBytes > 0
+      ? `: ${gb(download)} to download, about ${gb(disk)} unpacked${part}${guess}${free}`
+      : '';
+  const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
+  return [
+    ...problems,
+    `images${on}: ${plan.here} here, ${plan.toPull} to pull${sizes}`,
+    ...(problem === undefined ? [] : [`warning${on}: ${problem}`]),
+  ];
+}

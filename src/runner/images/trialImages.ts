@@ -1,0 +1,119 @@
+/**
+ * The images of a run's trials: ready before a slot is taken, kept while a trial or its grading needs them, given to the policy after.
+ * A trial whose image cannot be had still runs into its slot, so that it ends with an attempt and a reason like every other.
+ */
+import type { EnvironmentError, Place } from '../../environment/environment.ts';
+import type { Collected } from '../../environment/images/disk/collect.ts';
+import type { RunImages } from '../../environment/images/runImages.ts';
+import { isFinalReason } from '../../outcome.ts';
+import type { RunEvents } from '../events.ts';
+
+/** What a trial has when it may take a slot. */
+export interface Admission {
+  /** Why the image could not be had, for the attempt to end with. */
+  readonly failure: EnvironmentError | undefined;
+  /** On which of several engines the image is ready. */
+  readonly place: Place | undefined;
+}
+
+export interface TrialImages {
+  /** Trials that may wait for an image beside those in slots. */
+  readonly ahead: number;
+  /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
+  ready(image: string, signal: AbortSignal): Promise<Admission>;
+  /** False when the disk has filled up since: the trial has to wait once more. Never rejects. */
+  mayStart(admission: Admission): Promise<boolean>;
+  /** The sitting is over: what the policy may take goes now, also what a container held a moment ago. */
+  finish(): Promise<void>;
+}
+
+export interface TrialImage {
+  readonly trialId: number;
+  /** What it runs in, and what it is graded in: mostly one and the same. */
+  readonly images: readonly string[];
+}
+
+export interface TrialImagesParts {
+  readonly service: RunImages;
+  /** In the order in which trials start. */
+  readonly trials: readonly TrialImage[];
+  /** Trials of earlier sittings that wait for their grading alone. */
+  readonly gradings: readonly TrialImage[];
+  /** Of the whole run, whatever has been done of it. */
+  readonly ofRun: readonly string[];
+  readonly grading: boolean;
+  readonly ahead: number;
+  readonly events: RunEvents;
+  readonly onError: (message: string) => void;
+}
+
+export function createTrialImages(parts: TrialImagesParts): TrialImages {
+  const { service, events, grading } = parts;
+  const all = [...parts.trials, ...parts.gradings];
+  const imagesOf = new Map(all.map(({ trialId, images }) => [trialId, [...new Set(images)]]));
+  const open = new Map<string, number>();
+  for (const image of [...imagesOf.values()].flat()) open.set(image, (open.get(image) ?? 0) + 1);
+  const inOrder = [...open.keys()];
+  // Bookkeeping must not stop a run; one step after the other, so that "needed" is written before "done" reads it.
+  let bookkeeping: Promise<void> = Promise.resolve();
+  const keepBooks = (work: () => Promise<unknown>) => {
+    bookkeeping = bookkeeping.then(async () => {
+      try {
+        await work();
+      } catch (error) {
+        parts.onError(`image bookkeeping: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    });
+  };
+  const needed = () => inOrder.filter((image) => (open.get(image) ?? 0) > 0);
+  service.belong(parts.ofRun);
+  keepBooks(() => service.need(needed()));
+
+  const noteRemoved = ({ removed }: Collected) => {
+    for (const { image } of removed)
+      events.emit({ type: 'note', text: `image ${image} removed by the image policy` });
+  };
+
+  function release(trialId: number): void {
+    const images = imagesOf.get(trialId) ?? [];
+    imagesOf.delete(trialId);
+    for (const image of images) {
+      const left = open.get(image)! - 1;
+      open.set(image, left);
+      if (left > 0) continue;
+      keepBooks(async () => {
+        await service.need(needed());
+        noteRemoved(await service.done(image));
+      });
+    }
+  }
+
+  events.on((event) => {
+    if (event.type === 'graded') release(event.trial.trialId);
+    // What is graded next keeps its image; an empty patch is decided without a container and says so with `graded` too.
+    else if (event.type === 'trial_ended' && event.sealed && !(grading && isFinalReason(event.exitReason)))
+      release(event.trial.trialId);
+  });
+
+  return {
+    ahead: parts.ahead,
+    finish() {
+      keepBooks(async () => noteRemoved(await service.collect()));
+      return bookkeeping;
+    },
+    async mayStart({ failure, place }) {
+      // A failure only ends with its reason; an engine that does not answer is met by the start itself.
+      return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
+    },
+    async ready(image, signal) {
+      try {
+        const { place, warnings } = await service.ready(image, signal);
+        for (const text of warnings) events.emit({ type: 'note', text });
+        return { failure: undefined, place };
+      } catch (error) {
+        // A run that stops is no failure of the image; nothing is started any more.
+        return { failure: signal.aborted ? undefined : (error as EnvironmentError), place: undefined };
+      }
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * A copy of the record every hour and at the end of a sitting. A copy that cannot be made is told and stops nothing; one that shows the
+ * record to be damaged does, since whatever is paid from then on may be lost.
+ */
+import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
+import { StorageError, type Store } from '../../store/open.ts';
+import type { Batch } from '../slot.ts';
+
+const EVERY_MS = 3_600_000;
+
+export function keepBackups(
+  store: Store,
+  log: Batch['log'],
+  onDamage: (error: StorageError) => void,
+): { finish(): Promise<void> } {
+  let last: Promise<void> = Promise.resolve();
+  let damage: StorageError | null = null;
+  const copy = async () => {
+    try {
+      const path = await backUp(store, new Date().toISOString());
+      if (!path) log('warn', 'no backup of the record: the disk has no room for one');
+    } catch (error) {
+      log('warn', 'no backup of the record', { message: (error as Error).message });
+      if (!(error instanceof DamagedCopy)) return;
+      const earlier = newestBackup(store.name);
+      damage = new StorageError(
+        'corrupt',
+        `${error.message}; ${earlier ? `the last whole backup is ${earlier}` : 'there is no backup of it'}`,
+      );
+      onDamage(damage);
+    }
+  };
+  const next = () => {
+    last = last.then(copy);
+  };
+  const timer = setInterval(next, EVERY_MS);
+  return {
+    /** Rejects when the record is damaged. */
+    async finish() {
+      clearInterval(timer);
+      next();
+      await last;
+      if (damage) throw damage;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure. */
+import { stringify } from 'yaml';
+import { nameOf } from '../../config/arms.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import type { ArmConfig } from '../schedule/plan.ts';
+
+interface StoredConfig {
+  readonly arms?: readonly ArmConfig[];
+  readonly dataset?: Readonly<Record<string, unknown>>;
+  readonly [section: string]: unknown;
+}
+
+export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
+
+/** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
+export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
+  const stored = JSON.parse(run.config) as StoredConfig;
+  if (run.imported === 1) {
+    // What was published, as the import read it; what a run of ours has beside that is this program's default.
+    const { name: _, ...published } = (stored.arms?.[0] ?? {}) as Partial<ArmConfig>;
+    return write({ ...published, dataset: rowsOf(run, ids) });
+  }
+  const { arms = [], dataset, ...sections } = stored;
+  const rows = {
+    subset: run.dataset_source,
+    ...dataset,
+    ...(dataset ? { rows_sha256: run.dataset_hash } : {}),
+  };
+  // The name that a replay predicts under comes from its recording again.
+  const plain = arms.map(({ predictsAs: _, ...arm }) => arm);
+  const [only] = plain;
+  if (plain.length === 1 && only && only.name === nameOf(only.model)) {
+    const { name: _, ...parts } = only;
+    return write({ ...parts, ...sections, dataset: rows });
+  }
+  return write({ ...sections, arms: plain, dataset: rows });
+}
+
+const rowsOf = (run: ExportedRun, ids: readonly string[]) => ({
+  subset: run.dataset_source,
+  instances: ids,
+});
+
+const write = (value: unknown): string => stringify(value, { lineWidth: 0 });

@@ -1,0 +1,89 @@
+/**
+ * The files of a run's folder, made from the database and always able to be made again. Each is written beside itself and renamed,
+ * so a reader never sees half a file.
+ */
+import { join } from 'node:path';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { exitStatusesYaml } from '../../report/files/exitStatuses.ts';
+import { partsOf, pathName } from '../../report/files/layout.ts';
+import { predictionsOf, predsJson, predsJsonl } from '../../report/files/predictions.ts';
+import { trajectoryJson, trajectoryPath } from '../../report/files/trajectory.ts';
+import { exportSummary } from '../../report/render/exportSummary.ts';
+import type { Store } from '../../store/open.ts';
+import {
+  type AttemptRecord,
+  attemptRecord,
+  attemptRecords,
+  predictionRows,
+} from '../../store/records/attemptBodies.ts';
+import { observedIn } from '../../store/records/observed.ts';
+import { armsOf, type RunRow, runById } from '../../store/records/runs.ts';
+import { crashPoint } from '../control/crash.ts';
+import { pricesOfRun } from './tokenPrices.ts';
+
+export interface ExportTarget {
+  readonly store: Store;
+  readonly run: RunRow;
+  /** DIR/<run> */
+  readonly dir: string;
+  readonly version: string;
+}
+
+/** preds.json, all_preds.jsonl and exit_statuses.yaml of every arm and epoch. Returns the paths of the preds.json files. */
+export async function exportPredictions({ store, run, dir }: ExportTarget): Promise<string[]> {
+  const written: string[] = [];
+  for (const part of partsOf(predictionRows(store, run.id))) {
+    const folder = join(dir, part.folder);
+    const predictions = predictionsOf(part.rows, run.emit_empty === 1);
+    await writeAtomically(join(folder, 'preds.json'), predsJson(predictions));
+    await writeAtomically(join(folder, 'all_preds.jsonl'), predsJsonl(predictions));
+    await writeAtomically(join(folder, 'exit_statuses.yaml'), exitStatusesYaml(part.rows));
+    written.push(join(folder, 'preds.json'));
+  }
+  return written;
+}
+
+/** Where the files of an attempt's arm and epoch lie, relative to the run's folder. */
+export function partFolder(store: Store, run: RunRow, arm: string, epoch: number): string {
+  const epochs = (JSON.parse(run.config) as { run?: { epochs?: number } }).run?.epochs ?? 1;
+  const single = armsOf(store, run.id).length === 1 && epochs === 1;
+  return single ? '' : join(pathName(arm), `epoch-${epoch}`);
+}
+
+export async function exportTrajectory(target: ExportTarget, attemptId: number): Promise<void> {
+  const attempt = attemptRecord(target.store, attemptId);
+  if (attempt) await writeTrajectory(target, attempt);
+}
+
+async function writeTrajectory(
+  { store, run, dir, version }: ExportTarget,
+  attempt: AttemptRecord,
+): Promise<string> {
+  const path = join(dir, partFolder(store, run, attempt.arm, attempt.epoch), trajectoryPath(attempt));
+  await writeAtomically(path, trajectoryJson(attempt, { version }));
+  return path;
+}
+
+/** Every ended attempt, one at a time. */
+export async function exportTrajectories(target: ExportTarget): Promise<string[]> {
+  const written: string[] = [];
+  for (const attempt of attemptRecords(target.store, target.run.id))
+    written.push(await writeTrajectory(target, attempt));
+  return written;
+}
+
+export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
+  // What was locked at the start, and beside it what was seen since.
+  const locked = JSON.parse(runById(store, run.id)!.manifest) as Record<string, unknown>;
+  const manifest = { ...locked, observed: observedIn(store, run.id) };
+  await writeAtomically(join(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+export async function exportRun(target: ExportTarget): Promise<string[]> {
+  crashPoint('before_export');
+  await exportManifest(target);
+  const predictions = await exportPredictions(target);
+  await exportTrajectories(target);
+  await exportSummary(target.store, target.run.id, target.dir, pricesOfRun);
+  return predictions;
+}

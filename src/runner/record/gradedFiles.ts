@@ -1,0 +1,36 @@
+/** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
+import { join } from 'node:path';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { EvaluationResult } from '../../grading/evaluate.ts';
+import { instanceFolder, writeInstanceLogs } from '../../grading/logLayout.ts';
+import type { Store } from '../../store/open.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import { partFolder } from './exportRun.ts';
+
+export interface GradedFiles {
+  readonly store: Store;
+  readonly run: RunRow;
+  /** DIR/<run> */
+  readonly dir: string;
+  readonly arm: string;
+  readonly epoch: number;
+  readonly model: string;
+}
+
+export async function writeGradedFiles(
+  target: GradedFiles,
+  patch: string,
+  result: EvaluationResult,
+  redactor: Redactor,
+): Promise<void> {
+  // The harness leaves no folder for a prediction that it never ran.
+  if (result.outcome === 'empty_patch' || result.outcome === 'ungradable') return;
+  const part = partFolder(target.store, target.run, target.arm, target.epoch);
+  const folder = instanceFolder(join(target.dir, part), target.run.name, target.model, result.instanceId);
+  const clean = {
+    ...result,
+    log: result.log === null ? null : redactor.text(result.log),
+    runLog: result.runLog.map((line) => ({ ...line, message: redactor.text(line.message) })),
+  };
+  await writeInstanceLogs(folder, clean, patch);
+}

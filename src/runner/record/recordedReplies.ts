@@ -1,0 +1,258 @@
+/** The replies of a recorded run, read from its rows: what `--model replay:RUN` plays again. */
+import { z } from 'zod';
+import type {
+  CallRecord,
+  Message,
+  ModelErrorCode,
+  ModelErrorResponse,
+  ModelFailureKind,
+  Usage,
+} from '../../model/model.ts';
+import { MODEL_ERROR_CODES } from '../../model/model.ts';
+import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
+import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
+import { type Store, statement } from '../../store/open.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import { type CallEnded, messagesOf } from '../../store/records/steps.ts';
+import { attemptById } from '../../store/records/trials.ts';
+import type { RecordedTrial } from './recording.ts';
+
+const bodySchema = z.looseObject({
+  id: z.string().nullish(),
+  model: z.string().nullish(),
+  choices: z.array(z.looseObject({ message: z.looseObject({}), finish_reason: z.string().nullish() })).min(1),
+});
+
+interface CallRow extends Omit<CallEnded, 'latency_ms'> {
+  step: number;
+  try: number;
+  started_at: string;
+  latency_ms: number | null;
+  model_asked: string;
+}
+
+const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
+  model_unavailable: 'unavailable',
+  model_rejected: 'rejected',
+  model_refusal: 'refusal',
+  quota_exhausted: 'quota',
+  auth_failed: 'auth',
+  model_not_found: 'not_found',
+  context_window_exceeded: 'context',
+  empty_responses_exceeded: 'empty',
+  config_invalid: 'config',
+};
+
+/** What is played of every trial, for a recording. */
+export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
+  // The ids first: the rows of a trial are read while another statement would be open.
+  const rows = statement(
+    store,
+    `SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
+     JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ? AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`,
+  ).all(run.id) as { id: number; arm: string; instance_id: string; epoch: number }[];
+  for (const { id, ...trial } of rows)
+    for (const [attempt, played] of playedAttempts(store, id).entries())
+      yield { ...trial, attempt, replies: repliesOf(store, played) };
+}
+
+/** By instance and epoch: of one arm, or of the first one that has the instance. */
+export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
+  return {
+    repliesFor: async (instanceId, epoch, earlier) => {
+      const trial = statement(
+        store,
+        `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
+         WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
+         ORDER BY t.arm_id LIMIT 1`,
+      ).get(run.id, instanceId, epoch, armId ?? null) as { id: number } | undefined;
+      const attempts = trial ? playedAttempts(store, trial.id) : [];
+      const played = attempts[Math.min(earlier, attempts.length - 1)];
+      return played ? repliesOf(store, played) : [];
+    },
+  };
+}
+
+interface Played {
+  readonly id: number;
+  /** Another one of the trial follows it. */
+  readonly again: boolean;
+}
+
+/**
+ * The attempt that stands, after those before it that infrastructure ended once the model had been asked: their calls were paid, so they
+ * are in the ledger. What a person interrupted is left out: a replay has nobody who interrupts it.
+ */
+const playedAttempts = (store: Store, trialId: number): Played[] =>
+  (
+    statement(
+      store,
+      `SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
+       WHERE t.id = ? AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
+         AND a.number < (SELECT f.number FROM attempts f WHERE f.id = t.final_attempt_id)
+         AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`,
+    ).all(trialId) as { id: number; again: number }[]
+  ).map(({ id, again }) => ({ id, again: again === 1 }));
+
+function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
+  const kept = keptResponses(store, id);
+  const failure = failureOf(store, id);
+  const end = endOf(store, id, again);
+  let next = 0;
+  let ended = false;
+  const replies = queriesOf(store, id).flatMap((query): RecordedReply[] => {
+    const { failedTries } = query;
+    if (query.empty) return [{ failure: query.empty, failedTries }];
+    if (query.answer === null) {
+      ended = end !== null;
+      const last = end ?? failure;
+      return last ? [{ ...last, failedTries }] : [];
+    }
+    const response = kept[next++];
+    return response ? [{ ...replyOf(response.body, query), observed: response.observed }] : [];
+  });
+  return end && !ended ? [...replies, end] : replies;
+}
+
+/**
+ * The response bodies that the history keeps, in order, each with what was said since the one before it. The published agent drops a
+ * malformed reply and keeps its response in the error message.
+ */
+function keptResponses(store: Store, attemptId: number) {
+  const kept: { body: z.infer<typeof bodySchema>; observed: Message[] }[] = [];
+  let observed: Message[] = [];
+  for (const stored of messagesOf(store, attemptId)) {
+    const message = JSON.parse(stored.data) as Message;
+    const body = bodySchema.safeParse(message.extra?.response);
+    if (body.success) {
+      kept.push({ body: body.data, observed });
+      observed = message.role === 'assistant' ? [] : [message];
+    } else observed = [...observed, message];
+  }
+  return kept;
+}
+
+/** One query of the agent: the tries that failed, and the one that answered. */
+interface Query {
+  readonly failedTries: CallRecord[];
+  readonly answer: CallRow | null;
+  /** It was answered, with nothing in it: the agent asks again and counts. */
+  readonly empty: ModelErrorResponse | null;
+}
+
+function queriesOf(store: Store, attemptId: number): Query[] {
+  const rows = statement(
+    store,
+    `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`,
+  ).all(attemptId) as CallRow[];
+  const queries: Query[] = [];
+  let failedTries: CallRecord[] = [];
+  for (const row of rows) {
+    const empty = emptyAnswer(row);
+    if (row.state === 'ok' || empty) {
+      // The empty answer was a call too: its row is told with the tries before it.
+      queries.push({
+        failedTries: empty ? [...failedTries, recordOf(row)] : failedTries,
+        answer: empty ? null : row,
+        empty,
+      });
+      failedTries = [];
+    } else failedTries.push(recordOf(row));
+  }
+  return failedTries.length > 0 ? [...queries, { failedTries, answer: null, empty: null }] : queries;
+}
+
+const emptyAnswer = (row: CallRow): ModelErrorResponse | null =>
+  row.error_code === 'INVALID_RESPONSE' && row.error_message?.startsWith('empty response') === true
+    ? { success: false, error: 'INVALID_RESPONSE', message: row.error_message, metadata: { kind: 'empty' } }
+    : null;
+
+const recordOf = (row: CallRow): CallRecord => ({
+  try: row.try,
+  state: row.state,
+  startedAt: Date.parse(row.started_at),
+  latencyMs: row.latency_ms ?? 0,
+  statusCode: row.status_code,
+  errorCode: row.error_code as ModelErrorCode | null,
+  errorMessage: row.error_message,
+  modelAsked: row.model_asked,
+  modelAnswered: row.model_answered,
+  responseId: row.response_id,
+  fingerprint: row.fingerprint,
+  finishReason: row.finish_reason,
+  rawUsage: row.usage === null ? null : (JSON.parse(row.usage) as unknown),
+  usage: usageOf(row),
+  priceVersion: row.price_version,
+  costNano: row.cost_nano,
+  providerCostNano: row.provider_cost_nano,
+  requestBytes: row.request_bytes ?? 0,
+  notes: JSON.parse(row.notes) as string[],
+});
+
+function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): RecordedReply {
+  const choice = body.choices[0]!;
+  const call = query?.answer ?? null;
+  return {
+    failedTries: query?.failedTries ?? [],
+    message: choice.message as unknown as Message,
+    finishReason: choice.finish_reason ?? null,
+    modelId: body.model ?? null,
+    responseId: body.id ?? null,
+    rawUsage: call?.usage ? (JSON.parse(call.usage) as unknown) : null,
+    usage: call ? usageOf(call) : null,
+    costNano: call ? call.cost_nano : null,
+    providerCostNano: call?.provider_cost_nano ?? null,
+    priceVersion: call?.price_version ?? null,
+  };
+}
+
+function usageOf(call: CallRow): Usage | null {
+  if (call.input_tokens === null && call.output_tokens === null) return null;
+  return {
+    input: call.input_tokens ?? 0,
+    cacheRead: call.cache_read_tokens ?? 0,
+    cacheWrite: call.cache_write_tokens ?? 0,
+    output: call.output_tokens ?? 0,
+    reasoning: call.reasoning_tokens ?? 0,
+  };
+}
+
+type Failure = Extract<RecordedReply, { failure: unknown }>;
+
+/** An end that no reply tells: the wall clock, the container. The replay meets it where the recording has nothing more to play. */
+function endOf(store: Store, attemptId: number, again: boolean): Failure | null {
+  const attempt = attemptById(store, attemptId);
+  const reason = attempt?.exit_reason as ExitReason | null | undefined;
+  if (!attempt || !reason) return null;
+  if (reason !== 'limit_wall_time' && exitClassOf(reason) !== 'infra') return null;
+  const { exit_detail: detail, exit_status: status, error_message: message } = attempt;
+  return {
+    failure: {
+      success: false,
+      error: isCode(detail) ? detail : 'UNKNOWN',
+      message: message ?? `the recorded attempt ended here: ${EXIT_REASONS[reason].says}`,
+      metadata: {
+        kind: KINDS[reason] ?? 'unavailable',
+        recordedEnd: { reason, detail, exitStatus: status ?? 'ModelFailed', again },
+      },
+    },
+  };
+}
+
+const isCode = (text: string | null): text is ModelErrorCode =>
+  (MODEL_ERROR_CODES as readonly (string | null)[]).includes(text);
+
+/** An attempt that the model's failure ended gives that failure again. */
+function failureOf(store: Store, attemptId: number): Failure | null {
+  const attempt = attemptById(store, attemptId);
+  const kind = attempt?.exit_reason ? KINDS[attempt.exit_reason] : undefined;
+  if (!attempt || !kind || !isCode(attempt.exit_detail)) return null;
+  return {
+    failure: {
+      success: false,
+      error: attempt.exit_detail,
+      message: attempt.error_message ?? '',
+      metadata: { kind },
+    },
+  };
+}

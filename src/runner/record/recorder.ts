@@ -1,0 +1,185 @@
+/**
+ * Writes what an agent does into the store as it happens. Every write is direct: if it fails, the attempt and the run stop,
+ * because a run whose record has holes is worth nothing.
+ */
+import type { AgentCallbacks, CommandRecord } from '../../agent/contract.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { CallRecord, Message } from '../../model/model.ts';
+import type { NanoDollars } from '../../money.ts';
+import type { Store } from '../../store/open.ts';
+import * as steps from '../../store/records/steps.ts';
+import type { RunBudget, Settle } from '../control/budget.ts';
+import { crashPoint } from '../control/crash.ts';
+
+export interface RecorderParts {
+  readonly store: Store;
+  readonly attemptId: number;
+  readonly redactor: Redactor;
+  readonly budget: RunBudget;
+  readonly isoNow: () => string;
+  readonly onPhase: (phase: string) => void;
+  /** Another model than the one asked for has answered. */
+  readonly onAnswer: (asked: string, answered: string) => void;
+  readonly onCommand: (record: CommandRecord) => void;
+  readonly onStep: (step: number, costNano: NanoDollars | null) => void;
+}
+
+export interface Recorder {
+  readonly callbacks: AgentCallbacks;
+  /** Money of the attempt so far; null once a part is unknown. */
+  costNano(): NanoDollars | null;
+  steps(): number;
+  oomKills(): number;
+  /** The attempt is over: calls that are still out are in the record as lost, until their answer comes after all. */
+  close(): void;
+}
+
+export function createRecorder(parts: RecorderParts): Recorder {
+  const { store, attemptId, redactor, budget } = parts;
+  const open = new Map<number, { id: number; settle: Settle }>();
+  /** Money for the call that begins next. */
+  let granted: Settle | null = null;
+  let closed = false;
+  const unlinked: number[] = [];
+  let cost: NanoDollars | null = 0;
+  let stepCount = 0;
+  let oomKills = 0;
+
+  /** An agent that does not heed its signal goes on after its end: it must neither pay nor write any more. */
+  const mustBeOpen = (): void => {
+    if (closed) throw new Error('the attempt has ended');
+  };
+
+  const callbacks: AgentCallbacks = {
+    onMessage(_ctx, message, index) {
+      mustBeOpen();
+      const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
+      steps.insertMessage(store, {
+        attempt_id: attemptId,
+        seq: index,
+        role: message.role,
+        content: redactor.text(textOf(message)),
+        data: redactor.text(JSON.stringify(message, withoutRawOutput)),
+        created_at: parts.isoNow(),
+      });
+      const command = isObservation ? unlinked.shift() : undefined;
+      if (command !== undefined) steps.linkCommand(store, command, index);
+    },
+    onCommand(_ctx, record) {
+      mustBeOpen();
+      parts.onCommand(record);
+      if (record.result.oomKilled) oomKills += 1;
+      unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
+      crashPoint('command_recorded');
+    },
+    async onCallWanted(_ctx, estimateNano, signal) {
+      mustBeOpen();
+      granted = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
+    },
+    onCallBegan(ctx, call) {
+      mustBeOpen();
+      const settle = granted ?? budget.reserveNow(call.estimateNano);
+      granted = null;
+      const id = steps.beginCall(store, {
+        attempt_id: attemptId,
+        step: ctx.step,
+        try: call.try,
+        started_at: new Date(call.startedAt).toISOString(),
+        model_asked: call.modelAsked,
+        estimate_nano: call.estimateNano,
+      });
+      open.set(call.try, { id, settle });
+      crashPoint('call_began');
+    },
+    onCallEnded(_ctx, call) {
+      const began = open.get(call.try);
+      if (!began) throw new Error(`model call ${call.try} ended without having begun`);
+      open.delete(call.try);
+      // Also when the attempt has ended meanwhile: what a late answer cost was paid.
+      steps.endCall(store, began.id, callRow(call, redactor));
+      began.settle(call.costNano);
+      if (closed) return;
+      if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
+      cost = cost === null || call.costNano === null ? null : cost + call.costNano;
+      crashPoint('call_ended');
+    },
+    onStep(ctx) {
+      stepCount = ctx.step;
+      parts.onStep(ctx.step, cost);
+    },
+    onPhase: (_ctx, phase) => parts.onPhase(phase),
+  };
+
+  return {
+    callbacks,
+    costNano: () => cost,
+    steps: () => stepCount,
+    oomKills: () => oomKills,
+    close() {
+      closed = true;
+      granted?.(0);
+      granted = null;
+      for (const { id, settle } of open.values()) {
+        steps.loseCall(store, id);
+        settle(null);
+      }
+    },
+  };
+}
+
+/** The raw output lives once, in `commands`; exports put it back. */
+const withoutRawOutput = (key: string, value: unknown): unknown => (key === 'raw_output' ? undefined : value);
+
+function textOf(message: Message): string {
+  if (typeof message.content === 'string') return message.content;
+  return message.content === null || message.content === undefined ? '' : JSON.stringify(message.content);
+}
+
+function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor): steps.CommandRow {
+  const { result } = record;
+  return {
+    attempt_id: attemptId,
+    step: record.step,
+    idx: record.index,
+    message_seq: null,
+    command: redactor.text(record.command),
+    output: Buffer.from(redactor.bytes(result.raw)),
+    exit_code: result.exitCode,
+    timed_out: result.timedOut ? 1 : 0,
+    total_bytes: result.totalBytes,
+    omitted_bytes: result.omittedBytes,
+    replaced_bytes: result.replacedBytes,
+    oom_killed: result.oomKilled ? 1 : 0,
+    transport: result.transport,
+    started_at: new Date(record.startedAt).toISOString(),
+    duration_ms: Math.round(result.durationMs),
+  };
+}
+
+function callRow(call: CallRecord, redactor: Redactor): steps.CallEnded {
+  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
+  return {
+    state: call.state,
+    latency_ms: Math.round(call.latencyMs),
+    status_code: call.statusCode,
+    error_code: call.errorCode,
+    error_message: clean(call.errorMessage),
+    // Whatever a server writes may quote the key.
+    model_answered: clean(call.modelAnswered),
+    response_id: clean(call.responseId),
+    fingerprint: clean(call.fingerprint),
+    finish_reason: clean(call.finishReason),
+    usage:
+      call.rawUsage === null || call.rawUsage === undefined ? null : clean(JSON.stringify(call.rawUsage)),
+    input_tokens: call.usage?.input ?? null,
+    cache_read_tokens: call.usage?.cacheRead ?? null,
+    cache_write_tokens: call.usage?.cacheWrite ?? null,
+    output_tokens: call.usage?.output ?? null,
+    reasoning_tokens: call.usage?.reasoning ?? null,
+    price_version: call.priceVersion,
+    cost_nano: call.costNano,
+    provider_cost_nano: call.providerCostNano,
+    request_bytes: call.requestBytes,
+    notes: redactor.text(JSON.stringify(call.notes)),
+  };
+}

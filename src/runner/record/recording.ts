@@ -1,0 +1,145 @@
+/**
+ * The model traffic of a run as one file that another machine can replay: compressed, every text that occurs more than once held once,
+ * secrets replaced. `--model replay:FILE` reads it.
+ *
+ * The file is gzip members of JSON lines, so `zcat` shows it: one member for each trial, the index, and a last one of fixed length with
+ * the place of the index. A trial is read when it is asked for, so memory does not grow with the run.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
+import { indexSchema, RECORDING_FORMAT, type RecordingIndex, repliesSchema } from './recordingSchema.ts';
+
+export interface RecordedTrial {
+  readonly arm: string;
+  readonly instance_id: string;
+  readonly epoch: number;
+  /** 0 for the first that is held of the trial: each that ended as infra, and the one that stands. */
+  readonly attempt?: number;
+  readonly replies: readonly RecordedReply[];
+}
+
+export type RecordingFacts = Omit<RecordingIndex, 'format' | 'texts' | 'trials'>;
+
+/** Shorter texts are not worth a reference. */
+const SHARED_LENGTH = 64;
+/** Begins a reference; a text that begins with it gets a second one. */
+const MARK = '\0';
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
+
+function eachText(value: unknown, see: (text: string) => void): void {
+  if (typeof value === 'string') see(value);
+  else if (typeof value === 'object' && value !== null)
+    for (const inner of Object.values(value)) eachText(inner, see);
+}
+
+/** Only hashes are kept of what is seen once. */
+function sharedTexts(trials: Iterable<RecordedTrial>): Map<string, number> {
+  const seen = new Set<string>();
+  const shared = new Map<string, number>();
+  for (const { replies } of trials)
+    eachText(replies, (text) => {
+      if (text.length < SHARED_LENGTH || shared.has(text)) return;
+      const hash = hashOf(text);
+      if (seen.has(hash)) shared.set(text, shared.size);
+      else seen.add(hash);
+    });
+  return shared;
+}
+
+const line = (value: string, level = 9): Buffer => gzipSync(`${value}\n`, { level });
+/** Stored and not compressed, so that its length is always the same. */
+const placeOf = (at: number): Buffer => line(String(at).padStart(20, '0'), 0);
+const PLACE_BYTES = placeOf(0).length;
+
+/** The trials are gone through twice. */
+export function* recordingOf(
+  facts: RecordingFacts,
+  trials: () => Iterable<RecordedTrial>,
+  redact: (text: string) => string,
+): Generator<Uint8Array> {
+  const shared = sharedTexts(trials());
+  const refer = (_key: string, value: unknown): unknown => {
+    if (typeof value !== 'string') return value;
+    const index = shared.get(value);
+    return index !== undefined ? `${MARK}${index}` : value.startsWith(MARK) ? MARK + value : value;
+  };
+  const entries: RecordingIndex['trials'] = [];
+  let at = 0;
+  for (const { replies, ...trial } of trials()) {
+    const member = line(redact(JSON.stringify(replies, refer)));
+    entries.push({ attempt: 0, ...trial, at, bytes: member.length });
+    at += member.length;
+    yield member;
+  }
+  const index: RecordingIndex = {
+    format: RECORDING_FORMAT,
+    ...facts,
+    texts: [...shared.keys()],
+    trials: entries,
+  };
+  yield line(redact(JSON.stringify(index)));
+  yield placeOf(at);
+}
+
+export interface Recording {
+  readonly index: RecordingIndex;
+  /** Of one arm, or of the first that has the instance. */
+  source(arm?: string): ReplaySource;
+}
+
+/** Throws an Error that says what is wrong with the file. */
+export function openRecording(path: string): Recording {
+  const size = statSync(path).size;
+  const wrong = (why: string): Error => new Error(`${path} is no recording of swebatch: ${why}`);
+  const read = (from: number, bytes: number): string => {
+    const buffer = Buffer.alloc(bytes);
+    const file = openSync(path, 'r');
+    try {
+      readSync(file, buffer, 0, bytes, from);
+    } finally {
+      closeSync(file);
+    }
+    return gunzipSync(buffer).toString('utf8');
+  };
+  const parse = <T>(what: string, work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      throw wrong(`${what} cannot be read (${(error as Error).message.split('\n')[0]})`);
+    }
+  };
+  if (size < 2 * PLACE_BYTES) throw wrong('it is too short');
+  const place = parse('its end', () => Number(read(size - PLACE_BYTES, PLACE_BYTES)));
+  if (!Number.isSafeInteger(place) || place < 0 || place >= size - PLACE_BYTES)
+    throw wrong('it does not say where its index is');
+  const index = parse('its index', () =>
+    indexSchema.parse(JSON.parse(read(place, size - PLACE_BYTES - place))),
+  );
+  const resolve = (_key: string, value: unknown): unknown => {
+    if (typeof value !== 'string' || !value.startsWith(MARK)) return value;
+    if (value[1] === MARK) return value.slice(1);
+    const text = index.texts[Number(value.slice(1))];
+    if (text === undefined) throw new Error('a text that it refers to is missing');
+    return text;
+  };
+  return {
+    index,
+    source: (arm) => ({
+      repliesFor: async (instanceId, epoch, earlier = 0) => {
+        const held = index.trials.filter((t) => t.instance_id === instanceId && t.epoch === epoch);
+        const ofArm = arm ?? held[0]?.arm;
+        const attempts = held.filter((t) => t.arm === ofArm);
+        const trial = attempts[Math.min(earlier, attempts.length - 1)];
+        if (!trial) return [];
+        return parse(
+          `the part of ${instanceId}`,
+          () =>
+            repliesSchema.parse(JSON.parse(read(trial.at, trial.bytes), resolve)) as readonly RecordedReply[],
+        );
+      },
+    }),
+  };
+}

@@ -1,0 +1,60 @@
+/** The harness's run reports of a graded run, `<model>.<run>.json`, one for each arm and epoch, beside its predictions. */
+import { join } from 'node:path';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import type { EnvironmentConfig } from '../../environment/config.ts';
+import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
+import { LOG_ROOT, runMetadataText, runReportName } from '../../grading/logLayout.ts';
+import type { Dialect } from '../../grading/parsers/contract.ts';
+import { runReportText } from '../../grading/runReport.ts';
+import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
+import type { Store } from '../../store/open.ts';
+import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { partFolder } from './exportRun.ts';
+
+export interface WrittenReport extends StoredReport {
+  readonly path: string;
+}
+
+function splitOf(run: RunRow): string | null {
+  const { split } = JSON.parse(run.manifest) as { split?: unknown };
+  return typeof split === 'string' ? split : null;
+}
+
+/** What the reports count as the whole. */
+export interface GradedWhole {
+  readonly ids: readonly string[];
+  readonly images: readonly string[];
+}
+
+/** Undefined where nothing ran in Docker: the harness leaves these fields out when it has no client. */
+async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promise<Leftovers | undefined> {
+  const environments = armsOf(store, run.id).flatMap(({ config }) => {
+    const { environment } = JSON.parse(config) as { environment?: Partial<EnvironmentConfig> };
+    return environment ? [environment] : [];
+  });
+  const inDocker = environments.filter(({ environment_class }) => environment_class === 'docker');
+  if (inDocker.length === 0) return undefined;
+  const hosts = inDocker.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
+  const images = whole?.images ?? instancesOf(store, run.id).map(({ image }) => image);
+  return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run.name, images);
+}
+
+/** `whole`: default the run's own instances. */
+export async function exportRunReports(
+  target: { readonly store: Store; readonly run: RunRow; readonly dir: string },
+  dialect: Dialect,
+  whole?: GradedWhole,
+): Promise<WrittenReport[]> {
+  const { store, run, dir } = target;
+  const left = await leftovers(store, run, whole);
+  const written: WrittenReport[] = [];
+  for (const part of storedReports(store, run.id, dialect, whole?.ids, left)) {
+    const folder = join(dir, partFolder(store, run, part.arm, part.epoch));
+    const metadata = runMetadataText(run.dataset_source, splitOf(run), new Date(run.created_at));
+    await writeAtomically(join(folder, LOG_ROOT, run.name, 'run.json'), metadata);
+    const path = join(folder, runReportName(part.model, run.name));
+    await writeAtomically(path, runReportText(part.report));
+    written.push({ ...part, path });
+  }
+  return written;
+}

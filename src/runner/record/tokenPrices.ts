@@ -1,0 +1,39 @@
+/** Dollars per million tokens of a model, asked of the price module one token kind at a time. */
+import { costOf, isFreeName } from '../../model/prices.ts';
+import type { PricesOf, TokenPrices } from '../../report/measure/accounting.ts';
+import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
+
+/** Small enough for the lowest tier of providers that charge long requests more. */
+const SAMPLE = 1000;
+
+/** As they were when the run was made. */
+export const pricesOfRun = ({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf =>
+  pricesFor(arms, new Date(run.createdAt));
+
+function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
+  const known = new Map<string, TokenPrices | 'free' | null>();
+  return (model, armName) => {
+    const arm = arms.find((a) => a.name === armName);
+    const config = (arm?.config.model ?? {}) as Parameters<typeof costOf>[0];
+    const key = `${armName}\0${model}`;
+    if (!known.has(key)) known.set(key, ask(config, model, at));
+    return known.get(key)!;
+  };
+}
+
+function ask(config: Parameters<typeof costOf>[0], model: string, at: Date): TokenPrices | 'free' | null {
+  if (config.prices === 'free' || isFreeName(config.model_name) || isFreeName(model)) return 'free';
+  const rate = (usage: object): number | null => {
+    const { costNano } = costOf({ ...config, model_name: config.model_name ?? model }, usage, at);
+    return costNano === null ? null : costNano / SAMPLE / 1000;
+  };
+  const input = rate({ prompt_tokens: SAMPLE, completion_tokens: 0 });
+  const output = rate({ prompt_tokens: 0, completion_tokens: SAMPLE });
+  const read = rate({
+    prompt_tokens: SAMPLE,
+    completion_tokens: 0,
+    prompt_tokens_details: { cached_tokens: SAMPLE },
+  });
+  if (input === null || output === null) return null;
+  return { input, output, ...(read === null ? {} : { cache_read: read }) };
+}

@@ -1,0 +1,119 @@
+/** From a resolved configuration and a selection to the rows of a new run, and what differs when a run is continued. Pure. */
+import type { AgentConfig } from '../../agent/config.ts';
+import type { DatasetConfig } from '../../config/dataset.ts';
+import type { RunConfig } from '../../config/run.ts';
+import type { Instance } from '../../dataset/instance.ts';
+import { datasetHash, recordedRow } from '../../dataset/record.ts';
+import type { EnvironmentConfig } from '../../environment/config.ts';
+import type { ImagesConfig } from '../../environment/images/config.ts';
+import type { GradingConfig } from '../../grading/config.ts';
+import type { ModelConfig } from '../../model/config.ts';
+import { dollarsToNano } from '../../money.ts';
+import type { RunPlan } from '../../store/records/runs.ts';
+
+/** One model + agent + environment configuration. */
+export interface ArmConfig {
+  readonly name: string;
+  readonly agent: AgentConfig;
+  readonly environment: EnvironmentConfig;
+  readonly model: ModelConfig;
+  /** Model name in its predictions, where it is not the configured one: a replay predicts as the recorded model. */
+  readonly predictsAs?: string;
+}
+
+export interface RunRequest {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly arms: readonly ArmConfig[];
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images?: ImagesConfig;
+  readonly configHash: string;
+  readonly dataset: {
+    readonly source: string;
+    readonly split: string | null;
+    readonly revision: string | null;
+    readonly fileHash: string;
+    /** Rows before the selection. */
+    readonly count: number;
+    readonly wanted: DatasetConfig;
+  };
+  readonly selected: readonly {
+    readonly instance: Instance;
+    readonly rowHash: string;
+    readonly weight: number;
+  }[];
+  /** Of a sample: every stratum of the dataset, also those of which nothing was drawn. */
+  readonly strata?: readonly {
+    readonly key: readonly string[];
+    readonly size: number;
+    readonly sampled: number;
+  }[];
+  readonly manifest: Readonly<Record<string, unknown>>;
+}
+
+/** Name of a model as predictions carry it. */
+export const modelNameOf = (model: ModelConfig): string => model.model_name ?? 'unnamed';
+
+export function planRun(request: RunRequest): RunPlan {
+  const { run } = request;
+  return {
+    run: {
+      name: request.name,
+      created_at: request.createdAt,
+      config: JSON.stringify({
+        run: request.run,
+        grading: request.grading,
+        images: request.images,
+        dataset: request.dataset.wanted,
+        arms: request.arms,
+      }),
+      config_hash: request.configHash,
+      manifest: JSON.stringify(request.manifest),
+      dataset_source: request.dataset.source,
+      dataset_revision: request.dataset.revision,
+      dataset_hash: datasetHash(request.selected),
+      budget_nano: run.cost_limit > 0 ? dollarsToNano(run.cost_limit) : null,
+      emit_empty: run.emit_empty ? 1 : 0,
+      imported: 0,
+    },
+    arms: request.arms.map((arm) => ({
+      name: arm.name,
+      model: arm.predictsAs ?? modelNameOf(arm.model),
+      config: JSON.stringify({ agent: arm.agent, environment: arm.environment, model: arm.model }),
+    })),
+    instances: request.selected.map(recordedRow),
+    epochs: run.epochs,
+  };
+}
+
+/** "a.b.c" -> value, for every leaf. */
+export function flatten(value: unknown, path = ''): Map<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Map([[path, JSON.stringify(value) ?? 'undefined']]);
+  return new Map(
+    Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, path ? `${path}.${key}` : key)]),
+  );
+}
+
+export interface Difference {
+  readonly key: string;
+  readonly was: string | null;
+  readonly is: string | null;
+}
+
+/** Leaves that differ, for keys where `matters` says yes. */
+export function differences(was: unknown, is: unknown, matters: (key: string) => boolean): Difference[] {
+  const before = flatten(was);
+  const after = flatten(is);
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys
+    .filter((key) => matters(key) && before.get(key) !== after.get(key))
+    .map((key) => ({ key, was: before.get(key) ?? null, is: after.get(key) ?? null }));
+}
+
+const short = (text: string | null): string =>
+  text === null ? '(absent)' : text.length > 60 ? `${text.slice(0, 57)}...` : text;
+
+export const differencesText = (list: readonly Difference[]): string =>
+  list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');

@@ -1,0 +1,208 @@
+/** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
+
+import { type Instance, imageOf } from '../../dataset/instance.ts';
+import { SEALED_CLASSES } from '../../outcome.ts';
+import {
+  type ImportedCall,
+  type ImportedInstance,
+  type ImportedRun,
+  UNKNOWN_MODEL,
+} from '../../report/files/importMiniRun.ts';
+import { choosePatch, sha256 } from '../../runner/patch.ts';
+import { guarded, type Store } from '../../store/open.ts';
+import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
+import { insertMessage } from '../../store/records/steps.ts';
+import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
+import { publishedArm } from './publishedArm.ts';
+
+export interface ImportRequest {
+  readonly name: string;
+  readonly imported: ImportedRun;
+  /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
+  readonly rows: ReadonlyMap<string, { readonly instance: Instance; readonly rowHash: string }>;
+  readonly dataset: { readonly source: string; readonly revision: string | null };
+  readonly createdAt: string;
+}
+
+export function importRun(store: Store, request: ImportRequest): RunRow {
+  const { imported } = request;
+  const all = [...new Set(imported.instances.map((i) => i.model))];
+  // A damaged trajectory does not say who answered; the others do.
+  const known = all.filter((name) => name !== UNKNOWN_MODEL);
+  const models = known.length > 0 ? known : all;
+  // One that says how it was run: a damaged trajectory, or a prediction alone, says nothing.
+  const first = imported.instances.find((i) => Object.keys(i.config).length > 0) ?? imported.instances[0]!;
+  const arm = publishedArm(first);
+  const planned = imported.instances.map((i) => rowOf(i, request));
+  const work = store.transaction(() => {
+    const run = insertRun(store, {
+      run: {
+        name: request.name,
+        created_at: request.createdAt,
+        config: JSON.stringify({
+          run: { epochs: 1 },
+          grading: {},
+          arms: [{ name: 'imported', ...arm }],
+        }),
+        config_hash: sha256(JSON.stringify(arm)),
+        manifest: JSON.stringify({
+          imported_from: imported.folder,
+          format: first.format,
+          program: { mini_swe_agent: first.version },
+          models,
+        }),
+        dataset_source: request.dataset.source,
+        dataset_revision: request.dataset.revision,
+        dataset_hash: sha256(planned.map((p) => `${p.instance_id} ${p.row_hash}`).join('\n')),
+        budget_nano: null,
+        emit_empty: 0,
+        imported: 1,
+      },
+      arms: [
+        {
+          name: 'imported',
+          model: models.length === 1 ? models[0]! : models.join('+'),
+          config: JSON.stringify(arm),
+        },
+      ],
+      instances: planned,
+      epochs: 1,
+    });
+    const pks = new Map(instancesOf(store, run.id).map((i) => [i.id, i.instance_id]));
+    const trials = new Map(trialsOf(store, run.id).map((t) => [pks.get(t.instance_pk)!, t.id]));
+    for (const instance of imported.instances)
+      importInstance(store, trials.get(instance.instanceId)!, instance, request.createdAt);
+    setRunStatus(
+      store,
+      run.id,
+      imported.instances.every((i) => SEALED_CLASSES.has(i.exitClass)) ? 'complete' : 'incomplete',
+      request.createdAt,
+    );
+    return run;
+  });
+  return guarded(store, () => work());
+}
+
+function rowOf(imported: ImportedInstance, request: ImportRequest) {
+  const row = request.rows.get(imported.instanceId);
+  const bare = {
+    instance_id: imported.instanceId,
+    repo: repoOf(imported.instanceId),
+    problem_statement: '',
+    difficulty: '',
+  };
+  return {
+    instance_id: imported.instanceId,
+    repo: row?.instance.repo ?? bare.repo,
+    difficulty: row?.instance.difficulty ?? '',
+    image: row ? imageOf(row.instance) : '',
+    row_hash: row?.rowHash ?? sha256(imported.instanceId),
+    row: JSON.stringify(row?.instance ?? bare),
+    weight: 1,
+  };
+}
+
+/** "django__django-11099" -> "django/django"; ids of other forms have no repository to tell. */
+const repoOf = (id: string): string => /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3).join('/') ?? '';
+
+const isoOf = (seconds: number | null, fallback: string): string =>
+  seconds === null ? fallback : new Date(seconds * 1000).toISOString();
+
+function importInstance(store: Store, trialId: number, instance: ImportedInstance, fallback: string): void {
+  leaseTrial(store, trialId, 'import', 0);
+  const startedAt = isoOf(instance.startedAt, fallback);
+  const attempt = beginAttempt(store, trialId, {
+    startedAt,
+    slot: 0,
+    config: JSON.stringify(instance.config),
+  });
+  instance.messages.forEach((message, seq) => {
+    const { content } = message;
+    insertMessage(store, {
+      attempt_id: attempt.id,
+      seq,
+      role: String(message.role ?? ''),
+      content:
+        typeof content === 'string'
+          ? content
+          : content === null || content === undefined
+            ? ''
+            : JSON.stringify(content),
+      data: JSON.stringify(message),
+      created_at: startedAt,
+    });
+  });
+  for (const call of withCosts(instance))
+    insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));
+  const submission = instance.submission === null ? null : Buffer.from(instance.submission);
+  // The prediction is what was published; the submission in the trajectory is the same text where both are there.
+  const patch = choosePatch('submitted', instance.modelPatch ? Buffer.from(instance.modelPatch) : null, null);
+  const known = instance.modelPatch !== null;
+  endAttempt(
+    store,
+    attempt.id,
+    {
+      endedAt: isoOf(instance.endedAt, startedAt),
+      exitReason: instance.exitReason,
+      exitClass: instance.exitClass,
+      exitDetail: null,
+      exitStatus: instance.exitStatus,
+      errorMessage: instance.errorMessage,
+      errorEvidence: null,
+      submission,
+      capturedPatch: null,
+      patchSource: known ? patch.source : null,
+      patchState: known ? patch.state : null,
+      modelPatch: known ? patch.modelPatch : null,
+      // Its verdict still has to find it.
+      patchSha256: known ? patch.sha256 : '',
+      steps: instance.steps,
+      oomKills: 0,
+      elapsedMs:
+        instance.startedAt !== null && instance.endedAt !== null
+          ? Math.round((instance.endedAt - instance.startedAt) * 1000)
+          : null,
+      workingMs: null,
+      suspicion: '[]',
+      notes: JSON.stringify(instance.file === null ? ['imported from a prediction alone'] : []),
+    },
+    SEALED_CLASSES.has(instance.exitClass) || instance.exitClass === 'infra' ? 'seal' : 'again',
+  );
+}
+
+/** Version 1 states the cost of an attempt and none of a call: the ledger holds the sum at the last one, and says so. */
+function withCosts({ calls, costNano }: ImportedInstance): (ImportedCall & { note?: string })[] {
+  const last = calls.findLastIndex((call) => call.costNano === null);
+  if (last < 0 || costNano === null) return [...calls];
+  const known = calls.reduce((sum, call) => sum + (call.costNano ?? 0), 0);
+  const note = 'the trajectory states the cost of the attempt only';
+  return calls.map((call, i) =>
+    call.costNano !== null
+      ? call
+      : { ...call, costNano: i === last ? Math.max(0, costNano - known) : 0, note },
+  );
+}
+
+const callRow = (
+  attemptId: number,
+  call: ImportedCall & { note?: string },
+  model: string,
+  startedAt: string,
+) => ({
+  attempt_id: attemptId,
+  step: call.step,
+  try: 0,
+  state: 'ok',
+  started_at: isoOf(call.at, startedAt),
+  model_asked: model,
+  model_answered: call.model,
+  response_id: call.responseId,
+  finish_reason: call.finishReason,
+  usage: call.rawUsage === null || call.rawUsage === undefined ? null : JSON.stringify(call.rawUsage),
+  input_tokens: call.inputTokens,
+  cache_read_tokens: call.cacheReadTokens,
+  output_tokens: call.outputTokens,
+  reasoning_tokens: call.reasoningTokens,
+  cost_nano: call.costNano,
+  notes: JSON.stringify(['imported', ...(call.note ? [call.note] : [])]),
+});

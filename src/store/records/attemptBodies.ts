@@ -1,0 +1,138 @@
+/**
+ * What exports read of attempts beside the figures: predictions, messages and commands for trajectories, what the grader left.
+ * Bodies are large, so they come one at a time.
+ */
+import type Database from 'better-sqlite3';
+import type { ExitClass, ExitReason } from '../../outcome.ts';
+
+type Db = Database.Database;
+type Row = Record<string, unknown>;
+
+/** A prediction as its trial's final attempt left it, whatever its class. */
+export interface PredictionRow {
+  readonly arm: string;
+  readonly model: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly state: string;
+  readonly exitClass: ExitClass | null;
+  readonly exitReason: ExitReason | null;
+  readonly exitStatus: string | null;
+  readonly notRunReason: string | null;
+  readonly modelPatch: string | null;
+}
+
+export const predictionRows = (db: Db, runId: number): PredictionRow[] =>
+  db
+    .prepare(
+      `SELECT m.name AS arm, m.model, i.instance_id AS instanceId, t.epoch, t.state, f.exit_class AS exitClass, f.exit_reason AS exitReason,
+         f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, f.model_patch AS modelPatch
+       FROM trials t JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+       LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? ORDER BY t.position`,
+    )
+    .all(runId) as PredictionRow[];
+
+export interface StoredMessage {
+  readonly seq: number;
+  readonly role: string;
+  readonly content: string;
+  /** The whole message, JSON, without raw_output. */
+  readonly data: string;
+  readonly createdAt: string;
+}
+
+export interface StoredCommand {
+  readonly step: number;
+  readonly messageSeq: number | null;
+  readonly command: string;
+  readonly output: Uint8Array;
+  readonly exitCode: number;
+  readonly totalBytes: number;
+  readonly omittedBytes: number;
+}
+
+/** Everything a trajectory file of one attempt is made of. */
+export interface AttemptRecord {
+  readonly attemptId: number;
+  readonly number: number;
+  readonly final: boolean;
+  readonly run: string;
+  readonly arm: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly exitReason: ExitReason | null;
+  readonly exitClass: ExitClass | null;
+  readonly exitStatus: string | null;
+  readonly errorMessage: string | null;
+  readonly submission: Uint8Array | null;
+  readonly steps: number;
+  readonly costNano: number | null;
+  readonly unknownCalls: number;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly messages: readonly StoredMessage[];
+  readonly commands: readonly StoredCommand[];
+}
+
+const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id AS final, r.name AS run, m.name AS arm, i.instance_id AS instanceId, t.epoch,
+    a.started_at AS startedAt, a.ended_at AS endedAt, a.exit_reason AS exitReason, a.exit_class AS exitClass, a.exit_status AS exitStatus,
+    a.error_message AS errorMessage, a.submission, a.steps, CASE WHEN c.calls IS NULL THEN 0 ELSE c.cost_nano END AS costNano,
+    coalesce(c.unknown_calls, 0) AS unknownCalls, coalesce(a.config, m.config) AS config
+  FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id`;
+
+const recordOf = (db: Db, row: Row): AttemptRecord => ({
+  ...(row as unknown as AttemptRecord),
+  final: row.final === 1,
+  config: JSON.parse(row.config as string) as Record<string, unknown>,
+  messages: db
+    .prepare(
+      'SELECT seq, role, content, data, created_at AS createdAt FROM messages WHERE attempt_id = ? ORDER BY seq',
+    )
+    .all(row.attemptId) as StoredMessage[],
+  commands: db
+    .prepare(
+      `SELECT step, message_seq AS messageSeq, command, output, exit_code AS exitCode, total_bytes AS totalBytes,
+         omitted_bytes AS omittedBytes FROM commands WHERE attempt_id = ? ORDER BY step, idx, id`,
+    )
+    .all(row.attemptId) as StoredCommand[],
+});
+
+export function attemptRecord(db: Db, attemptId: number): AttemptRecord | undefined {
+  const row = db.prepare(`${ATTEMPTS} WHERE a.id = ?`).get(attemptId) as Row | undefined;
+  return row && recordOf(db, row);
+}
+
+/** Ended attempts of a run, one at a time: bodies are large. */
+export function* attemptRecords(db: Db, runId: number): Generator<AttemptRecord> {
+  const ids = db
+    .prepare(
+      `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? AND a.state = 'ended' ORDER BY t.position, a.number`,
+    )
+    .all(runId) as { id: number }[];
+  for (const { id } of ids) yield attemptRecord(db, id)!;
+}
+
+/** What the grader left of one trial's final patch, with the row's date: for submissions. */
+export interface GradingBody {
+  readonly trialId: number;
+  readonly instanceId: string;
+  readonly modelPatch: string;
+  /** Of the dataset row; '' when it has none. */
+  readonly createdAt: string;
+  /** The harness's report.json, as text. */
+  readonly report: string | null;
+  /** Test output, gzip. */
+  readonly log: Uint8Array | null;
+}
+
+/** One at a time: logs are large. */
+export function* gradingBodies(db: Db, trialIds: readonly number[]): Generator<GradingBody> {
+  const body = db.prepare(
+    `SELECT v.trial_id AS trialId, v.instance_id AS instanceId, coalesce(f.model_patch, '') AS modelPatch,
+       coalesce(json_extract(i.row, '$.created_at'), '') AS createdAt, e.report, e.log
+     FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk
+     LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id WHERE v.trial_id = ?`,
+  );
+  for (const id of trialIds) yield body.get(id) as GradingBody;
+}

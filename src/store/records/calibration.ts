@@ -1,0 +1,38 @@
+/** What gold patches did on this machine: per instance, image and spec, from every evaluation of model "gold" ever recorded here. */
+import { type Store, statement } from '../open.ts';
+
+export type GoldStanding = 'passes' | 'fails' | 'flaky';
+
+export interface Calibrated {
+  readonly instance_id: string;
+  readonly image_digest: string | null;
+  readonly spec_hash: string;
+  readonly dialect: string;
+  readonly network: string | null;
+  readonly standing: GoldStanding;
+  readonly resolved: number;
+  readonly evaluations: number;
+  readonly last_at: string;
+}
+
+/**
+ * Evaluations that broke, had no patch to try or are not the grader's own say nothing about gold. Those by other rules or without the network are counted
+ * apart: gold that fails there only is not flaky. What was seen last of an instance comes last.
+ */
+export function calibration(db: Store): Calibrated[] {
+  const rows = statement(
+    db,
+    `SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
+       max(started_at) AS last_at
+     FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
+     GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`,
+  ).all() as Omit<Calibrated, 'standing'>[];
+  return rows.map((row) => ({
+    ...row,
+    standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',
+  }));
+}
+
+/** The latest word on each instance: "fails" and "flaky" are what a score is also shown without. */
+export const goldStandings = (db: Store): Map<string, Calibrated> =>
+  new Map(calibration(db).map((row) => [row.instance_id, row]));

@@ -1,0 +1,28 @@
+/** How long attempts took, over all runs of a results root: what the scheduler expects the next ones to take. */
+import { type Store, statement } from '../open.ts';
+
+export interface PastDuration {
+  readonly instanceId: string;
+  readonly model: string;
+  readonly repo: string;
+  readonly seconds: number;
+}
+
+/** Final attempts that say something about the work; a trial that an outage ended after two seconds does not. */
+export function pastDurations(db: Store): PastDuration[] {
+  return statement(
+    db,
+    `SELECT i.instance_id AS instanceId, m.model AS model, i.repo AS repo, a.elapsed_ms / 1000.0 AS seconds
+     FROM trials t JOIN attempts a ON a.id = t.final_attempt_id JOIN instances i ON i.id = t.instance_pk
+     JOIN arms m ON m.id = t.arm_id
+     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class IN ('agent', 'limit', 'model') ORDER BY a.id`,
+  ).all() as PastDuration[];
+}
+
+/** The order in which trials start, as decided when the run (again) began. */
+export function setPositions(db: Store, trialIds: readonly number[], first: number): void {
+  const update = statement(db, 'UPDATE trials SET position = ? WHERE id = ?');
+  db.transaction(() => {
+    for (const [i, id] of trialIds.entries()) update.run(first + i, id);
+  }).immediate();
+}

@@ -1,0 +1,66 @@
+/** Verdict history: rows are appended, never overwritten. */
+import type { Outcome } from '../../outcome.ts';
+import { type Store, statement } from '../open.ts';
+import { insert } from './runs.ts';
+
+export interface EvaluationRow {
+  id: number;
+  run_id: number;
+  trial_id: number | null;
+  attempt_id: number | null;
+  instance_id: string;
+  model: string;
+  patch_sha256: string;
+  spec_hash: string;
+  dialect: string;
+  outcome: Outcome;
+  resolved: number | null;
+  resolved_strict: number | null;
+  report: string | null;
+  log: Buffer | null;
+  apply_method: string | null;
+  exit_code: number | null;
+  infra_reason: string | null;
+  suspicion: string;
+  error_message: string | null;
+  network: string | null;
+  image_digest: string | null;
+  source: string;
+  started_at: string;
+  duration_ms: number | null;
+}
+
+export const insertEvaluation = (db: Store, row: Omit<EvaluationRow, 'id'>): number =>
+  insert(db, 'evaluations', row);
+
+/** Newest verdict of each trial's final attempt for its patch, keyed by trial. */
+export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow> {
+  const rows = statement(
+    db,
+    `SELECT e.* FROM trials t JOIN attempts f ON f.id = t.final_attempt_id
+     JOIN evaluations e ON e.id = (SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = f.patch_sha256)
+     WHERE t.run_id = ?`,
+  ).all(runId) as EvaluationRow[];
+  return new Map(rows.map((r) => [r.trial_id!, r]));
+}
+
+export interface Gradable {
+  trial_id: number;
+  attempt_id: number;
+  arm_id: number;
+  instance_pk: number;
+  epoch: number;
+  model: string;
+  model_patch: string;
+  patch_sha256: string;
+}
+
+/** Sealed trials whose final attempt is a statement about the model. */
+export const gradableTrials = (db: Store, runId: number): Gradable[] =>
+  statement(
+    db,
+    `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
+       coalesce(f.patch_sha256, '') AS patch_sha256
+     FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
+     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class IN ('agent', 'limit', 'model') AND f.model_patch IS NOT NULL ORDER BY t.position`,
+  ).all(runId) as Gradable[];

@@ -1,0 +1,262 @@
+/**
+ * What reports and comparisons read of a run, as plain data. The cores in src/report work on these types alone, so they can be fed from
+ * a database, from files or from a test. What is large, patches, messages and logs: attemptBodies.ts.
+ */
+import type Database from 'better-sqlite3';
+import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
+import { type GoldStanding, goldStandings } from './calibration.ts';
+import { type FirstResult, firstResultsOf } from './secondChances.ts';
+
+type Db = Database.Database;
+
+export interface ReportRun {
+  readonly id: number;
+  readonly name: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly finishedAt: string | null;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly configHash: string;
+  readonly manifest: Readonly<Record<string, unknown>>;
+  readonly datasetSource: string;
+  readonly datasetRevision: string | null;
+  readonly datasetHash: string;
+  readonly budgetNano: number | null;
+  readonly emitEmpty: boolean;
+  readonly imported: boolean;
+}
+
+export interface ReportArm {
+  readonly name: string;
+  readonly model: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+export interface Flag {
+  readonly rule: string;
+  readonly step?: number;
+  readonly evidence?: string;
+}
+
+/** A row of the view trial_results, named as in TypeScript. */
+export interface ReportTrial {
+  readonly trialId: number;
+  readonly arm: string;
+  readonly model: string;
+  readonly instanceId: string;
+  readonly repo: string;
+  readonly difficulty: string;
+  /** sha256 of the dataset row: two runs on other rows did other work. */
+  readonly rowHash: string;
+  readonly epoch: number;
+  readonly state: 'pending' | 'leased' | 'running' | 'sealed';
+  readonly weight: number;
+  readonly position: number;
+  readonly attemptId: number | null;
+  /** Attempts made; 0 when none was. */
+  readonly attempts: number;
+  readonly exitReason: ExitReason | null;
+  readonly exitClass: ExitClass | null;
+  readonly exitDetail: string | null;
+  readonly exitStatus: string | null;
+  readonly notRunReason: string | null;
+  readonly steps: number;
+  readonly elapsedMs: number | null;
+  readonly workingMs: number | null;
+  readonly patchSource: PatchSource | null;
+  readonly patchState: PatchState | null;
+  readonly patchSha256: string | null;
+  readonly patchEmpty: boolean;
+  /** A verdict was imported without the patch that it is about. */
+  readonly patchUnknown: boolean;
+  readonly suspicion: readonly Flag[];
+  readonly oomKills: number;
+  readonly history: string | null;
+  readonly imageDigest: string | null;
+  readonly outcome: Outcome | null;
+  readonly resolved: boolean | null;
+  readonly resolvedStrict: boolean | null;
+  readonly gradeSuspicion: readonly Flag[];
+  readonly dialect: string | null;
+  readonly specHash: string | null;
+}
+
+/** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
+interface LedgerSums {
+  readonly calls: number;
+  readonly costNano: number | null;
+  readonly unknownCalls: number;
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/** What one attempt cost, sealed or not. */
+export interface AttemptCost extends LedgerSums {
+  readonly attemptId: number;
+  readonly trialId: number;
+  readonly number: number;
+  readonly arm: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly exitReason: ExitReason | null;
+}
+
+/** The ledger summed by arm and answering model. */
+export interface LedgerLine extends LedgerSums {
+  readonly arm: string;
+  /** As it answered. */
+  readonly model: string;
+  /** What was asked for in calls that were answered. */
+  readonly asked: readonly string[];
+  readonly failedCalls: number;
+  readonly priceVersions: readonly string[];
+}
+
+/** Where the time went, summed over the attempts of an arm. */
+export interface PhaseTotal {
+  readonly arm: string;
+  readonly name: string;
+  readonly totalMs: number;
+  readonly attempts: number;
+}
+
+export interface RunData {
+  readonly run: ReportRun;
+  readonly arms: readonly ReportArm[];
+  readonly trials: readonly ReportTrial[];
+  readonly costs: readonly AttemptCost[];
+  readonly ledger: readonly LedgerLine[];
+  readonly phases: readonly PhaseTotal[];
+  /** By trial, the first result of those that were tried again after one (`--redo-existing`, `resume --retry limit`). */
+  readonly firstResults: ReadonlyMap<number, FirstResult>;
+  /** What gold patches did on this machine, whatever run graded them. */
+  readonly gold: ReadonlyMap<string, GoldStanding>;
+}
+
+const record = (text: unknown): Record<string, unknown> => {
+  const value: unknown = typeof text === 'string' ? JSON.parse(text) : {};
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+};
+const list = <T>(text: unknown): T[] => (typeof text === 'string' ? (JSON.parse(text) as T[]) : []);
+const flag = (value: unknown): boolean | null => (value === null ? null : value === 1);
+
+type Row = Record<string, unknown>;
+
+/** `undefined` when there is no such run. */
+export function loadRunData(db: Db, runId: number): RunData | undefined {
+  const row = db.prepare('SELECT * FROM runs WHERE id = ?').get(runId) as Row | undefined;
+  if (!row) return undefined;
+  // One read transaction: the run may still be going on, and the parts must fit each other.
+  const read = db.transaction(() => ({
+    run: runOf(row),
+    arms: (db.prepare('SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as Row[]).map(
+      armOf,
+    ),
+    trials: (db.prepare(TRIALS).all(runId) as Row[]).map(trialOf),
+    costs: db.prepare(COSTS).all(runId) as AttemptCost[],
+    ledger: (db.prepare(LEDGER).all(runId) as Row[]).map(
+      (line) =>
+        ({
+          ...line,
+          asked: list<string>(line.asked),
+          priceVersions: list<string>(line.priceVersions),
+        }) as unknown as LedgerLine,
+    ),
+    phases: db.prepare(PHASES).all(runId) as PhaseTotal[],
+    firstResults: firstResultsOf(db, runId),
+    gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
+  }));
+  return read();
+}
+
+const runOf = (row: Row): ReportRun => ({
+  id: row.id as number,
+  name: row.name as string,
+  status: row.status as string,
+  createdAt: row.created_at as string,
+  finishedAt: row.finished_at as string | null,
+  config: record(row.config),
+  configHash: row.config_hash as string,
+  manifest: record(row.manifest),
+  datasetSource: row.dataset_source as string,
+  datasetRevision: row.dataset_revision as string | null,
+  datasetHash: row.dataset_hash as string,
+  budgetNano: row.budget_nano as number | null,
+  emitEmpty: row.emit_empty === 1,
+  imported: row.imported === 1,
+});
+
+const armOf = (row: Row): ReportArm => ({
+  name: row.name as string,
+  model: row.model as string,
+  config: record(row.config),
+});
+
+const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, f.model_patch = '' AS patch_empty, f.id IS NOT NULL AND f.model_patch IS NULL AS patch_unknown,
+    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash, i.row_hash
+  FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
+  WHERE v.run_id = ? ORDER BY v.position`;
+
+const trialOf = (row: Row): ReportTrial => ({
+  trialId: row.trial_id as number,
+  arm: row.arm as string,
+  model: row.model as string,
+  instanceId: row.instance_id as string,
+  repo: row.repo as string,
+  difficulty: row.difficulty as string,
+  rowHash: row.row_hash as string,
+  epoch: row.epoch as number,
+  state: row.state as ReportTrial['state'],
+  weight: row.weight as number,
+  position: row.position as number,
+  attemptId: row.attempt_id as number | null,
+  attempts: row.attempts_made as number,
+  exitReason: row.exit_reason as ExitReason | null,
+  exitClass: row.exit_class as ExitClass | null,
+  exitDetail: row.exit_detail as string | null,
+  exitStatus: row.exit_status as string | null,
+  notRunReason: row.not_run_reason as string | null,
+  steps: (row.steps as number | null) ?? 0,
+  elapsedMs: row.elapsed_ms as number | null,
+  workingMs: row.working_ms as number | null,
+  patchSource: row.patch_source as PatchSource | null,
+  patchState: row.patch_state as PatchState | null,
+  patchSha256: row.patch_sha256 as string | null,
+  patchEmpty: row.patch_empty === 1,
+  patchUnknown: row.patch_unknown === 1,
+  suspicion: list<Flag>(row.suspicion),
+  oomKills: (row.oom_kills as number | null) ?? 0,
+  history: row.history as string | null,
+  imageDigest: row.image_digest as string | null,
+  outcome: row.outcome as Outcome | null,
+  resolved: flag(row.resolved),
+  resolvedStrict: flag(row.resolved_strict),
+  gradeSuspicion: list<Flag>(row.grade_suspicion),
+  dialect: row.dialect as string | null,
+  specHash: row.spec_hash as string | null,
+});
+
+const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;
+const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'];
+const camel = (kind: string) => `${kind.replace(/_(.)/g, (_, c: string) => c.toUpperCase())}Tokens`;
+
+// An imported attempt without calls is one whose calls nobody wrote down; ours without calls made none.
+const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS arm, i.instance_id AS instanceId, t.epoch,
+    a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL AND NOT r.imported THEN 0 ELSE c.cost_nano END AS costNano,
+    coalesce(c.unknown_calls, 0) AS unknownCalls, ${TOKENS.map((k) => `coalesce(c.${k}_tokens, 0) AS ${camel(k)}`).join(', ')}
+  FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
+
+const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
+    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state <> 'in_flight' AND c.cost_nano IS NULL) AS unknownCalls,
+    ${TOKENS.map((k) => `coalesce(sum(c.${k}_tokens), 0) AS ${camel(k)}`).join(', ')},
+    json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
+    json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
+  FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?
+  GROUP BY m.name, coalesce(c.model_answered, c.model_asked) ORDER BY m.position, model`;
+
+const PHASES = `SELECT m.name AS arm, p.name, coalesce(sum(p.duration_ms), 0) AS totalMs, count(DISTINCT a.id) AS attempts
+  FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ? AND p.offset_ms >= 0
+  GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;

@@ -1,0 +1,190 @@
+/** Rows of `runs`, `arms` and `instances`: what was planned. */
+import { guarded, type Store, statement } from '../open.ts';
+
+export type RunStatus =
+  | 'running'
+  | 'paused'
+  | 'complete'
+  | 'incomplete'
+  | 'budget'
+  | 'interrupted'
+  | 'failed';
+
+export interface RunRow {
+  id: number;
+  name: string;
+  status: RunStatus;
+  created_at: string;
+  finished_at: string | null;
+  config: string;
+  config_hash: string;
+  manifest: string;
+  dataset_source: string;
+  dataset_revision: string | null;
+  dataset_hash: string;
+  budget_nano: number | null;
+  emit_empty: number;
+  imported: number;
+}
+
+export interface ArmRow {
+  id: number;
+  run_id: number;
+  position: number;
+  name: string;
+  model: string;
+  config: string;
+}
+
+export interface InstanceRow {
+  id: number;
+  run_id: number;
+  position: number;
+  instance_id: string;
+  repo: string;
+  difficulty: string;
+  image: string;
+  row_hash: string;
+  row: string;
+  weight: number;
+}
+
+export type NewRun = Omit<RunRow, 'id' | 'status' | 'finished_at'>;
+
+export interface RunPlan {
+  readonly run: NewRun;
+  readonly arms: readonly Omit<ArmRow, 'id' | 'run_id' | 'position'>[];
+  readonly instances: readonly Omit<InstanceRow, 'id' | 'run_id' | 'position'>[];
+  readonly epochs: number;
+}
+
+/** Writes run, arms, instances and trials in one transaction. Trials are interleaved: epoch, then instance, then arm. */
+export function insertRun(db: Store, plan: RunPlan): RunRow {
+  const work = db.transaction(() => {
+    const runId = insert(db, 'runs', { ...plan.run, status: 'running' });
+    const armIds = plan.arms.map((arm, position) => insert(db, 'arms', { ...arm, run_id: runId, position }));
+    const instanceIds = plan.instances.map((row, position) =>
+      insert(db, 'instances', { ...row, run_id: runId, position }),
+    );
+    let position = 0;
+    for (let epoch = 1; epoch <= plan.epochs; epoch++)
+      for (const instance_pk of instanceIds)
+        for (const arm_id of armIds)
+          insert(db, 'trials', {
+            run_id: runId,
+            arm_id,
+            instance_pk,
+            epoch,
+            position: position++,
+            state: 'pending',
+          });
+    return runId;
+  });
+  const id = guarded(db, () => work.immediate());
+  return runById(db, id)!;
+}
+
+/** Inserts one row whose keys are column names of ours (never of a user). */
+export function insert(db: Store, table: string, row: object): number {
+  const columns = Object.keys(row);
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((c) => `@${c}`).join(', ')})`;
+  return guarded(db, () => Number(statement(db, sql).run(row).lastInsertRowid));
+}
+
+export const runById = (db: Store, id: number): RunRow | undefined =>
+  statement(db, 'SELECT * FROM runs WHERE id = ?').get(id) as RunRow | undefined;
+
+export const runByName = (db: Store, name: string): RunRow | undefined =>
+  statement(db, 'SELECT * FROM runs WHERE name = ?').get(name) as RunRow | undefined;
+
+/** A run by its name, a unique prefix of it, or "last". */
+export function findRun(db: Store, selector: string): RunRow | { candidates: string[] } {
+  if (selector === 'last') {
+    // What measured another run again is no run that a person started.
+    const last = statement(
+      db,
+      `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`,
+    ).get() as RunRow | undefined;
+    return last ?? { candidates: [] };
+  }
+  const exact = runByName(db, selector);
+  if (exact) return exact;
+  const matches = statement(db, 'SELECT * FROM runs WHERE substr(name, 1, length(?)) = ? ORDER BY id').all(
+    selector,
+    selector,
+  ) as RunRow[];
+  return matches.length === 1 ? matches[0]! : { candidates: matches.map((r) => r.name) };
+}
+
+export const hasRuns = (db: Store): boolean =>
+  statement(db, 'SELECT 1 FROM runs LIMIT 1').get() !== undefined;
+
+export const listRuns = (db: Store): RunRow[] =>
+  statement(db, 'SELECT * FROM runs ORDER BY id').all() as RunRow[];
+
+export const armsOf = (db: Store, runId: number): ArmRow[] =>
+  statement(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as ArmRow[];
+
+export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
+  statement(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position').all(runId) as InstanceRow[];
+
+/** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
+export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
+  const rows = statement(
+    db,
+    `SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i
+     LEFT JOIN (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
+       JOIN arms m ON m.id = t.arm_id WHERE json_extract(m.config, '$.environment.image') IS NULL) a ON a.instance_pk = i.id
+     WHERE i.run_id = ? AND i.image IN (SELECT p.image FROM instances p JOIN trials t ON t.instance_pk = p.id
+       WHERE p.run_id = i.run_id AND t.state <> 'sealed')`,
+  ).all(runId) as { image: string; digest: string | null }[];
+  return new Map(
+    [...Map.groupBy(rows, (r) => r.image)].map(([image, all]) => [
+      image,
+      all.flatMap(({ digest }) => (digest === null ? [] : [digest])),
+    ]),
+  );
+}
+
+export function setRunStatus(db: Store, runId: number, status: RunStatus, finishedAt: string | null): void {
+  guarded(db, () =>
+    statement(db, 'UPDATE runs SET status = ?, finished_at = ? WHERE id = ?').run(status, finishedAt, runId),
+  );
+}
+
+export function setRunBudget(db: Store, runId: number, budgetNano: number | null): void {
+  guarded(db, () => statement(db, 'UPDATE runs SET budget_nano = ? WHERE id = ?').run(budgetNano, runId));
+}
+
+export function setRunConfig(db: Store, runId: number, config: string, hash: string): void {
+  guarded(db, () =>
+    statement(db, 'UPDATE runs SET config = ?, config_hash = ? WHERE id = ?').run(config, hash, runId),
+  );
+}
+
+/** What attempts of the arm are made with from now on; earlier ones keep theirs in their own row. */
+export function setArmConfig(db: Store, runId: number, name: string, config: string): void {
+  guarded(db, () =>
+    statement(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?').run(config, runId, name),
+  );
+}
+
+export interface Spent {
+  /** What is known: a lower bound while `unknownCalls` is not 0. */
+  readonly nano: number;
+  readonly unknownCalls: number;
+  /** With the estimates of calls whose cost nobody said: what a budget counts. */
+  readonly committedNano: number;
+}
+
+/** Money of a run over every attempt, finished or not. An imported attempt without calls is one whose calls nobody wrote down. */
+export function spentNano(db: Store, runId: number): Spent {
+  return statement(
+    db,
+    `SELECT coalesce(sum(c.cost_nano), 0) AS nano,
+       coalesce(sum((c.state <> 'in_flight' OR c.id IS NULL AND r.imported) AND c.cost_nano IS NULL), 0) AS unknownCalls,
+       coalesce(sum(coalesce(c.cost_nano, c.estimate_nano)), 0) AS committedNano
+     FROM runs r JOIN trials t ON t.run_id = r.id JOIN attempts a ON a.trial_id = t.id LEFT JOIN model_calls c ON c.attempt_id = a.id
+     WHERE r.id = ?`,
+  ).get(runId) as Spent;
+}

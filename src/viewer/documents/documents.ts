@@ -1,0 +1,258 @@
+/**
+ * The documents the page reads. The same path names a document everywhere: `/api/<path>` on a live server, `data/<path>.json`
+ * in a static bundle, a key inside a single page. All of them are plain JSON; lists of pairs stand where names come from
+ * models or data sets, so that a test called `__proto__` stays a test.
+ */
+import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
+
+export const TRIALS_PER_PAGE = 1000;
+export const MESSAGES_PER_CHUNK = 40;
+
+export interface Tally {
+  planned: number;
+  sealed: number;
+  running: number;
+  pending: number;
+  /** Trials whose ending says something final about the model: the denominator of coverage. */
+  valid: number;
+  /** Of those, how many a grader has spoken about: the denominator of the resolved rate. */
+  graded: number;
+  resolved: number;
+  strict: number;
+  flagged: number;
+  classes: [exitClass: string, n: number][];
+  outcomes: [outcome: string, n: number][];
+}
+
+export interface Money {
+  costNano: number | null;
+  /** Calls whose price is unknown: the cost is then a lower bound. */
+  unknownCalls: number;
+  calls: number;
+  failedCalls: number;
+  inputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+}
+
+export interface RunSummary {
+  id: number;
+  name: string;
+  status: string;
+  createdAt: string;
+  finishedAt: string | null;
+  imported: boolean;
+  dataset: string;
+  datasetRevision: string | null;
+  datasetHash: string;
+  configHash: string;
+  arms: { name: string; model: string }[];
+  tally: Tally;
+  money: Money;
+  budgetNano: number | null;
+}
+
+export interface RunList {
+  title: string;
+  /** When the documents were made, for files; null on a live server. */
+  madeAt: string | null;
+  runs: RunSummary[];
+}
+
+export interface Slot {
+  slot: number | null;
+  attempt: number;
+  instanceId: string;
+  arm: string;
+  epoch: number;
+  steps: number;
+  phase: string | null;
+  phaseSince: string | null;
+  startedAt: string;
+  costNano: number | null;
+}
+
+export interface ArmSummary {
+  arm: string;
+  model: string;
+  tally: Tally;
+  money: Money;
+}
+
+export interface RunDocument {
+  summary: RunSummary;
+  arms: ArmSummary[];
+  config: string;
+  manifest: string;
+  trialPages: number;
+  slots: Slot[];
+  /** One point where an attempt ended: cumulated spend, ended attempts, sealed and resolved trials. */
+  series: { at: string; costNano: number; ended: number; sealed: number; resolved: number }[];
+  phases: { name: string; n: number; ms: number }[];
+  breaker: { open: boolean; reason: string; at: string } | null;
+  pulls: { now: number; done: number; ms: number };
+  events: EventRow[];
+}
+
+export interface TrialDocument extends Omit<TrialRow, 'suspicion' | 'grade_suspicion' | 'run_id'> {
+  /** resolved, unresolved, or why the trial is missing from the score. */
+  verdict: string;
+  flags: string[];
+  money: Money;
+}
+export interface TrialPage {
+  run: number;
+  total: number;
+  rows: TrialDocument[];
+}
+export interface HistoryRow extends TrialDocument {
+  run: string;
+  runId: number;
+  createdAt: string;
+}
+
+export interface Flag {
+  rule: string;
+  step: number | null;
+  evidence: string;
+}
+
+export interface OutlineRow {
+  seq: number;
+  role: string;
+  chars: number;
+  at: string;
+  /** Step of an assistant message and of what follows it. */
+  step: number | null;
+  call: CallRow | null;
+  tries: number;
+  execMs: number | null;
+  exitCode: number | null;
+  timedOut: boolean;
+}
+
+export interface EvaluationSummary {
+  id: number;
+  attempt: number | null;
+  dialect: string;
+  outcome: string;
+  resolved: number | null;
+  resolvedStrict: number | null;
+  applyMethod: string | null;
+  exitCode: number | null;
+  infraReason: string | null;
+  error: string | null;
+  network: string | null;
+  source: string;
+  startedAt: string;
+  durationMs: number | null;
+  flags: Flag[];
+  /** The verdict that counts: of the patch this attempt predicts. */
+  current: boolean;
+}
+export interface EvaluationDocument extends EvaluationSummary {
+  tests: { name: string; group: string; passed: boolean; line: number | null }[];
+  report: string | null;
+  log: string | null;
+  logOmitted: number;
+}
+
+export interface AttemptDocument {
+  run: { id: number; name: string };
+  trial: {
+    id: number;
+    arm: string;
+    model: string;
+    epoch: number;
+    state: string;
+    notRunReason: string | null;
+  };
+  instance: {
+    instanceId: string;
+    repo: string;
+    difficulty: string;
+    image: string;
+    problem: string;
+    goldPatch: string;
+    testPatch: string;
+    failToPass: string[];
+    passToPass: number;
+  };
+  attempts: {
+    id: number;
+    number: number;
+    final: boolean;
+    state: string;
+    exitReason: string | null;
+    exitClass: string | null;
+    steps: number;
+    elapsedMs: number | null;
+    startedAt: string;
+    costNano: number | null;
+  }[];
+  attempt: {
+    id: number;
+    number: number;
+    state: string;
+    slot: number | null;
+    startedAt: string;
+    endedAt: string | null;
+    exitReason: string | null;
+    exitClass: string | null;
+    exitDetail: string | null;
+    exitStatus: string | null;
+    error: string | null;
+    steps: number;
+    elapsedMs: number | null;
+    workingMs: number | null;
+    history: string | null;
+    transport: string | null;
+    imageDigest: string | null;
+    oomKills: number;
+    patchSource: string | null;
+    patchState: string | null;
+    notes: string[];
+    flags: Flag[];
+    money: Money;
+  };
+  patch: string;
+  submission: string | null;
+  captured: string | null;
+  phases: PhaseRow[];
+  outline: OutlineRow[];
+  chunks: number;
+  evaluations: EvaluationSummary[];
+}
+
+export interface MessageDocument {
+  seq: number;
+  role: string;
+  content: string;
+  reasoning: string | null;
+  /** Commands asked for through tool calls, as far as they can be read. */
+  toolCalls: { name: string; text: string }[];
+  commands: {
+    command: string;
+    /** null where the message's own text holds the output; then `at` says where. */
+    output: string | null;
+    at: [start: number, end: number] | null;
+    exitCode: number;
+    timedOut: boolean;
+    oomKilled: boolean;
+    durationMs: number;
+    totalBytes: number;
+    omittedBytes: number;
+  }[];
+}
+export interface MessageChunk {
+  attempt: number;
+  from: number;
+  messages: MessageDocument[];
+}
+export interface RawChunk {
+  attempt: number;
+  from: number;
+  messages: { seq: number; createdAt: string; data: string }[];
+}
