@@ -10,10 +10,10 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import type Docker from 'dockerode';
 import { environmentConfigSchema } from '../../src/environment/config.ts';
-import { createDockerFactory } from '../../src/environment/docker/docker.ts';
-import { currentOwner } from '../../src/environment/docker/owner.ts';
+import { createDemux } from '../../src/environment/docker/demux.ts';
+import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { createDemux } from '../../src/environment/exec/demux.ts';
+import { currentOwner } from '../../src/environment/owner.ts';
 import { atMost, barLine } from './bars.ts';
 
 const { values: flags } = parseArgs({

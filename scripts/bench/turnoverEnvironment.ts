@@ -1,6 +1,6 @@
 // The Docker environment as a module, with and without containers started ahead: what `bench:runner -- --turnover` compares.
 import type { EnvironmentConfig } from '../../src/environment/config.ts';
-import { createDockerFactory } from '../../src/environment/docker/docker.ts';
+import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
 
 export function createEnvironmentFactory(config: EnvironmentConfig): EnvironmentFactory {

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import type { RunConfig } from '../config/run.ts';
-import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/docker/owner.ts';
 import { reap } from '../environment/docker/reaper.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/images/config.ts';
+import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/owner.ts';
 import type { GradingConfig } from '../grading/config.ts';
 import { formatCost } from '../money.ts';
 import { takeLock } from '../runner/control/lock.ts';

@@ -1,12 +1,16 @@
 /** The image service of the engine that this process's environment means. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { connectEngine, DOCKER_VARIABLES, type EngineConnection } from '../environment/engines/connect.ts';
+import {
+  connectEngine,
+  DOCKER_VARIABLES,
+  type EngineConnection,
+} from '../environment/engines/connectEngine.ts';
 import {
   createImageService,
   type ImageService,
   type ImageServiceOptions,
-} from '../environment/images/service.ts';
+} from '../environment/images/imageService.ts';
 import { CliError, env } from './terminal/context.ts';
 
 /** Where swebatch remembers across runs which images it pulled. */

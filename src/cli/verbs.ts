@@ -28,7 +28,7 @@ const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'b
 
 /** For every client of this process: how an engine is found where nobody names one. */
 async function findEngines(): Promise<void> {
-  const { chooseEngine } = await import('../environment/docker/client.ts');
+  const { chooseEngine } = await import('../environment/engines/engineClient.ts');
   const { engineOptions } = await import('./imageEngine.ts');
   chooseEngine(engineOptions);
 }

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { currentOwner } from '../../src/environment/docker/owner.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { createLocalFactory } from '../../src/environment/local/local.ts';
+import { createLocalFactory } from '../../src/environment/local/localFactory.ts';
+import { currentOwner } from '../../src/environment/owner.ts';
 import { createModelFactory } from '../../src/model/factory.ts';
 import { readTextFile } from '../config/readTextFile.ts';
 

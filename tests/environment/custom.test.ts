@@ -3,9 +3,9 @@
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../src/environment/config.ts';
-import { currentOwner } from '../../src/environment/docker/owner.ts';
 import type { Environment, EnvironmentFactory } from '../../src/environment/environment.ts';
 import { createEnvironmentFactory } from '../../src/environment/factory.ts';
+import { currentOwner } from '../../src/environment/owner.ts';
 import { REPOSITORY_SCRIPT } from '../support/dockerEnvironment.ts';
 import { type Bench, describeEnvironment, type StartOptions } from './conformance.ts';
 

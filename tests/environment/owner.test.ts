@@ -1,6 +1,7 @@
 // Who may be reaped: only what is proven dead, and never anybody else's.
 import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
+import { findOrphans, listContainers, reap } from '../../src/environment/docker/reaper.ts';
 import {
   currentOwner,
   isOwnerAlive,
@@ -8,8 +9,7 @@ import {
   type MachineFacts,
   ownerLabels,
   thisMachine,
-} from '../../src/environment/docker/owner.ts';
-import { findOrphans, listContainers, reap } from '../../src/environment/docker/reaper.ts';
+} from '../../src/environment/owner.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
 

@@ -1,9 +1,9 @@
 // Real evaluations in Docker: the matrix of T-59 on one image, the patch ladder, deadlines, and what is left behind.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
-import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/docker.ts';
-import { currentOwner } from '../../src/environment/docker/owner.ts';
+import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
+import { currentOwner } from '../../src/environment/owner.ts';
 import { applyPatch, PATCH_PATH } from '../../src/grading/applyPatch.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../src/grading/config.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/environmentConfig.ts';

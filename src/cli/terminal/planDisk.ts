@@ -3,7 +3,7 @@
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/images/config.ts';
-import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/plan.ts';
+import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import { duration } from '../../report/render/format.ts';
 import type { RunRequest } from '../../runner/schedule/plan.ts';
 import { openImages } from '../imageEngine.ts';

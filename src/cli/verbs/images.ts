@@ -6,10 +6,10 @@ import { loadDataset } from '../../dataset/read/load.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/images/config.ts';
-import { type ImagePlan, tooMuch } from '../../environment/images/plan.ts';
-import type { StageEvent } from '../../environment/images/pull/stage.ts';
-import { imageKey } from '../../environment/images/registry/reference.ts';
-import type { ImageService } from '../../environment/images/service.ts';
+import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
+import type { ImageService } from '../../environment/images/imageService.ts';
+import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
+import { imageKey } from '../../environment/images/registry/imageReference.ts';
 import {
   type ImagesArgs,
   type ImagesSettings,

@@ -5,27 +5,13 @@ import type Docker from 'dockerode';
 import tar from 'tar-stream';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../config.ts';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
-import { answered } from './answered.ts';
-import { readFault, withDaemonRetry } from './dockerErrors.ts';
-import { ownerLabels } from './owner.ts';
+import { ownerLabels } from '../owner.ts';
+import { QUIET_ENV } from '../quietEnv.ts';
 
 const NANO = 1e9;
-
-/** Environment that keeps pagers, editors and prompts from waiting for somebody (T-28); what the user sets wins. */
-export const QUIET_ENV: Readonly<Record<string, string>> = {
-  PAGER: 'cat',
-  GIT_PAGER: 'cat',
-  MANPAGER: 'cat',
-  SYSTEMD_PAGER: 'cat',
-  EDITOR: 'true',
-  VISUAL: 'true',
-  GIT_EDITOR: 'true',
-  GIT_SEQUENCE_EDITOR: 'true',
-  GIT_TERMINAL_PROMPT: '0',
-  DEBIAN_FRONTEND: 'noninteractive',
-  TERM: 'dumb',
-};
 
 export interface ContainerOptions {
   readonly config: EnvironmentConfig;
@@ -83,9 +69,12 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     options.request.signal?.throwIfAborted();
     const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
     try {
-      const container = await answered(docker.createContainer(containerSpec(options, name)), START_LIMIT_MS);
+      const container = await daemonAnswer(
+        docker.createContainer(containerSpec(options, name)),
+        START_LIMIT_MS,
+      );
       try {
-        await answered(container.start(), START_LIMIT_MS);
+        await daemonAnswer(container.start(), START_LIMIT_MS);
         return container;
       } catch (error) {
         await removeContainer(container);
@@ -121,7 +110,7 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
 /** Removes at once. True when the container is gone within the limit; 404 and "already in progress" count as gone. */
 export async function removeContainer(container: Docker.Container, limitMs?: number): Promise<boolean> {
   try {
-    await answered(
+    await daemonAnswer(
       withDaemonRetry(() => container.remove({ force: true, v: true }), [50, 200]),
       limitMs,
     );

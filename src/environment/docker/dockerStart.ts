@@ -13,10 +13,10 @@ import type { ImageFacts } from '../images/ensureImage.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { keepTree, type TreeSnapshot } from '../patch/treeSnapshot.ts';
 import { createContainer, deathOf, putFile, removeContainer } from './container.ts';
-import { createDiskWatch } from './disk.ts';
+import type { QuotaProbe } from './diskQuota.ts';
+import { createDiskWatch } from './diskWatch.ts';
 import { environmentOf } from './dockerEnvironment.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
-import type { QuotaProbe } from './quota.ts';
 import { type Sealer, type SealRoom, verifySealed } from './seal.ts';
 
 export interface DockerShared {

@@ -1,6 +1,6 @@
 /** What a run left on its engines: containers of its own, and images of its dataset. The official run report names both. */
-import { engineClient, engineOptionsOf } from './client.ts';
-import { LABELS } from './owner.ts';
+import { engineClient, engineOptionsOf } from '../engines/engineClient.ts';
+import { LABELS } from '../owner.ts';
 
 export interface Leftovers {
   readonly containers: readonly string[];

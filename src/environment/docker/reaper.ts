@@ -3,10 +3,10 @@
  * our labels (issue 4 line 5).
  */
 import type Docker from 'dockerode';
-import { answered } from './answered.ts';
-import { engineClient } from './client.ts';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { engineClient } from '../engines/engineClient.ts';
+import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from '../owner.ts';
 import { removeContainer } from './container.ts';
-import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from './owner.ts';
 
 export interface LabelledContainer {
   readonly id: string;
@@ -69,7 +69,7 @@ export async function reap(
   options: { docker?: Docker; dryRun?: boolean; machine?: MachineFacts; limitMs?: number | undefined } = {},
 ): Promise<ReapResult> {
   const docker = options.docker ?? engineClient();
-  const all = await answered(listContainers(docker, options.machine ?? thisMachine()), options.limitMs);
+  const all = await daemonAnswer(listContainers(docker, options.machine ?? thisMachine()), options.limitMs);
   const orphans = all.filter((container) => container.owner === 'dead');
   const kept = all.filter((container) => container.owner !== 'dead');
   if (options.dryRun) return { orphans, removed: [], failed: [], kept };

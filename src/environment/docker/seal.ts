@@ -6,11 +6,12 @@ import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { EnvironmentConfig } from '../config.ts';
+import { readFault } from '../engines/dockerFault.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { ImageFacts } from '../images/ensureImage.ts';
+import { SEALED_LABELS } from '../images/sealedLabels.ts';
+import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
-import { readFault } from './dockerErrors.ts';
-import { LABELS } from './owner.ts';
 import { SEAL_SCRIPT, VERIFY_SCRIPT } from './sealScripts.ts';
 
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
@@ -18,16 +19,6 @@ const SEAL_VERSION = 2;
 export const SEALED_REPOSITORY = 'swebatch-sealed';
 const SEAL_TIMEOUT_S = 1800;
 const FOLDER_NAME = 'start';
-
-export const SEALED_LABELS = {
-  version: 'swebatch.sealed.version',
-  source: 'swebatch.sealed.source',
-  sourceDigest: 'swebatch.sealed.digest',
-  fingerprint: 'swebatch.sealed.fingerprint',
-  tree: 'swebatch.sealed.tree',
-  folder: 'swebatch.sealed.folder',
-  notes: 'swebatch.sealed.notes',
-} as const;
 
 export type SealResult =
   | {

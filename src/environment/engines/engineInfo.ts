@@ -1,9 +1,9 @@
 /** Facts about the Docker engine that answers here: for the manifest, the preflight and `doctor`. */
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { answered } from '../docker/answered.ts';
-import { engineClient } from '../docker/client.ts';
-import { readFault } from '../docker/dockerErrors.ts';
+import { daemonAnswer } from './daemonAnswer.ts';
+import { readFault } from './dockerFault.ts';
+import { engineClient } from './engineClient.ts';
 
 const infoSchema = z.object({
   ServerVersion: z.string().default(''),
@@ -32,7 +32,7 @@ export type EngineInfo =
 
 export async function engineInfo(docker: Docker = engineClient(), answerMs?: number): Promise<EngineInfo> {
   try {
-    const info = infoSchema.parse(await answered(docker.info(), answerMs));
+    const info = infoSchema.parse(await daemonAnswer(docker.info(), answerMs));
     return {
       ok: true,
       version: info.ServerVersion,

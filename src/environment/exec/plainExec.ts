@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
-import { readFault } from '../docker/dockerErrors.ts';
-import { createDemux } from './demux.ts';
-import { createCollector } from './output.ts';
+import { createDemux } from '../docker/demux.ts';
+import { readFault } from '../engines/dockerFault.ts';
+import { createCollector } from './outputCollector.ts';
 import { createPace } from './pace.ts';
 import { BASE_SCRIPT, SWEEP_SCRIPT } from './supervisorScript.ts';
 import { type CommandEnd, createMarkScanner, MAX_ARGV_BYTES, type Transport } from './transport.ts';

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { within } from '../../base/async/within.ts';
-import { createDemux } from './demux.ts';
-import { createCollector, type OutputCollector } from './output.ts';
+import { createDemux } from '../docker/demux.ts';
+import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace, UNWANTED } from './pace.ts';
 import { SUPERVISOR_SCRIPT } from './supervisorScript.ts';
 import {

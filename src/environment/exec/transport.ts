@@ -1,5 +1,5 @@
 /** What carries commands into a container: the supervisor's stream, or one exec each. Both report facts; channel.ts gives them meaning. */
-import type { CollectedOutput, OutputCollector } from './output.ts';
+import type { CollectedOutput, OutputCollector } from './outputCollector.ts';
 
 export interface TransportCommand {
   readonly command: string;

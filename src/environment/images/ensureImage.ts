@@ -1,6 +1,6 @@
 /** Makes sure that an image is there: inspect, then pull by policy. Who calls it twice for one image waits for one pull. */
 import type Docker from 'dockerode';
-import { readFault } from '../docker/dockerErrors.ts';
+import { readFault } from '../engines/dockerFault.ts';
 import { EnvironmentError } from '../environment.ts';
 
 export type PullPolicy = 'never' | 'missing' | 'always';

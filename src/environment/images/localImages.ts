@@ -1,9 +1,15 @@
 /** What an engine has already, and whether it can run it as it is. */
 import type { ImagesConfig } from './config.ts';
 import type { ImageLedger } from './disk/imageLedger.ts';
-import type { ImageEngine, LocalImage } from './engine.ts';
-import { pullError } from './pull/failure.ts';
-import { candidatesOf, canonicalName, imageKey, parseReference, sourceOf } from './registry/reference.ts';
+import type { ImageEngine, LocalImage } from './imageEngine.ts';
+import { pullError } from './pull/pullFailure.ts';
+import {
+  candidatesOf,
+  canonicalName,
+  imageKey,
+  parseReference,
+  sourceOf,
+} from './registry/imageReference.ts';
 
 export interface ReadyImage {
   /** As the caller named it. */

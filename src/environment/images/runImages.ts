@@ -9,9 +9,9 @@ import { EnvironmentError, type Place } from '../environment.ts';
 import { type ImagePolicy, parsePolicy } from './config.ts';
 import type { Collected } from './disk/collect.ts';
 import type { EnsureImage } from './ensureImage.ts';
-import type { ImagePlan } from './plan.ts';
-import type { StageStatus } from './pull/stage.ts';
-import type { ImageService } from './service.ts';
+import type { ImagePlan } from './imagePlan.ts';
+import type { ImageService } from './imageService.ts';
+import type { StageStatus } from './pull/pullStage.ts';
 
 export interface ReadyPlace {
   /** Absent with one engine, which has no places. */

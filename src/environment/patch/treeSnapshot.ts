@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { extractArchive } from '../docker/container.ts';
-import { withDaemonRetry } from '../docker/dockerErrors.ts';
+import { withDaemonRetry } from '../engines/dockerFault.ts';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import type { ScriptRunner } from './capture.ts';
 import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';

@@ -2,7 +2,7 @@
  * Before the first trial: what the images of a run still need, from the sizes that registries name, and whether it fits. Says what a person
  * wants to know before leaving for the night; a question that nobody answers in time holds nothing up.
  */
-import { tooMuch } from '../../environment/images/plan.ts';
+import { tooMuch } from '../../environment/images/imagePlan.ts';
 import type { EnginePlan, RunImages } from '../../environment/images/runImages.ts';
 
 const PATIENCE_MS = 30_000;

@@ -1,7 +1,7 @@
 /** What an environment is started with for a trial: the same for a start ahead of its slot and for the slot itself. */
 
-import { currentOwner } from '../../environment/docker/owner.ts';
 import type { StartRequest } from '../../environment/environment.ts';
+import { currentOwner } from '../../environment/owner.ts';
 import type { TrialRow } from '../../store/records/trials.ts';
 import { render } from '../../template/render.ts';
 import type { Batch } from '../slot.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { collectImages } from '../../../src/environment/images/disk/collect.ts';
 import type { ImageLedger } from '../../../src/environment/images/disk/imageLedger.ts';
-import type { ImageEngine, ListedImage } from '../../../src/environment/images/engine.ts';
+import type { ImageEngine, ListedImage } from '../../../src/environment/images/imageEngine.ts';
 
 test('an image that is pulled while we look stays ours', async () => {
   const image = 'r.example/x:1';

@@ -1,14 +1,14 @@
 // An engine in memory whose pulls the test lets through one by one, and a clock that only the test moves.
 
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
-import type { ImageEngine, LocalImage, PullRequest } from '../../../src/environment/images/engine.ts';
+import type { ImageEngine, LocalImage, PullRequest } from '../../../src/environment/images/imageEngine.ts';
 import type { PullClock } from '../../../src/environment/images/pull/pullImage.ts';
 import {
   createPullStage,
   type StageEvent,
   type StageOptions,
-} from '../../../src/environment/images/pull/stage.ts';
-import { pullThrottle } from '../../../src/environment/images/pull/throttle.ts';
+} from '../../../src/environment/images/pull/pullStage.ts';
+import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
 
 export interface FakePull {
   readonly name: string;

@@ -3,21 +3,22 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readDockerCliConfig } from '../../../src/environment/engines/dockerCliConfig.ts';
 import { imagesConfigSchema, parsePolicy } from '../../../src/environment/images/config.ts';
 import { createDiskGate, isOpen } from '../../../src/environment/images/disk/diskGate.ts';
 import { chooseEvictions, removable } from '../../../src/environment/images/disk/evict.ts';
 import { type OwnImage, openImageLedger } from '../../../src/environment/images/disk/imageLedger.ts';
-import { orderBySharedLayers, planImages, summarize } from '../../../src/environment/images/plan.ts';
+import { orderBySharedLayers, planImages, summarize } from '../../../src/environment/images/imagePlan.ts';
 import {
   classifyPullMessage,
   PULL_FAILURES,
   pullError,
-} from '../../../src/environment/images/pull/failure.ts';
-import { pullProgress } from '../../../src/environment/images/pull/progress.ts';
-import { pullThrottle } from '../../../src/environment/images/pull/throttle.ts';
-import { findLogin, readDockerCliConfig } from '../../../src/environment/images/registry/credentials.ts';
-import { canonicalName, parseReference } from '../../../src/environment/images/registry/reference.ts';
-import type { ManifestAnswer } from '../../../src/environment/images/registry/registry.ts';
+} from '../../../src/environment/images/pull/pullFailure.ts';
+import { pullProgress } from '../../../src/environment/images/pull/pullProgress.ts';
+import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
+import type { ManifestAnswer } from '../../../src/environment/images/registry/askRegistry.ts';
+import { findLogin } from '../../../src/environment/images/registry/credentials.ts';
+import { canonicalName, parseReference } from '../../../src/environment/images/registry/imageReference.ts';
 import fc from '../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 

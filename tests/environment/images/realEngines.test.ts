@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { environmentConfigSchema } from '../../../src/environment/config.ts';
-import { createDockerFactory } from '../../../src/environment/docker/docker.ts';
-import { currentOwner } from '../../../src/environment/docker/owner.ts';
+import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
-import { createHostsFactory } from '../../../src/environment/engines/hosts.ts';
+import { createHostsFactory } from '../../../src/environment/engines/hostsFactory.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
-import { dockerImageEngine } from '../../../src/environment/images/engine.ts';
+import { dockerImageEngine } from '../../../src/environment/images/dockerImageEngine.ts';
 import {
   createImageService,
   type ImageService,
   systemClock,
-} from '../../../src/environment/images/service.ts';
+} from '../../../src/environment/images/imageService.ts';
+import { currentOwner } from '../../../src/environment/owner.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';

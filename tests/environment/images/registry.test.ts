@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
-import { orderBySharedLayers } from '../../../src/environment/images/plan.ts';
-import type { StageEvent } from '../../../src/environment/images/pull/stage.ts';
-import { parseReference } from '../../../src/environment/images/registry/reference.ts';
-import { askExists, askManifest, askReset } from '../../../src/environment/images/registry/registry.ts';
+import { orderBySharedLayers } from '../../../src/environment/images/imagePlan.ts';
 import {
   createImageService,
   type ImageService,
   systemClock,
-} from '../../../src/environment/images/service.ts';
+} from '../../../src/environment/images/imageService.ts';
+import type { StageEvent } from '../../../src/environment/images/pull/pullStage.ts';
+import { askExists, askManifest, askReset } from '../../../src/environment/images/registry/askRegistry.ts';
+import { parseReference } from '../../../src/environment/images/registry/imageReference.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../support/registry.ts';
 

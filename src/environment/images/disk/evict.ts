@@ -1,6 +1,6 @@
 /** Which images may go, and in which order. Pure: the facts come in, the names come out. */
 import type { ImagePolicy } from '../config.ts';
-import { imageKey } from '../registry/reference.ts';
+import { imageKey } from '../registry/imageReference.ts';
 import type { OwnImage } from './imageLedger.ts';
 
 export interface EvictionFacts {

@@ -5,9 +5,9 @@
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { currentOwner, isOwnerAlive, LABELS, type Liveness } from '../../docker/owner.ts';
 import type { Owner } from '../../environment.ts';
-import { imageKey } from '../registry/reference.ts';
+import { currentOwner, isOwnerAlive, LABELS, type Liveness } from '../../owner.ts';
+import { imageKey } from '../registry/imageReference.ts';
 
 const DRAFT = '.draft';
 

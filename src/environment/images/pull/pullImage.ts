@@ -1,7 +1,7 @@
 /** Brings one image onto one engine: mirrors in turn, retries, the wait for a registry that said "too many". */
 import type { EnvironmentError } from '../../environment.ts';
 import type { ImagesConfig } from '../config.ts';
-import type { ImageEngine, LocalImage } from '../engine.ts';
+import type { ImageEngine, LocalImage } from '../imageEngine.ts';
 import type { RegistryLogin } from '../registry/credentials.ts';
 import {
   candidatesOf,
@@ -10,11 +10,11 @@ import {
   type ImageReference,
   parseReference,
   sourceOf,
-} from '../registry/reference.ts';
-import { PULL_FAILURES, type PullFailureKind, pullError } from './failure.ts';
-import type { PullProgress } from './progress.ts';
+} from '../registry/imageReference.ts';
+import { PULL_FAILURES, type PullFailureKind, pullError } from './pullFailure.ts';
 import { pullOnce } from './pullOnce.ts';
-import type { PullThrottle } from './throttle.ts';
+import type { PullProgress } from './pullProgress.ts';
+import type { PullThrottle } from './pullThrottle.ts';
 
 export interface PullClock {
   now(): number;

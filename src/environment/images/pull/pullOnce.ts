@@ -1,8 +1,9 @@
 /** One try of one pull from one registry, cut when nothing moves. */
-import { engineWords, type ImageEngine } from '../engine.ts';
-import type { ImageReference } from '../registry/reference.ts';
-import { classifyPullMessage, type PullFailureKind } from './failure.ts';
-import { type PullProgress, pullProgress } from './progress.ts';
+import { readFault } from '../../engines/dockerFault.ts';
+import type { ImageEngine } from '../imageEngine.ts';
+import type { ImageReference } from '../registry/imageReference.ts';
+import { classifyPullMessage, type PullFailureKind } from './pullFailure.ts';
+import { type PullProgress, pullProgress } from './pullProgress.ts';
 
 export interface PullOnceOptions {
   readonly engine: ImageEngine;
@@ -49,7 +50,7 @@ export async function pullOnce(options: PullOnceOptions): Promise<PullOnceResult
       const message = `nothing moved for ${stallMs / 1000} s, at ${mb(downloadedBytes)} of ${mb(totalBytes)} MB`;
       return { ok: false, kind: 'stalled', message };
     }
-    const message = engineWords(error);
+    const message = readFault(error).text;
     return { ok: false, kind: classifyPullMessage(message), message };
   } finally {
     clearTimeout(timer);

@@ -1,25 +1,8 @@
-/** Registry logins as the docker CLI keeps them: `config.json` with `auths`, and the credential helpers it names. */
+/** The login for a registry, from what the docker CLI keeps: `auths` in its configuration, and the credential helpers it names. */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { DOCKER_HUB } from './reference.ts';
-
-const entrySchema = z.looseObject({
-  auth: z.string().optional(),
-  username: z.string().optional(),
-  password: z.string().optional(),
-  identitytoken: z.string().optional(),
-  registrytoken: z.string().optional(),
-});
-const configSchema = z.looseObject({
-  auths: z.record(z.string(), entrySchema).default({}),
-  credsStore: z.string().optional(),
-  credHelpers: z.record(z.string(), z.string()).default({}),
-  currentContext: z.string().optional(),
-});
-export type DockerCliConfig = z.infer<typeof configSchema>;
+import type { DockerCliConfig, StoredLogin } from '../../engines/dockerCliConfig.ts';
+import { DOCKER_HUB } from './imageReference.ts';
 
 export interface RegistryLogin {
   readonly username?: string;
@@ -27,24 +10,6 @@ export interface RegistryLogin {
   readonly identitytoken?: string;
   readonly registrytoken?: string;
   readonly serveraddress: string;
-}
-
-export const dockerConfigDir = (env: {
-  DOCKER_CONFIG?: string | undefined;
-  HOME?: string | undefined;
-}): string => env.DOCKER_CONFIG || join(env.HOME ?? homedir(), '.docker');
-
-/** An unreadable file is said, not ignored: pulling without the login would fail later with a misleading message. */
-export function readDockerCliConfig(dir: string): { config: DockerCliConfig; warning?: string } {
-  const path = join(dir, 'config.json');
-  const nothing = configSchema.parse({});
-  if (!existsSync(path)) return { config: nothing };
-  try {
-    return { config: configSchema.parse(JSON.parse(readFileSync(path, 'utf8'))) };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { config: nothing, warning: `${path} cannot be read, so no registry login is used: ${reason}` };
-  }
 }
 
 /** Docker Hub is stored under its old index address. */
@@ -58,7 +23,7 @@ const sameRegistry = (key: string, registry: string): boolean =>
   hostOf(key) === registry ||
   (registry === DOCKER_HUB && ['index.docker.io', 'registry-1.docker.io'].includes(hostOf(key)));
 
-function loginOf(entry: z.infer<typeof entrySchema>, serveraddress: string): RegistryLogin | undefined {
+function loginOf(entry: StoredLogin, serveraddress: string): RegistryLogin | undefined {
   const { auth, identitytoken, registrytoken } = entry;
   let { username, password } = entry;
   if (auth) {

@@ -1,0 +1,76 @@
+/** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
+import type Docker from 'dockerode';
+import { createSemaphore } from '../../base/async/semaphore.ts';
+import type { EnvironmentConfig } from '../config.ts';
+import { engineClient } from '../engines/engineClient.ts';
+import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
+import { type EnsureImageOptions, ensureImage, type ImageFacts } from '../images/ensureImage.ts';
+import { createPreparedStarts } from '../preparedStarts.ts';
+import { createQuotaProbe } from './diskQuota.ts';
+import type { DockerFactoryOptions } from './dockerOptions.ts';
+import { startEnvironment } from './dockerStart.ts';
+import { createSealer } from './seal.ts';
+
+type EnsureOptions = Omit<EnsureImageOptions, 'platform' | 'stallMs'>;
+
+export interface DockerFactory extends EnvironmentFactory {
+  readonly docker: Docker;
+  /** Inspect, or pull by the configured policy. Call it outside of slots. */
+  ensureImage(image: string, options?: EnsureOptions): Promise<ImageFacts>;
+  prepare(request: StartRequest): void;
+}
+
+const CONCURRENT_STARTS = 8;
+/** More would only wait for the daemon, and each is a container beside those of the slots. */
+const MAX_PREPARED = CONCURRENT_STARTS;
+
+export function createDockerFactory(
+  config: EnvironmentConfig,
+  options: DockerFactoryOptions = {},
+): DockerFactory {
+  const docker = engineClient(options.docker);
+  const removals = new Set<Promise<unknown>>();
+  let closed = false;
+
+  const ensure = (image: string, more: EnsureOptions = {}) => {
+    const wanted = config.image ?? image;
+    if (options.images) return options.images(wanted, more.signal ? { signal: more.signal } : {});
+    return ensureImage(docker, wanted, config.pull, {
+      ...more,
+      ...(config.platform ? { platform: config.platform } : {}),
+      stallMs: config.pull_timeout * 1000,
+    });
+  };
+
+  const shared = {
+    docker,
+    config,
+    options,
+    ensure,
+    starting: createSemaphore(options.concurrentStarts ?? CONCURRENT_STARTS),
+    sealer: createSealer(docker, config),
+    quotaBytes: createQuotaProbe(docker, config.disk),
+    track(removal: Promise<unknown>) {
+      removals.add(removal);
+      void removal.finally(() => removals.delete(removal));
+    },
+  };
+  const begin = (request: StartRequest) => startEnvironment(shared, request);
+  const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
+
+  return {
+    kind: 'docker',
+    docker,
+    ensureImage: ensure,
+    prepare: prepared.prepare,
+    async start(request) {
+      if (closed) throw new EnvironmentError('start_failed', 'the environment factory is closed');
+      return prepared.take(request) ?? begin(request);
+    },
+    async close() {
+      closed = true;
+      await prepared.close();
+      while (removals.size > 0) await Promise.allSettled([...removals]);
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/** The image engine over the Docker Engine API. */
+import type Docker from 'dockerode';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { readFault } from '../engines/dockerFault.ts';
+import type { ImageEngine, PullEvent } from './imageEngine.ts';
+import { SEALED_LABELS } from './sealedLabels.ts';
+
+/** Docker says x86_64 and aarch64 in `info`, amd64 and arm64 in images. */
+const ARCHITECTURES: Readonly<Record<string, string>> = {
+  x86_64: 'amd64',
+  aarch64: 'arm64',
+  armv7l: 'arm',
+  i686: '386',
+};
+
+interface PullLine {
+  id?: string;
+  status?: string;
+  error?: string;
+  progressDetail?: { current?: number; total?: number };
+}
+
+async function readPullStream(
+  stream: NodeJS.ReadableStream,
+  onEvent: (event: PullEvent) => void,
+): Promise<void> {
+  let rest = '';
+  const line = (text: string) => {
+    if (text.trim() === '') return;
+    const { id, status, error, progressDetail } = JSON.parse(text) as PullLine;
+    if (error !== undefined) throw new Error(error);
+    onEvent({
+      layer: id,
+      status: status ?? '',
+      current: progressDetail?.current,
+      total: progressDetail?.total,
+    });
+  };
+  stream.setEncoding('utf8');
+  for await (const chunk of stream) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const text of lines) line(text);
+  }
+  line(rest);
+}
+
+export function dockerImageEngine(docker: Docker): ImageEngine {
+  return {
+    async info() {
+      const info = (await daemonAnswer(docker.info())) as {
+        ID: string;
+        Name: string;
+        OSType: string;
+        Architecture: string;
+        DockerRootDir: string;
+      };
+      const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
+      // Several engines on one machine have one ID, and so have copies of a virtual machine.
+      const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
+      return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
+    },
+    async inspect(name) {
+      try {
+        const image = await docker.getImage(name).inspect();
+        return {
+          id: image.Id,
+          tags: image.RepoTags ?? [],
+          digests: image.RepoDigests ?? [],
+          os: image.Os,
+          architecture: image.Architecture,
+          size: image.Size,
+          layers: image.RootFS?.Layers ?? [],
+        };
+      } catch (error) {
+        if (readFault(error).status === 404) return undefined;
+        throw error;
+      }
+    },
+    async list() {
+      const [images, containers] = await Promise.all([
+        docker.listImages(),
+        docker.listContainers({ all: true }),
+      ]);
+      return images.map((image) => ({
+        id: image.Id,
+        tags: (image.RepoTags ?? []).filter((tag) => tag !== '<none>:<none>'),
+        digests: image.RepoDigests ?? [],
+        size: image.Size,
+        containers: containers.filter((container) => container.ImageID === image.Id).length,
+        sealedFrom: image.Labels?.[SEALED_LABELS.source],
+      }));
+    },
+    async pull({ registry, repository, tagOrDigest, platform, login, signal, onEvent }) {
+      const options = {
+        fromImage: `${registry}/${repository}`,
+        tag: tagOrDigest,
+        ...(platform !== undefined && { platform }),
+        abortSignal: signal,
+      };
+      const stream = await docker.createImage((login ?? {}) as Docker.AuthConfig, options);
+      const cut = () =>
+        (stream as NodeJS.ReadableStream & { destroy(error?: unknown): void }).destroy(signal.reason);
+      signal.addEventListener('abort', cut, { once: true });
+      if (signal.aborted) cut();
+      try {
+        await readPullStream(stream, onEvent);
+      } finally {
+        signal.removeEventListener('abort', cut);
+      }
+    },
+    async tag(source, name) {
+      const colon = name.lastIndexOf(':');
+      const hasTag = colon > name.lastIndexOf('/');
+      const repo = hasTag ? name.slice(0, colon) : name;
+      await docker.getImage(source).tag({ repo, tag: hasTag ? name.slice(colon + 1) : 'latest' });
+    },
+    async remove(name) {
+      try {
+        await docker.getImage(name).remove({ force: false });
+        return { removed: true };
+      } catch (error) {
+        const { status, text } = readFault(error);
+        if (status === 404 || status === 409) return { removed: false, reason: text };
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * Who owns a container: labels that let anybody prove that the owner is dead. A pid alone proves nothing (pids are reused, hosts
+ * differ, machines reboot), so the process start time, the boot id and the host name go with it.
+ */
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Owner } from './environment.ts';
+
+export const LABELS = {
+  run: 'swebatch.run',
+  attempt: 'swebatch.attempt',
+  instance: 'swebatch.instance',
+  pid: 'swebatch.pid',
+  pidStart: 'swebatch.pid_start',
+  pidNamespace: 'swebatch.pid_ns',
+  bootId: 'swebatch.boot_id',
+  host: 'swebatch.host',
+  started: 'swebatch.started',
+} as const;
+
+function readOr(path: string, fallback: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return fallback;
+  }
+}
+
+/** Field 22 of /proc/PID/stat: clock ticks since boot. The command name before it may hold spaces and parentheses. */
+function startTimeOf(pid: number): string | undefined {
+  const stat = readOr(`/proc/${pid}/stat`, '');
+  const afterName = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return afterName[0] === 'Z' ? undefined : afterName[19];
+}
+
+const bootId = () => readOr('/proc/sys/kernel/random/boot_id', '').trim();
+
+/** Two containers on the network of one host share its name and its boot, and see none of each other's processes. */
+function pidNamespace(): string | undefined {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names this process as the owner of what it starts. */
+export function currentOwner(run: string, attempt: string): Owner {
+  const namespace = pidNamespace();
+  return {
+    run,
+    attempt,
+    pid: process.pid,
+    pidStart: startTimeOf(process.pid) ?? '',
+    bootId: bootId(),
+    host: hostname(),
+    ...(namespace !== undefined && { pidNamespace: namespace }),
+  };
+}
+
+export function ownerLabels(owner: Owner, instanceId: string, startedAt: Date): Record<string, string> {
+  return {
+    [LABELS.run]: owner.run,
+    [LABELS.attempt]: owner.attempt,
+    [LABELS.instance]: instanceId,
+    [LABELS.pid]: String(owner.pid),
+    [LABELS.pidStart]: owner.pidStart,
+    [LABELS.bootId]: owner.bootId,
+    [LABELS.host]: owner.host,
+    ...(owner.pidNamespace !== undefined && { [LABELS.pidNamespace]: owner.pidNamespace }),
+    [LABELS.started]: startedAt.toISOString(),
+  };
+}
+
+export type Liveness = 'alive' | 'dead' | 'unknown';
+
+/** What this machine knows; tests pass their own. */
+export interface MachineFacts {
+  readonly host: string;
+  readonly bootId: string;
+  readonly pidNamespace?: string;
+  startTimeOf(pid: number): string | undefined;
+}
+
+export function thisMachine(): MachineFacts {
+  const namespace = pidNamespace();
+  return {
+    host: hostname(),
+    bootId: bootId(),
+    ...(namespace !== undefined && { pidNamespace: namespace }),
+    startTimeOf,
+  };
+}
+
+/** `dead` only when it is proven: same host, and either another boot or no process with that pid and start time where its pids are ours. */
+export function isOwnerAlive(
+  labels: Readonly<Record<string, string>>,
+  machine: MachineFacts = thisMachine(),
+): Liveness {
+  const pid = Number(labels[LABELS.pid]);
+  const start = labels[LABELS.pidStart];
+  const boot = labels[LABELS.bootId];
+  if (!Number.isInteger(pid) || pid <= 0 || !start || !boot || !machine.bootId) return 'unknown';
+  if (labels[LABELS.host] !== machine.host) return 'unknown';
+  if (boot !== machine.bootId) return 'dead';
+  const namespace = labels[LABELS.pidNamespace];
+  if (namespace && machine.pidNamespace && namespace !== machine.pidNamespace) return 'unknown';
+  return machine.startTimeOf(pid) === start ? 'alive' : 'dead';
+}

@@ -1,0 +1,96 @@
+/**
+ * Environments begun before a slot is free for them. Each is taken once, by a request for the same thing, or given up when its signal
+ * fires or the factory closes; given up means that its start is aborted and its container removed.
+ */
+import type { Environment, StartRequest } from './environment.ts';
+
+export interface PreparedStarts {
+  prepare(request: StartRequest): void;
+  /** The start that was begun for this request; undefined when there is none. */
+  take(request: StartRequest): Promise<Environment> | undefined;
+  /** Gives up what nobody took and waits until it is gone. */
+  close(): Promise<void>;
+}
+
+interface Begun {
+  readonly environment: Promise<Environment>;
+  readonly abort: AbortController;
+  /** The phase it is in, and who wants to hear of the next ones. */
+  phase: string;
+  onPhase: (phase: string) => void;
+  unlisten(): void;
+}
+
+/** All that makes one environment differ from another: a container of another image or setup is never handed out. */
+const keyOf = ({ owner, instanceId, image, startupCommand, baseCommit }: StartRequest) =>
+  JSON.stringify([owner.run, owner.attempt, instanceId, image, startupCommand, baseCommit]);
+
+export function createPreparedStarts(
+  begin: (request: StartRequest) => Promise<Environment>,
+  max: number,
+): PreparedStarts {
+  const open = new Map<string, Begun>();
+  const leaving = new Set<Promise<unknown>>();
+  let closed = false;
+
+  const giveUp = (key: string, reason: unknown) => {
+    const begun = open.get(key);
+    if (!begun) return;
+    open.delete(key);
+    begun.unlisten();
+    begun.abort.abort(reason);
+    const gone = begun.environment
+      .then(
+        (environment) => environment.close(),
+        () => undefined,
+      )
+      .finally(() => leaving.delete(gone));
+    leaving.add(gone);
+  };
+
+  return {
+    prepare(request) {
+      const key = keyOf(request);
+      const { signal } = request;
+      if (closed || signal?.aborted || open.has(key) || open.size >= max) return;
+      const abort = new AbortController();
+      const onAbort = () => giveUp(key, signal?.reason);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const onPhase = (phase: string) => {
+        begun.phase = phase;
+        begun.onPhase(phase);
+      };
+      const begun: Begun = {
+        environment: Promise.resolve().then(() => begin({ ...request, signal: abort.signal, onPhase })),
+        abort,
+        phase: 'start',
+        onPhase: () => undefined,
+        unlisten: () => signal?.removeEventListener('abort', onAbort),
+      };
+      // Who takes it sees the failure; nobody else has to.
+      begun.environment.catch(() => undefined);
+      open.set(key, begun);
+    },
+    take(request) {
+      const key = keyOf(request);
+      const begun = open.get(key);
+      if (!begun) return undefined;
+      open.delete(key);
+      begun.unlisten();
+      const { signal, onPhase } = request;
+      if (onPhase) {
+        begun.onPhase = onPhase;
+        onPhase(begun.phase);
+      }
+      const onAbort = () => begun.abort.abort(signal?.reason);
+      if (signal?.aborted) onAbort();
+      signal?.addEventListener('abort', onAbort, { once: true });
+      return begun.environment.finally(() => signal?.removeEventListener('abort', onAbort));
+    },
+    async close() {
+      closed = true;
+      for (const key of [...open.keys()]) giveUp(key, new Error('the environment factory is closed'));
+      while (leaving.size > 0) await Promise.allSettled([...leaving]);
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// A daemon that takes the request for a container and never answers: grading has no watchdog of its own, so the start has a limit.
+import type Docker from 'dockerode';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { environmentConfigSchema } from '../../../src/environment/config.ts';
+import { createContainer } from '../../../src/environment/docker/container.ts';
+import { currentOwner } from '../../../src/environment/owner.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = () => new Promise<never>(() => {});
+
+test.each<[string, object]>([
+  ['create', { createContainer: never, getContainer: () => ({ remove: never }) }],
+  [
+    'start',
+    {
+      createContainer: async () => ({ id: 'c1', start: never, remove: never }),
+      getContainer: () => ({ remove: never }),
+    },
+  ],
+])('that never answers to %s ends the start with the reason', async (_what, docker) => {
+  const started = createContainer(docker as unknown as Docker, {
+    config: environmentConfigSchema.parse({}),
+    image: 'x',
+    request: { instanceId: 'a__a-1', image: 'x', owner: currentOwner('r', '1') },
+    quietEnv: true,
+    capAdd: [],
+    storageBytes: 0,
+  });
+  const refused = expect(started).rejects.toMatchObject({
+    code: 'start_failed',
+    message: expect.stringContaining(
+      'the container of a__a-1 did not start: the Docker daemon took the request and gave no answer within 600 s',
+    ),
+  });
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  await refused;
+});

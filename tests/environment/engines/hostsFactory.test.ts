@@ -1,0 +1,228 @@
+// Several engines: where an attempt starts, what happens when an engine dies, and who waits.
+import { describe, expect, test } from 'vitest';
+import {
+  createEnginePool,
+  type EnginePoolOptions,
+  type PooledEngine,
+} from '../../../src/environment/engines/enginePool.ts';
+import { createHostsFactory } from '../../../src/environment/engines/hostsFactory.ts';
+import {
+  type Environment,
+  EnvironmentError,
+  type EnvironmentFactory,
+  type StartRequest,
+} from '../../../src/environment/environment.ts';
+
+const request = (more: Partial<StartRequest> = {}): StartRequest => ({
+  instanceId: 'a__a-1',
+  image: 'i',
+  owner: { run: 'r', attempt: '1', pid: 1, pidStart: '1', bootId: 'b', host: 'h' },
+  ...more,
+});
+const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
+
+type Host = PooledEngine & { factory: EnvironmentFactory };
+function several(hosts: Host[], options: EnginePoolOptions = {}) {
+  const pool = createEnginePool(hosts, options);
+  const factories = new Map(hosts.map(({ name, factory }) => [name, factory]));
+  return { pool, factories, factory: createHostsFactory({ pool, factories }) };
+}
+
+function engine(name: string, slots = 0) {
+  const state = { alive: true, starts: 0, closed: 0, pings: 0 };
+  const host: Host = {
+    name,
+    slots,
+    ping: async () => {
+      state.pings++;
+      if (!state.alive) throw new Error('no answer');
+    },
+    factory: {
+      kind: 'docker',
+      close: async () => void state.closed++,
+      async start() {
+        if (!state.alive) throw lost();
+        state.starts++;
+        return {
+          info: { kind: 'docker', transport: 'exec', history: 'skipped', notes: [] },
+          templateVars: () => ({}),
+          execute: async () => {
+            if (!state.alive) throw lost();
+            return { exitCode: 0 };
+          },
+          close: async () => {},
+        } as unknown as Environment;
+      },
+    },
+  };
+  return { host, state };
+}
+/** With starts ahead, of which the last is remembered by its signal. */
+function preparing(name: string, slots = 0) {
+  const { host, state } = engine(name, slots);
+  const prepared: StartRequest[] = [];
+  const factory = { ...host.factory, prepare: (asked: StartRequest) => void prepared.push(asked) };
+  return { host: { ...host, factory }, state, prepared };
+}
+const where = (environment: Environment) => environment.info.notes.at(-1);
+
+describe('placing', () => {
+  test('goes to the engine with most room in proportion to its slots', async () => {
+    const [small, big] = [engine('small', 1), engine('big', 3)];
+    const { factory } = several([small.host, big.host]);
+    for (let i = 0; i < 4; i++) await factory.start(request());
+    expect([small.state.starts, big.state.starts]).toEqual([1, 3]);
+  });
+
+  test('when all are full a start waits for a place, and ends with its signal', async () => {
+    const only = engine('only', 1);
+    const { factory, pool } = several([only.host]);
+    const first = await factory.start(request());
+    const second = factory.start(request());
+    const stop = new AbortController();
+    const third = factory.start(request({ signal: stop.signal }));
+    stop.abort(new Error('stopped'));
+    await expect(third).rejects.toThrow('stopped');
+    expect(only.state.starts).toBe(1);
+    await first.close();
+    await first.close();
+    expect(where(await second)).toBe('engine: only');
+    expect(pool.states()).toEqual([{ name: 'only', active: 1, lost: false }]);
+  });
+});
+
+describe('places', () => {
+  test('a start with a place goes there, although another engine has more room', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    const place = await pool.choose((host) => host === 'b');
+    await factory.start(request());
+    expect(where(await factory.start(request({ place })))).toBe('engine: b');
+  });
+
+  test('factories of one pool share the slots of an engine, and a released place is free for the next', async () => {
+    const only = engine('only', 1);
+    const { factory, pool, factories } = several([only.host]);
+    const other = createHostsFactory({ pool, factories });
+    const first = await factory.start(request());
+    const second = other.start(request());
+    await new Promise((turn) => setImmediate(turn));
+    expect(only.state.starts).toBe(1);
+    await first.close();
+    await second;
+    expect(only.state.starts).toBe(2);
+  });
+
+  test('who waits for an engine that is lost meanwhile is sent to another one', async () => {
+    const [a, b] = [engine('a', 1), engine('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    await factory.start(request({ place: await pool.choose((host) => host === 'a') }));
+    const waiting = factory.start(request({ place: await pool.choose((host) => host === 'a') }));
+    await new Promise((turn) => setImmediate(turn));
+    pool.lose('a', 'no answer');
+    expect(where(await waiting)).toBe('engine: b');
+  });
+});
+
+describe('starting ahead', () => {
+  test('happens on the engine that has the image', async () => {
+    const [a, b] = [preparing('a'), preparing('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    factory.prepare!(request({ place: await pool.choose((host) => host === 'b') }));
+    expect([a.prepared.length, b.prepared.length]).toEqual([0, 1]);
+    factory.prepare!(request());
+    expect([a.prepared.length, b.prepared.length]).toEqual([0, 1]);
+  });
+
+  test('not on an engine that is full', async () => {
+    const only = preparing('only', 1);
+    const { factory, pool } = several([only.host]);
+    const first = await factory.start(request());
+    const place = await pool.choose();
+    factory.prepare!(request({ place }));
+    expect(only.prepared).toEqual([]);
+    await first.close();
+    factory.prepare!(request({ place }));
+    expect(only.prepared.length).toBe(1);
+  });
+
+  test('what was begun on an engine that is lost before the start is given up', async () => {
+    const [a, b] = [preparing('a'), preparing('b')];
+    const { factory, pool } = several([a.host, b.host]);
+    const asked = request({ place: await pool.choose((host) => host === 'a') });
+    const run = new AbortController();
+    factory.prepare!({ ...asked, signal: run.signal });
+    pool.lose('a', 'no answer');
+    expect(a.prepared[0]!.signal!.aborted).toBe(false);
+    expect(where(await factory.start(asked))).toBe('engine: b');
+    expect(a.prepared[0]!.signal!.aborted).toBe(true);
+  });
+
+  test('and so is what its request gives up', async () => {
+    const a = preparing('a');
+    const { factory, pool } = several([a.host]);
+    const run = new AbortController();
+    factory.prepare!(request({ place: await pool.choose(), signal: run.signal }));
+    run.abort();
+    expect(a.prepared[0]!.signal!.aborted).toBe(true);
+  });
+});
+
+describe('an engine that dies', () => {
+  test('what had not begun starts elsewhere without anybody noticing', async () => {
+    const [dead, alive] = [engine('dead'), engine('alive')];
+    dead.state.alive = false;
+    const changes: string[] = [];
+    const { factory } = several([dead.host, alive.host], {
+      onChange: (host, state) => changes.push(`${host} ${state}`),
+    });
+    expect(where(await factory.start(request()))).toBe('engine: alive');
+    expect(where(await factory.start(request()))).toBe('engine: alive');
+    expect(changes).toEqual(['dead lost']);
+  });
+
+  test('a running attempt gets its error; the next start goes elsewhere, and back once the engine answers', async () => {
+    let now = 0;
+    const [a, b] = [engine('a'), engine('b')];
+    const { factory } = several([a.host, b.host], { now: () => now, retryMs: 1000 });
+    const environment = await factory.start(request());
+    a.state.alive = false;
+    await expect(environment.execute('true')).rejects.toMatchObject({ code: 'daemon_lost' });
+    await environment.close();
+    expect(where(await factory.start(request()))).toBe('engine: b');
+    a.state.alive = true;
+    now = 999;
+    expect(where(await factory.start(request()))).toBe('engine: b');
+    now = 1000;
+    expect(where(await factory.start(request()))).toBe('engine: a');
+  });
+
+  test('with none left the error names all of them, and a later start asks again at once', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    a.state.alive = b.state.alive = false;
+    const { factory } = several([a.host, b.host]);
+    await expect(factory.start(request())).rejects.toThrow(/none of the engines answers \(a, b\)/);
+    b.state.alive = true;
+    expect(where(await factory.start(request()))).toBe('engine: b');
+  });
+
+  test('a container that fails for its own reasons says nothing about its engine', async () => {
+    const a = engine('a');
+    const failing: Host = {
+      ...a.host,
+      factory: {
+        ...a.host.factory,
+        start: () => Promise.reject(new EnvironmentError('start_failed', 'bad cwd')),
+      },
+    };
+    const { factory, pool } = several([failing]);
+    await expect(factory.start(request())).rejects.toThrow('bad cwd');
+    expect(pool.states()).toEqual([{ name: 'a', active: 0, lost: false }]);
+  });
+});
+
+test('close closes every factory', async () => {
+  const [a, b] = [engine('a'), engine('b')];
+  await several([a.host, b.host]).factory.close();
+  expect([a.state.closed, b.state.closed]).toEqual([1, 1]);
+});

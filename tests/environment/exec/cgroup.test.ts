@@ -1,0 +1,102 @@
+// Where the kernel's counters of memory kills and refused forks are read, in both layouts of cgroups: the real scripts over a folder that
+// looks like /sys/fs/cgroup. The machine of the other tests has only one of the layouts.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
+import { WRAPPER } from '../../../src/environment/exec/plainExec.ts';
+import { SUPERVISOR_SCRIPT } from '../../../src/environment/exec/supervisorScript.ts';
+import { type CommandEnd, createMarkScanner } from '../../../src/environment/exec/transport.ts';
+
+const MARK = '0123456789abcdef01234567';
+let folder: string;
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const LAYOUTS = {
+  'version 1': {
+    memory: 'memory/memory.oom_control',
+    memoryText: (kills: number) => `oom_kill_disable 0\nunder_oom 0\noom_kill ${kills}\n`,
+    pids: 'pids/pids.events',
+  },
+  'version 2': {
+    memory: 'memory.events',
+    // `oom` counts how often the limit was met, also without a kill; only `oom_kill` counts.
+    memoryText: (kills: number) => `low 0\nhigh 0\nmax 77\noom 9\noom_kill ${kills}\noom_group_kill 5\n`,
+    pids: 'pids.events',
+  },
+} as const;
+
+type Layout = (typeof LAYOUTS)[keyof typeof LAYOUTS];
+
+function cgroups(layout: Layout) {
+  folder = mkdtempSync(join(tmpdir(), 'swebatch-cgroup-'));
+  const put = (name: string, text: string) => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+  // Not from zero: earlier kills of the container are not this command's.
+  put(layout.memory, layout.memoryText(4));
+  put(layout.pids, 'max 10\n');
+  /** A command that leaves the counters as if the kernel had raised them. */
+  return `printf '${layout.memoryText(6).replaceAll('\n', '\\n')}' >${folder}/${layout.memory}; echo 'max 13' >${folder}/${layout.pids}; echo said; exit 7`;
+}
+
+/** Feeds a script and resolves with the end that its mark reports. */
+function endOf(
+  file: string,
+  args: readonly string[],
+  stdin = '',
+): Promise<{ end: CommandEnd; output: string }> {
+  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const collector = createCollector(10_000);
+  const ended = new Promise<{ end: CommandEnd; output: string }>((resolve, reject) => {
+    const scan = createMarkScanner(MARK, collector, (end) =>
+      resolve({ end, output: collector.finish().output }),
+    );
+    child.stdout.on('data', scan);
+    child.on('error', reject);
+    child.stdin.on('error', reject);
+    child.on('close', (code) => reject(new Error(`ended with ${code} and no mark`)));
+  });
+  // Plain exec reads nothing and may be gone already: even an empty write would be a broken pipe.
+  if (stdin !== '') child.stdin.write(stdin);
+  return ended.finally(() => child.kill('SIGKILL'));
+}
+
+describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout) => {
+  const END = { kind: 'exit', code: 7, oomKills: 2, forksRefused: 3 };
+
+  test('by the supervisor', async () => {
+    const command = cgroups(layout);
+    const script = SUPERVISOR_SCRIPT.replaceAll('/sys/fs/cgroup', folder);
+    const cwd = '/';
+    const body = `${cwd}${command}`;
+    const header = `R ${MARK} ${MARK} ${body.length} ${cwd.length} ${command.length} 0 0 \n`;
+    const { end, output } = await endOf(
+      'bash',
+      ['-p', '-c', script, 'swebatch-supervisor', '1', 'bash', '-c'],
+      header + body,
+    );
+    expect(end).toMatchObject(END);
+    expect(output).toBe('said\n');
+  });
+
+  test('by plain exec', async () => {
+    const command = cgroups(layout);
+    const script = WRAPPER.replaceAll('/sys/fs/cgroup', folder);
+    const { end, output } = await endOf('sh', [
+      '-c',
+      script,
+      'swebatch-exec',
+      MARK,
+      '/',
+      'bash',
+      '-c',
+      command,
+    ]);
+    expect(end).toMatchObject(END);
+    expect(output).toBe('said\n');
+  });
+});
