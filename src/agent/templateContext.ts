@@ -1,7 +1,7 @@
 /** The names each template can use, with stand-in values: templates are checked and rendered with them when the config loads. */
 
+import { float } from '../base/python/float.ts';
 import type { Vars } from '../template/render.ts';
-import { float } from '../template/values.ts';
 import { dialectOf } from './compat/dialect.ts';
 import { type AgentConfig, agentConfigSchema } from './config.ts';
 import type { TemplateSlot } from './loop/templates.ts';

@@ -3,7 +3,8 @@
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false. Reasons: reference field-problems G3, G5, T-59.
  */
 
-import { universalNewlines, withoutAnsi } from '../base/python/text.ts';
+import { universalNewlines } from '../base/python/lines.ts';
+import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
 import { StatusMap } from './parsers/contract.ts';

@@ -2,7 +2,7 @@
  * Signatures of a broken environment in a log. Advisory, as in the harness: a flagged instance keeps its verdict, so that printing one
  * of these lines cannot take an instance out of the count.
  */
-import { universalNewlines } from '../base/python/text.ts';
+import { universalNewlines } from '../base/python/lines.ts';
 
 export type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {

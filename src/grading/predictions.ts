@@ -1,4 +1,5 @@
 /** Predictions in every form that tools of the field write (reference grading.md section 2), read with the harness's rules. Pure. */
+import { kindOf } from '../base/text/kindOf.ts';
 import type { Instance } from '../dataset/instance.ts';
 
 export interface Prediction {
@@ -26,12 +27,6 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-function typeName(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
 /** Multi-SWE-bench has no id column. */
 function idOf(row: Record<string, unknown>, key: string | undefined): string | undefined {
   const own = text(row.instance_id);
@@ -48,7 +43,7 @@ type Read = { ok: true; prediction: Prediction; warnings: string[] } | { ok: fal
 
 function readEntry({ value, place, key }: Entry): Read {
   if (!isRecord(value))
-    return { ok: false, problem: `${place} is ${typeName(value)}; each prediction must be an object` };
+    return { ok: false, problem: `${place} is ${kindOf(value)}; each prediction must be an object` };
   const id = idOf(value, key);
   if (id === undefined) return { ok: false, problem: `${place} has no instance_id` };
   const warnings: string[] = [];
@@ -57,11 +52,11 @@ function readEntry({ value, place, key }: Entry): Read {
   const patchKey = PATCH_KEYS.find((name) => name in value);
   const patch = patchKey === undefined ? null : value[patchKey];
   if (patch !== null && typeof patch !== 'string')
-    return { ok: false, problem: `${place} (${id}): ${patchKey} is ${typeName(patch)}, not text` };
+    return { ok: false, problem: `${place} (${id}): ${patchKey} is ${kindOf(patch)}, not text` };
   if (patchKey === undefined) warnings.push(`${place} (${id}) has no model_patch; it counts as empty`);
   const named = MODEL_KEYS.map((name) => value[name]).find((name) => name !== undefined && name !== null);
   if (named !== undefined && typeof named !== 'string')
-    return { ok: false, problem: `${place} (${id}): model_name_or_path is ${typeName(named)}, not text` };
+    return { ok: false, problem: `${place} (${id}): model_name_or_path is ${kindOf(named)}, not text` };
   return {
     ok: true,
     warnings,
@@ -110,7 +105,7 @@ function json(body: string): { entries: Entry[]; problems: string[] } {
   if (!isRecord(value))
     return {
       entries: [],
-      problems: [`it holds ${typeName(value)}; predictions are a list, or an object by instance id`],
+      problems: [`it holds ${kindOf(value)}; predictions are a list, or an object by instance id`],
     };
   if (looksLikeOne(value))
     return {

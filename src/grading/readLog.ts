@@ -1,6 +1,7 @@
 /** From the text of a finished evaluation to test statuses: markers, fallback, evidence, exit code. Pure. */
 
-import { SPACE, universalNewlines } from '../base/python/text.ts';
+import { universalNewlines } from '../base/python/lines.ts';
+import { SPACE } from '../base/python/text.ts';
 import { type LogParser, type ParserContext, StatusMap } from './parsers/contract.ts';
 
 export const MARK = {

@@ -1,6 +1,7 @@
 /** The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure. */
 
-import { byCodePoint, pythonJson } from '../base/python/jsonDump.ts';
+import { byCodePoint } from '../base/python/codePoints.ts';
+import { pythonJson } from '../base/python/jsonDump.ts';
 import type { InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/contract.ts';
 import { isEmptyPatch, type Prediction } from './predictions.ts';

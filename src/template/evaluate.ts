@@ -1,23 +1,22 @@
 /** Runs a syntax tree over variables with Jinja2's StrictUndefined: any use of a value that is not there raises. */
 
-import type { Args, BinaryOperator, Expr, Statement } from './ast.ts';
-import { TemplateError, UndefinedError } from './error.ts';
-import { applyFilter, applyTest } from './filters.ts';
-import { methodOf } from './methods.ts';
+import { PythonError } from '../base/python/error.ts';
+import { float, isFloat, isNumber } from '../base/python/float.ts';
 import {
   contains,
   equal,
-  float,
   isDict,
-  isFloat,
-  isNumber,
   iterate,
   order,
   slice,
   text,
   truth,
   typeName,
-} from './values.ts';
+} from '../base/python/values.ts';
+import type { Args, BinaryOperator, Expr, Statement } from './ast.ts';
+import { TemplateError, UndefinedError } from './error.ts';
+import { applyFilter, applyTest } from './filters.ts';
+import { methodOf } from './methods.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
 
@@ -39,7 +38,11 @@ class Scope {
 }
 
 export function run(body: readonly Statement[], vars: Vars): string {
-  return statements(body, new Scope(vars));
+  try {
+    return statements(body, new Scope(vars));
+  } catch (error) {
+    throw error instanceof PythonError ? new TemplateError(error.message, { cause: error }) : error;
+  }
 }
 
 function statements(body: readonly Statement[], scope: Scope): string {

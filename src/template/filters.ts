@@ -1,25 +1,21 @@
 /** Jinja2's filters and tests that a prompt can use. Names not listed here are refused when the config loads. */
 
-import { TemplateError } from './error.ts';
+import { codePoints, sliceText } from '../base/python/codePoints.ts';
+import { float, isFloat, isNumber, PyFloat } from '../base/python/float.ts';
+import { sortedPythonJson } from '../base/python/jsonDump.ts';
+import { strip, stripChars } from '../base/python/text.ts';
 import {
-  codePoints,
   contains,
   equal,
-  float,
   isDict,
-  isFloat,
-  isNumber,
   iterate,
   length,
   order,
-  PyFloat,
-  slice,
-  strip,
   text,
-  toJson,
   truth,
   typeName,
-} from './values.ts';
+} from '../base/python/values.ts';
+import { TemplateError } from './error.ts';
 
 export type Named = Readonly<Record<string, unknown>>;
 type Filter = (value: unknown, args: readonly unknown[], named: Named) => unknown;
@@ -91,7 +87,7 @@ function round(value: unknown, digits: number, method: string): unknown {
 
 function truncate(value: string, size: number, killWords: boolean, end: string, leeway: number): string {
   if (codePoints(value) <= size + leeway) return value;
-  const head = slice(value, 0, size - codePoints(end), null) as string;
+  const head = sliceText(value, 0, size - codePoints(end));
   return killWords ? head + end : (head.includes(' ') ? head.slice(0, head.lastIndexOf(' ')) : head) + end;
 }
 
@@ -111,7 +107,7 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   tojson: (v, a, n) => {
     const width = arg(a, n, 0, 'indent', null);
     if (width !== null) throw new TemplateError('tojson(indent=...) is not supported');
-    return toJson(v);
+    return sortedPythonJson(v).replace(/[<>&']/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
   },
   default: (v, a, n) => {
     const fallback = arg(a, n, 0, 'default_value', '');
@@ -130,7 +126,7 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
       .split(/([-\s({[<]+)/)
       .map((w) => w.charAt(0).toUpperCase() + w.slice(1).toLowerCase())
       .join(''),
-  trim: (v, a, n) => strip(text(v), arg(a, n, 0, 'chars', undefined) as string | undefined),
+  trim: (v, a, n) => stripChars(text(v), arg(a, n, 0, 'chars', undefined) as string | undefined),
   replace: (v, a, n) => {
     const limit = arg(a, n, 2, 'count', null);
     return replaceText(text(v), text(arg(a, n, 0, 'old', '')), text(arg(a, n, 1, 'new', '')), limit);

@@ -3,9 +3,11 @@
  * prototypes, constructors and functions of the host language are not values here.
  */
 
+import { splitLines } from '../base/python/lines.ts';
+import { stripChars, stripStart, tokens } from '../base/python/text.ts';
+import { contains, type Dict, equal, isDict, repr, text, truth } from '../base/python/values.ts';
 import { TemplateError } from './error.ts';
 import { replaceText } from './filters.ts';
-import { contains, type Dict, equal, isDict, repr, splitLines, strip, text, truth } from './values.ts';
 
 type Method<T> = (self: T, args: readonly unknown[]) => unknown;
 const optionalText = (value: unknown): string | undefined =>
@@ -13,25 +15,21 @@ const optionalText = (value: unknown): string | undefined =>
 
 function split(self: string, separator: string | undefined, limit: number): string[] {
   if (separator === '') throw new TemplateError('empty separator');
-  const parts = separator === undefined ? strip(self).split(/\s+/).filter(Boolean) : self.split(separator);
+  const parts = separator === undefined ? tokens(self) : self.split(separator);
   if (limit < 0 || parts.length <= limit + 1) return parts;
   if (separator !== undefined) return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
-  let rest = strip(self, undefined, 'left');
-  const head: string[] = [];
-  for (let i = 0; i < limit; i++) {
-    const word = /^\S+/.exec(rest)?.[0] ?? '';
-    head.push(word);
-    rest = strip(rest.slice(word.length), undefined, 'left');
-  }
+  let rest = stripStart(self);
+  const head = parts.slice(0, limit);
+  for (const word of head) rest = stripStart(rest.slice(word.length));
   return [...head, rest];
 }
 
 const affix = (value: unknown): string[] => (Array.isArray(value) ? value.map(text) : [text(value)]);
 
 export const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
-  strip: (s, [chars]) => strip(s, optionalText(chars)),
-  lstrip: (s, [chars]) => strip(s, optionalText(chars), 'left'),
-  rstrip: (s, [chars]) => strip(s, optionalText(chars), 'right'),
+  strip: (s, [chars]) => stripChars(s, optionalText(chars)),
+  lstrip: (s, [chars]) => stripChars(s, optionalText(chars), 'left'),
+  rstrip: (s, [chars]) => stripChars(s, optionalText(chars), 'right'),
   split: (s, [separator, limit]) => split(s, optionalText(separator), Number(limit ?? -1)),
   splitlines: (s, [keep]) => splitLines(s, truth(keep ?? false)),
   replace: (s, [old, fresh, count]) => replaceText(s, text(old), text(fresh), count),

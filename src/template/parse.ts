@@ -4,9 +4,9 @@
  * (Facts in the reference: stack 2.5, agent 3.4.) Nothing of nunjucks' compiler or runtime is used, so no template becomes code.
  */
 import nunjucks from 'nunjucks';
+import { float } from '../base/python/float.ts';
 import type { Args, BinaryOperator, Comparison, Expr, Statement } from './ast.ts';
 import { TemplateError } from './error.ts';
-import { float } from './values.ts';
 
 interface Token {
   type: string;

@@ -1,6 +1,7 @@
 // Run reports, report text as Python writes it, reports of other graders.
 import { describe, expect, test } from 'vitest';
-import { byCodePoint, pythonJson } from '../../src/base/python/jsonDump.ts';
+import { byCodePoint } from '../../src/base/python/codePoints.ts';
+import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { readInstanceReport, readRunReport } from '../../src/grading/imports.ts';
 import { runReportText, summarize } from '../../src/grading/runReport.ts';
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { float } from '../../src/base/python/float.ts';
 import { render } from '../../src/template/render.ts';
-import { float } from '../../src/template/values.ts';
 
 interface Golden {
   id: string;

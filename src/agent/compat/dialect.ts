@@ -4,10 +4,12 @@
  */
 
 import { parseJsonAsPython } from '../../base/python/jsonLoad.ts';
+import { universalNewlines } from '../../base/python/lines.ts';
+import { strip } from '../../base/python/text.ts';
+import { typeName } from '../../base/python/values.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import type { Message, ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
-import { strip, typeName } from '../../template/values.ts';
 import type { Action } from '../action.ts';
 import type { AgentConfig } from '../config.ts';
 import type { TerminatingException } from '../loop/exceptions.ts';
@@ -113,9 +115,6 @@ const own: Dialect = {
 const holed = (result: CommandResult): boolean => result.omittedBytes > 0 && submissionOf(result) !== null;
 const TOO_LARGE =
   'The output is too large to submit and was not. Submit a smaller patch: only the source files you changed.';
-
-/** subprocess.run in text mode reads \r\n and a lone \r as \n, also in what is submitted. */
-const universalNewlines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 function publishedSubmission(result: CommandResult, markers: readonly string[]): Submission | null {
   if (result.timedOut || result.exitCode !== 0) return null;

@@ -1,7 +1,7 @@
 /** What mini-swe-agent 2.4.6 tells the model when Python could not run a command or killed it: words of subprocess, which it catches whole. */
 
+import { repr } from '../../base/python/values.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
-import { repr } from '../../template/values.ts';
 import type { Action } from '../action.ts';
 import { textResult } from '../textResult.ts';
 

@@ -3,11 +3,12 @@
  * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in dialect.ts.
  */
 
+import { float } from '../../base/python/float.ts';
+import { strip } from '../../base/python/text.ts';
 import { type CommandResult, EnvironmentError } from '../../environment/environment.ts';
 import type { CallListener, Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
-import { float, strip } from '../../template/values.ts';
 import { type Action, type Call, isAction } from '../action.ts';
 import { type Dialect, dialectOf, withOwnIds } from '../compat/dialect.ts';
 import type {

@@ -1,7 +1,7 @@
 /** The seeds' graceful degradation: when something that is not critical fails, the agent says so to onDebug and goes on with less. */
 
+import { codePoints, sliceText } from '../../base/python/codePoints.ts';
 import type { Message } from '../../model/model.ts';
-import { codePoints, slice } from '../../template/values.ts';
 import type { AgentCallbacks, SelectHistory, Summarize } from '../contract.ts';
 import { debugData } from './listeners.ts';
 
@@ -64,8 +64,8 @@ export function truncate(text: string, maxLength: number): string {
   if (length <= maxLength) return text;
   const note = `\n… ${length - maxLength} characters elided …\n`;
   const kept = Math.max(0, maxLength - note.length);
-  const head = slice(text, 0, Math.ceil(kept / 2), null) as string;
-  const tail = Math.floor(kept / 2) > 0 ? (slice(text, -Math.floor(kept / 2), null, null) as string) : '';
+  const head = sliceText(text, 0, Math.ceil(kept / 2));
+  const tail = Math.floor(kept / 2) > 0 ? sliceText(text, -Math.floor(kept / 2), null) : '';
   return head + note + tail;
 }
 

@@ -3,8 +3,8 @@
  * (one or more calls of the bash tool).
  */
 
+import { strip } from '../../base/python/text.ts';
 import type { Message, ModelReply, ToolSpec } from '../../model/model.ts';
-import { strip } from '../../template/values.ts';
 import type { Call } from '../action.ts';
 import { BASH_TOOL } from '../tool.ts';
 import { readToolCall } from './toolCall.ts';

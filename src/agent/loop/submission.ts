@@ -3,8 +3,9 @@
  * invalid UTF-8, and then no longer applies (reference agent.md 2.1).
  */
 
+import { LINE_BREAKS } from '../../base/python/lines.ts';
+import { SPACE, strip } from '../../base/python/text.ts';
 import type { CommandResult } from '../../environment/environment.ts';
-import { SPACE } from '../../template/values.ts';
 
 export const SUBMIT_MARKERS = [
   'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT',
@@ -17,15 +18,12 @@ export interface Submission {
 }
 
 /** Leading white space, the first line, its line break: in Python's alphabets, which differ from JavaScript's `trim` and `\s`. */
-const FIRST_LINE = new RegExp(
-  `^[${SPACE}]*([^\\n\\r\\v\\f\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]*)(\\r\\n|[\\n\\r\\v\\f\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]|$)`,
-);
-const AROUND = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, 'g');
+const FIRST_LINE = new RegExp(`^[${SPACE}]*([^${LINE_BREAKS}]*)(?:\\r\\n|[${LINE_BREAKS}]|$)`);
 
 /** Text of `output` up to and including the marker's line, or null when the first line is not a marker. */
 export function markerPrefix(output: string, markers: readonly string[] = SUBMIT_MARKERS): string | null {
   const found = FIRST_LINE.exec(output);
-  const line = (found?.[1] ?? '').replace(AROUND, '');
+  const line = strip(found?.[1] ?? '');
   return found && markers.includes(line) ? found[0] : null;
 }
 

@@ -39,18 +39,3 @@ async function syncFolder(folder: string): Promise<void> {
     await handle.close();
   }
 }
-
-/** JSON as Python's json.dumps(indent=2) writes it: ASCII only, so any reader agrees on the bytes. One newline at the end. */
-export const asciiJson = (value: unknown, indent = 2): string =>
-  JSON.stringify(wellFormed(value), null, indent).replace(
-    /[\u007f-\uffff]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-
-/** Lone surrogates cannot be written as UTF-8 by other tools: they become U+FFFD, in keys too. */
-export function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k.toWellFormed(), wellFormed(v)]));
-}

@@ -1,40 +1,47 @@
-/** Text as Python's `json.dumps(value, indent=N)` writes it, so that reports of ours and of the official harness compare byte by byte. */
+/** Text as Python's json.dumps writes it, so that files of ours and of Python's tools compare byte by byte. */
+import { asciiOnly } from '../text/asciiOnly.ts';
+import { wellFormed } from '../text/wellFormed.ts';
+import { byCodePoint } from './codePoints.ts';
+import { PyFloat } from './float.ts';
 
-/** Python escapes everything outside printable ASCII, each UTF-16 unit by itself. */
-const quoted = (text: string): string =>
-  JSON.stringify(text).replace(
-    /[\x7f-\uffff]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+interface Style {
+  /** null: everything on one line, with a space after each comma. */
+  readonly indent: number | null;
+  readonly sortKeys: boolean;
+}
 
-function write(value: unknown, indent: number, depth: number): string {
-  if (typeof value === 'string') return quoted(value);
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
-  const inner = `\n${' '.repeat(indent * (depth + 1))}`;
-  const outer = `\n${' '.repeat(indent * depth)}`;
-  const list = Array.isArray(value);
-  const entries: [string, unknown][] = list
-    ? value.map((item) => ['', item])
-    : value instanceof Map
+const quoted = (text: string): string => asciiOnly(JSON.stringify(text));
+
+function entriesOf(value: object, { sortKeys }: Style): [string, unknown][] {
+  const entries =
+    value instanceof Map
       ? [...(value as Map<string, unknown>)]
       : Object.entries(value).filter(([, item]) => item !== undefined);
-  if (entries.length === 0) return list ? '[]' : '{}';
-  const parts = entries.map(
-    ([key, item]) => (list ? '' : `${quoted(key)}: `) + write(item, indent, depth + 1),
-  );
-  return `${list ? '[' : '{'}${inner}${parts.join(`,${inner}`)}${outer}${list ? ']' : '}'}`;
+  return sortKeys ? entries.sort(([a], [b]) => byCodePoint(a, b)) : entries;
 }
 
-/** A Map keeps the order of keys that look like numbers, which an object would not. */
-export const pythonJson = (value: unknown, indent = 4): string => write(value, indent, 0);
-
-/** Order of Python's `sorted` on strings: by code point. */
-export function byCodePoint(a: string, b: string): number {
-  if (a === b) return 0;
-  const [x, y] = [[...a], [...b]];
-  for (let i = 0; i < Math.min(x.length, y.length); i++) {
-    const difference = x[i]!.codePointAt(0)! - y[i]!.codePointAt(0)!;
-    if (difference !== 0) return difference;
-  }
-  return x.length - y.length;
+function write(value: unknown, style: Style, depth: number): string {
+  if (typeof value === 'string') return quoted(value);
+  if (value instanceof PyFloat) return value.toString();
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
+  const list = Array.isArray(value);
+  const parts = list
+    ? value.map((item) => write(item, style, depth + 1))
+    : entriesOf(value, style).map(([key, item]) => `${quoted(key)}: ${write(item, style, depth + 1)}`);
+  const [open, close] = list ? '[]' : '{}';
+  const { indent } = style;
+  if (indent === null || parts.length === 0) return `${open}${parts.join(', ')}${close}`;
+  const lineAt = (level: number): string => `\n${' '.repeat(indent * level)}`;
+  return `${open}${lineAt(depth + 1)}${parts.join(`,${lineAt(depth + 1)}`)}${lineAt(depth)}${close}`;
 }
+
+/** `json.dumps(value, indent=N)`. A Map keeps the order of keys that look like numbers, which an object would not. */
+export const pythonJson = (value: unknown, indent = 4): string =>
+  write(value, { indent, sortKeys: false }, 0);
+
+/** `json.dumps(value, sort_keys=True)` */
+export const sortedPythonJson = (value: unknown): string => write(value, { indent: null, sortKeys: true }, 0);
+
+/** ASCII as Python writes it, without lone surrogates, and with JavaScript's own spaces: indent 0 is one line without any. */
+export const asciiJson = (value: unknown, indent = 2): string =>
+  asciiOnly(JSON.stringify(wellFormed(value), null, indent));

@@ -28,17 +28,40 @@ export const isSpaceAt = (text: string, at: number): boolean =>
 /** `text.split()`: the tokens between white space. */
 export const tokens = (text: string): string[] => text.match(TOKEN) ?? [];
 
-export function stripStart(text: string): string {
+type IsOne = (code: number) => boolean;
+
+function withoutStart(text: string, goes: IsOne): string {
   let from = 0;
-  while (from < text.length && isSpace(text.charCodeAt(from))) from++;
+  while (from < text.length && goes(text.codePointAt(from)!))
+    from += text.codePointAt(from)! > 0xffff ? 2 : 1;
   return from === 0 ? text : text.slice(from);
 }
-export function stripEnd(text: string): string {
+function withoutEnd(text: string, goes: IsOne): string {
   let to = text.length;
-  while (to > 0 && isSpace(text.charCodeAt(to - 1))) to--;
+  while (to > 0) {
+    const start = to > 1 && text.codePointAt(to - 2)! > 0xffff ? to - 2 : to - 1;
+    if (!goes(text.codePointAt(start)!)) break;
+    to = start;
+  }
   return to === text.length ? text : text.slice(0, to);
 }
+
+export const stripStart = (text: string): string => withoutStart(text, isSpace);
+export const stripEnd = (text: string): string => withoutEnd(text, isSpace);
+/** `text.strip()` */
 export const strip = (text: string): string => stripStart(stripEnd(text));
+
+/** `text.strip(chars)`, `lstrip` or `rstrip`; without `chars` white space goes. */
+export function stripChars(
+  text: string,
+  chars: string | undefined,
+  side: 'both' | 'left' | 'right' = 'both',
+): string {
+  const codes = new Set(Array.from(chars ?? '', (char) => char.codePointAt(0)!));
+  const goes: IsOne = chars === undefined ? isSpace : (code) => codes.has(code);
+  const left = side === 'left' ? text : withoutEnd(text, goes);
+  return side === 'right' ? left : withoutStart(left, goes);
+}
 
 export const indentOf = (line: string): number => line.length - stripStart(line).length;
 
@@ -63,20 +86,6 @@ export function digitsEnd(text: string, at: number): number {
   return end;
 }
 
-/** What Python sees of a file opened as text: every line end is `\n`. */
-export const universalNewlines = (text: string): string =>
-  text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
-
 const ANSI = /\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])/g;
 /** The official `ansi_escape`. */
 export const withoutAnsi = (text: string): string => (text.includes('\x1b') ? text.replace(ANSI, '') : text);
-
-/** Calls `visit` for each line without making an array of them. Returning false stops. */
-export function eachLine(text: string, visit: (line: string) => boolean | undefined): void {
-  let from = 0;
-  for (;;) {
-    const end = text.indexOf('\n', from);
-    if (visit(end < 0 ? text.slice(from) : text.slice(from, end)) === false || end < 0) return;
-    from = end + 1;
-  }
-}

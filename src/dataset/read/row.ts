@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { ZodError } from 'zod';
+import { kindOf } from '../../base/text/kindOf.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
-import { parseTestIds, typeName } from './testIds.ts';
+import { parseTestIds } from './testIds.ts';
 
 export type RawRow = Readonly<Record<string, unknown>>;
 export type NormalisedRow =
@@ -103,13 +104,13 @@ function describe(error: ZodError, raw: RawRow): string[] {
     const column = String(issue.path[0] ?? 'row');
     const value = raw[column];
     if (value === undefined || value === null) return `${column} is missing`;
-    if (issue.code === 'invalid_type') return `${column} must be a string, not ${typeName(value)}`;
+    if (issue.code === 'invalid_type') return `${column} must be a string, not ${kindOf(value)}`;
     return `${column} ${JSON.stringify(String(value).slice(0, 80))}: ${issue.message}`;
   });
 }
 
 export function normaliseRow(given: unknown): NormalisedRow {
-  if (!isRecord(given)) return { ok: false, messages: [`the row is ${typeName(given)}, not an object`] };
+  if (!isRecord(given)) return { ok: false, messages: [`the row is ${kindOf(given)}, not an object`] };
   const raw = recognised(given);
   const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
   const messages: string[] = [];

@@ -1,5 +1,7 @@
 /** FAIL_TO_PASS and PASS_TO_PASS in every form datasets store them: list, JSON text, Python literal text, map keyed by test. */
+
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
+import { kindOf } from '../../base/text/kindOf.ts';
 
 export type TestIds = { ok: true; ids: string[] } | { ok: false; message: string };
 
@@ -29,17 +31,9 @@ export function parseTestIds(value: unknown): TestIds {
   if (Array.isArray(value)) {
     const odd = value.findIndex((id) => typeof id !== 'string');
     if (odd >= 0)
-      return { ok: false, message: `has ${typeName(value[odd])} at position ${odd + 1}, not a string` };
+      return { ok: false, message: `has ${kindOf(value[odd])} at position ${odd + 1}, not a string` };
     return { ok: true, ids: value as string[] };
   }
   if (typeof value === 'object') return { ok: true, ids: Object.keys(value) };
-  return { ok: false, message: `is ${typeName(value)}, not a list of tests` };
-}
-
-export function typeName(value: unknown): string {
-  if (value === null) return 'null';
-  if (value === undefined) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'an object';
-  return `a ${typeof value}`;
+  return { ok: false, message: `is ${kindOf(value)}, not a list of tests` };
 }

@@ -1,5 +1,6 @@
 /** Parsers of the C, Go, Rust, Java and PHP repositories of SWE-bench Multilingual. */
-import { eachLine, isSpaceAt, isWordAt, SPACE, strip } from '../../base/python/text.ts';
+import { eachLine } from '../../base/python/lines.ts';
+import { isSpaceAt, isWordAt, SPACE, strip } from '../../base/python/text.ts';
 import { type LogParser, nameBudget, type Status, StatusMap } from './contract.ts';
 import { beforeLastParens, durationStart, opening, skipSpaces, stripped, withoutPlace } from './lineRules.ts';
 

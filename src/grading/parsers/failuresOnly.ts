@@ -1,7 +1,7 @@
 /** Parsers of SWE-bench Multimodal that record failures and nothing else; grading treats a test that is absent as passed (`fail_only`). */
+import { eachLine } from '../../base/python/lines.ts';
 import {
   digitsEnd,
-  eachLine,
   isSpace,
   isSpaceAt,
   SPACE,

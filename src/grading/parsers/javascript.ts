@@ -1,5 +1,6 @@
 /** Parsers of the JavaScript repositories of SWE-bench Multilingual: jest, vitest, karma, TAP. */
-import { digitsEnd, eachLine, isSpaceAt } from '../../base/python/text.ts';
+import { eachLine } from '../../base/python/lines.ts';
+import { digitsEnd, isSpaceAt } from '../../base/python/text.ts';
 import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './contract.ts';
 import {
   durationStart,

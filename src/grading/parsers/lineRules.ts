@@ -1,5 +1,6 @@
 /** Building blocks of the parsers that look at one line at a time. None of them goes back over a line more than a fixed number of times. */
-import { digitsEnd, eachLine, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
+import { eachLine } from '../../base/python/lines.ts';
+import { digitsEnd, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
 import { type LogParser, type Status, StatusMap } from './contract.ts';
 
 export interface Result {

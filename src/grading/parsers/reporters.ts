@@ -2,9 +2,9 @@
  * Parsers of SWE-bench Multimodal whose logs list passes and failures: Jest suites by file, reporters that nest suites by indentation,
  * Mocha's JSON, Deno's tests in quarto.
  */
+import { eachLine } from '../../base/python/lines.ts';
 import {
   digitsEnd,
-  eachLine,
   indentOf,
   isSpaceAt,
   SPACE,

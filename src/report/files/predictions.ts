@@ -3,7 +3,7 @@
  * an outage is left out, because in this format it would read as a wrong answer.
  */
 
-import { asciiJson } from '../../base/files/atomicWrite.ts';
+import { asciiJson } from '../../base/python/jsonDump.ts';
 import { type ExitClass, SEALED_CLASSES } from '../../outcome.ts';
 
 export interface Prediction {

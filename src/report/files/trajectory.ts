@@ -3,7 +3,7 @@
  * Made from the stored messages; command output is stored once, with the commands, and put back here.
  */
 
-import { wellFormed } from '../../base/files/atomicWrite.ts';
+import { wellFormed } from '../../base/text/wellFormed.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { AttemptRecord, StoredCommand } from '../../store/records/attemptBodies.ts';
 

@@ -1,5 +1,5 @@
 /** Reports as JSON: snake_case keys, as in every file of this field; text that no UTF-8 reader takes is replaced. */
-import { wellFormed } from '../../base/files/atomicWrite.ts';
+import { wellFormed } from '../../base/text/wellFormed.ts';
 
 const snake = (key: string): string => key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 

@@ -1,0 +1,139 @@
+/** Python's idea of values: truth, text, equality, order, length, loops and slices. Throws PythonError where Python raises. */
+import { byCodePoint, codePoints, sliceText } from './codePoints.ts';
+import { PythonError } from './error.ts';
+import { floatText, isFloat, isNumber, PyFloat } from './float.ts';
+import { applySlice } from './slice.ts';
+
+export type Dict = Readonly<Record<string, unknown>>;
+export const isDict = (value: unknown): value is Dict =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof PyFloat);
+
+export function typeName(value: unknown): string {
+  if (value === null) return 'None';
+  if (typeof value === 'string') return 'str';
+  if (typeof value === 'boolean') return 'bool';
+  if (isNumber(value)) return isFloat(value) ? 'float' : 'int';
+  return Array.isArray(value) ? 'list' : 'dict';
+}
+
+export function truth(value: unknown): boolean {
+  if (typeof value === 'string' || Array.isArray(value)) return value.length > 0;
+  if (isNumber(value)) return Number(value) !== 0;
+  if (isDict(value)) return Object.keys(value).length > 0;
+  return Boolean(value);
+}
+
+/** str(value) */
+export function text(value: unknown): string {
+  return typeof value === 'string' ? value : repr(value);
+}
+
+export function repr(value: unknown): string {
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'string') return stringRepr(value);
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (value instanceof PyFloat) return value.toString();
+  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : floatText(value);
+  if (Array.isArray(value)) return `[${value.map(repr).join(', ')}]`;
+  if (isDict(value))
+    return `{${Object.entries(value)
+      .map(([k, v]) => `${stringRepr(k)}: ${repr(v)}`)
+      .join(', ')}}`;
+  throw new PythonError(`a ${typeof value} has no text in Python`);
+}
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+const UNPRINTABLE = /\p{C}|\p{Zl}|\p{Zp}|(?! )\p{Zs}/u;
+
+function stringRepr(value: string): string {
+  const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
+  let out = '';
+  for (const char of value)
+    if (char === quote) out += `\\${char}`;
+    else if (SHORT_ESCAPES[char] !== undefined) out += SHORT_ESCAPES[char];
+    else out += UNPRINTABLE.test(char) ? escaped(char.codePointAt(0)!) : char;
+  return quote + out + quote;
+}
+
+function escaped(code: number): string {
+  const hex = code.toString(16);
+  if (code <= 0xff) return `\\x${hex.padStart(2, '0')}`;
+  return code <= 0xffff ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
+export function equal(a: unknown, b: unknown): boolean {
+  const [x, y] = [plain(a), plain(b)];
+  if (typeof x === 'number' && typeof y === 'number') return x === y;
+  if (Array.isArray(x) && Array.isArray(y)) return x.length === y.length && x.every((v, i) => equal(v, y[i]));
+  if (isDict(x) && isDict(y)) {
+    const keys = Object.keys(x);
+    return (
+      keys.length === Object.keys(y).length && keys.every((k) => Object.hasOwn(y, k) && equal(x[k], y[k]))
+    );
+  }
+  return x === y;
+}
+/** bool is an int in Python. */
+function plain(value: unknown): unknown {
+  if (value instanceof PyFloat) return value.value;
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+/** Negative, zero or positive; refuses to order what Python refuses to order. */
+export function order(a: unknown, b: unknown): number {
+  const [x, y] = [plain(a), plain(b)];
+  if (typeof x === 'number' && typeof y === 'number') return x - y;
+  if (typeof x === 'string' && typeof y === 'string') return byCodePoint(x, y);
+  if (Array.isArray(x) && Array.isArray(y)) {
+    for (let i = 0; i < Math.min(x.length, y.length); i++) if (!equal(x[i], y[i])) return order(x[i], y[i]);
+    return x.length - y.length;
+  }
+  throw new PythonError(`'<' not supported between '${typeName(a)}' and '${typeName(b)}'`);
+}
+
+export function contains(container: unknown, item: unknown): boolean {
+  if (typeof container === 'string') {
+    if (typeof item !== 'string')
+      throw new PythonError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
+    return container.includes(item);
+  }
+  if (Array.isArray(container)) return container.some((value) => equal(value, item));
+  if (isDict(container)) return typeof item === 'string' && Object.hasOwn(container, item);
+  throw new PythonError(`argument of type '${typeName(container)}' is not iterable`);
+}
+
+/** len(value) */
+export function length(value: unknown): number {
+  if (typeof value === 'string') return codePoints(value);
+  if (Array.isArray(value)) return value.length;
+  if (isDict(value)) return Object.keys(value).length;
+  throw new PythonError(`object of type '${typeName(value)}' has no len()`);
+}
+
+/** Elements of whatever Python can loop over. */
+export function iterate(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return Array.from(value);
+  if (Array.isArray(value)) return value;
+  if (isDict(value)) return Object.keys(value);
+  throw new PythonError(`'${typeName(value)}' object is not iterable`);
+}
+
+/** value[start:stop:step] */
+export function slice(
+  value: unknown,
+  start: number | null,
+  stop: number | null,
+  step: number | null,
+): unknown {
+  if (typeof value === 'string' && (step === null || step === 1)) return sliceText(value, start, stop);
+  if (typeof value !== 'string' && !Array.isArray(value))
+    throw new PythonError(`'${typeName(value)}' object cannot be sliced`);
+  if (step === 0) throw new PythonError('slice step cannot be zero');
+  const spec = { start, stop, step: step ?? 1 };
+  return typeof value === 'string' ? applySlice([...value], spec).join('') : applySlice(value, spec);
+}
