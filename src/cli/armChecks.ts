@@ -6,7 +6,7 @@ import { findAgent } from '../agent/load.ts';
 import { checkEnvironmentClass } from '../environment/factory.ts';
 import { createModelFactory } from '../model/factory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../model/prices.ts';
-import type { ArmConfig } from '../runner/schedule/plan.ts';
+import type { ArmConfig } from '../runner/schedule/planRun.ts';
 import { env } from './terminal/context.ts';
 import { environmentRedactor } from './terminal/secrets.ts';
 

@@ -5,7 +5,7 @@ import { locateDataset } from '../dataset/read/locate.ts';
 import { gradingHashOf } from '../dataset/read/row.ts';
 import { datasetHash } from '../dataset/record.ts';
 import { dollarsToNano } from '../money.ts';
-import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/schedule/plan.ts';
+import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/schedule/planRun.ts';
 import type { Store } from '../store/open.ts';
 import { insertEvent } from '../store/records/events.ts';
 import {

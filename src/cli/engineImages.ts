@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ImageLedger, openImageLedger } from '../environment/images/disk/imageLedger.ts';
 import { dockerImageEngine } from '../environment/images/dockerImageEngine.ts';
 import { imageKey } from '../environment/images/registry/imageReference.ts';
-import type { ArmConfig } from '../runner/schedule/plan.ts';
+import type { ArmConfig } from '../runner/schedule/planRun.ts';
 import { requireEngine, stateDir } from './imageEngine.ts';
 import { enginesOf } from './runImages.ts';
 

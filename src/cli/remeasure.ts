@@ -1,7 +1,7 @@
 /** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
 import { runConfigSchema } from '../config/run.ts';
 import { gradingConfigSchema } from '../grading/config.ts';
-import type { ArmConfig } from '../runner/schedule/plan.ts';
+import type { ArmConfig } from '../runner/schedule/planRun.ts';
 import type { Store } from '../store/open.ts';
 import { remeasurementsOfRun } from '../store/records/baselines.ts';
 import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/records/runs.ts';

@@ -10,7 +10,7 @@ import {
   type RunImages,
 } from '../environment/images/runImages.ts';
 import type { RunEvents } from '../runner/events.ts';
-import type { ArmConfig } from '../runner/schedule/plan.ts';
+import type { ArmConfig } from '../runner/schedule/planRun.ts';
 import { imagesOn, openImages } from './imageEngine.ts';
 import { CliError } from './terminal/context.ts';
 

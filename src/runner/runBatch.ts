@@ -1,5 +1,5 @@
 /**
- * Many instances at once: a p-queue of slots works through the pending trials of a run. Read this file first; slot.ts is one attempt.
+ * Many instances at once: a p-queue of slots works through the pending trials of a run. Read this file first; runAttempt.ts is one attempt.
  */
 import PQueue from 'p-queue';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
@@ -7,13 +7,13 @@ import { assertInPlace, onFullDisk, StorageError } from '../store/open.ts';
 import { insertEvent } from '../store/records/events.ts';
 import { type RunStatus, setRunStatus } from '../store/records/runs.ts';
 import { classCounts, heartbeat, markNotRun, type TrialRow, trialById } from '../store/records/trials.ts';
+import { WRONG_ENVIRONMENT } from './attempt/probeEnvironment.ts';
 import { type Breaker, createBreaker } from './control/breaker.ts';
 import { DURABLE_EVENTS } from './events.ts';
 import { HOST_FLOOR, StopReason } from './exit.ts';
 import type { Admission } from './images/trialImages.ts';
-import { WRONG_ENVIRONMENT } from './probe.ts';
-import { createStartAhead } from './schedule/startAhead.ts';
-import { type AttemptOutcome, type Batch, runAttempt } from './slot.ts';
+import { type AttemptOutcome, type Batch, runAttempt } from './runAttempt.ts';
+import { createStartAhead } from './schedule/containerPreparation.ts';
 
 export interface BatchHooks {
   /** An attempt has ended, however: export its trajectory. */

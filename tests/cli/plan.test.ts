@@ -6,7 +6,7 @@ import { worstDollars, worstSeconds } from '../../src/cli/terminal/printPlan.ts'
 import { runConfigSchema } from '../../src/config/run.ts';
 import { parsePolicy } from '../../src/environment/images/config.ts';
 import { modelConfigSchema } from '../../src/model/config.ts';
-import type { RunRequest } from '../../src/runner/schedule/plan.ts';
+import type { RunRequest } from '../../src/runner/schedule/planRun.ts';
 
 interface Arm {
   readonly model?: string;

@@ -5,7 +5,7 @@ import { imageOf } from '../../dataset/instance.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/images/config.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import { duration } from '../../report/render/format.ts';
-import type { RunRequest } from '../../runner/schedule/plan.ts';
+import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { openImages } from '../imageEngine.ts';
 import { enginesOf } from '../runImages.ts';
 import { CliError } from './context.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../report/measure/forecast.ts';
 import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { duration } from '../../report/render/format.ts';
-import { modelNameOf, type RunRequest } from '../../runner/schedule/plan.ts';
+import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../runImages.ts';
 import { databasePath, openForReading, resultsRoot } from './context.ts';

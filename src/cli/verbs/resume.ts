@@ -7,7 +7,7 @@ import { gradingConfigSchema } from '../../grading/config.ts';
 import { dollarsToNano } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { armCrash } from '../../runner/control/crash.ts';
-import type { ArmConfig } from '../../runner/schedule/plan.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/events.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';

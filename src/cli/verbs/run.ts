@@ -4,7 +4,7 @@ import { loadDataset } from '../../dataset/read/load.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { armCrash } from '../../runner/control/crash.ts';
-import { type ArmConfig, planRun, type RunRequest } from '../../runner/schedule/plan.ts';
+import { type ArmConfig, planRun, type RunRequest } from '../../runner/schedule/planRun.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';

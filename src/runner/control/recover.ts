@@ -18,7 +18,7 @@ import {
   runningAttempts,
   trialsNeverEnded,
 } from '../../store/records/trials.ts';
-import { choosePatch } from '../patch.ts';
+import { choosePatch } from '../attempt/choosePatch.ts';
 import { partFolder } from '../record/exportRun.ts';
 
 export interface Recovered {

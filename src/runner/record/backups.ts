@@ -4,7 +4,7 @@
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
-import type { Batch } from '../slot.ts';
+import type { Batch } from '../runAttempt.ts';
 
 const EVERY_MS = 3_600_000;
 

@@ -2,7 +2,7 @@
 import { stringify } from 'yaml';
 import { nameOf } from '../../config/arms.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import type { ArmConfig } from '../schedule/plan.ts';
+import type { ArmConfig } from '../schedule/planRun.ts';
 
 interface StoredConfig {
   readonly arms?: readonly ArmConfig[];

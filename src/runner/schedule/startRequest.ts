@@ -4,7 +4,7 @@ import type { StartRequest } from '../../environment/environment.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { TrialRow } from '../../store/records/trials.ts';
 import { render } from '../../template/render.ts';
-import type { Batch } from '../slot.ts';
+import type { Batch } from '../runAttempt.ts';
 
 export function startRequestOf(
   batch: Pick<Batch, 'arms' | 'instances' | 'run'>,

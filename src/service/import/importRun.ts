@@ -8,7 +8,7 @@ import {
   type ImportedRun,
   UNKNOWN_MODEL,
 } from '../../report/files/importMiniRun.ts';
-import { choosePatch, sha256 } from '../../runner/patch.ts';
+import { choosePatch, sha256 } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
 import { insertMessage } from '../../store/records/steps.ts';

@@ -1,9 +1,9 @@
 // When an image of a run counts as needed, and when the policy gets it.
 import { describe, expect, test } from 'vitest';
-import { EnvironmentError } from '../../src/environment/environment.ts';
-import type { ReadyPlace, RunImages } from '../../src/environment/images/runImages.ts';
-import { createEvents } from '../../src/runner/events.ts';
-import { createTrialImages } from '../../src/runner/images/trialImages.ts';
+import { EnvironmentError } from '../../../src/environment/environment.ts';
+import type { ReadyPlace, RunImages } from '../../../src/environment/images/runImages.ts';
+import { createEvents } from '../../../src/runner/events.ts';
+import { createTrialImages } from '../../../src/runner/images/trialImages.ts';
 
 const settled = () => new Promise((done) => setImmediate(done));
 

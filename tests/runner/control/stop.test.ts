@@ -1,7 +1,7 @@
 // The stop ladder: what the first, second and third press do, and that each says what the next one does.
 import { describe, expect, test, vi } from 'vitest';
-import { createStopLadder } from '../../src/runner/control/stop.ts';
-import { StopReason } from '../../src/runner/exit.ts';
+import { createStopLadder } from '../../../src/runner/control/stop.ts';
+import { StopReason } from '../../../src/runner/exit.ts';
 
 describe('stop ladder', () => {
   test('first press stops starting and leaves the running alone', () => {

@@ -3,14 +3,14 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type ResolvedConfig, resolveConfig } from '../../src/cli/flags/configOptions.ts';
-import type { RunArgs } from '../../src/cli/flags/runArgs.ts';
-import { exportConfig } from '../../src/runner/record/exportConfig.ts';
-import { planRun } from '../../src/runner/schedule/plan.ts';
+import { type ResolvedConfig, resolveConfig } from '../../../src/cli/flags/configOptions.ts';
+import type { RunArgs } from '../../../src/cli/flags/runArgs.ts';
+import { exportConfig } from '../../../src/runner/record/exportConfig.ts';
+import { planRun } from '../../../src/runner/schedule/planRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-export-config-'));
 afterAll(() => rmSync(home, { recursive: true }));
-const published = join(import.meta.dirname, '../../../shared/data/configs');
+const published = join(import.meta.dirname, '../../../../shared/data/configs');
 
 const resolve = (args: Partial<RunArgs>) => resolveConfig(args as RunArgs);
 

@@ -4,32 +4,32 @@
  */
 import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
-import type { Redactor } from '../base/text/redact.ts';
-import type { EnvironmentConfig } from '../environment/config.ts';
-import type { EnvironmentFactory } from '../environment/environment.ts';
-import { createEnvironmentFactory, type EngineImageSource } from '../environment/factory.ts';
-import { currentOwner } from '../environment/owner.ts';
-import type { GradingConfig } from '../grading/config.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../grading/environmentConfig.ts';
-import { type EvaluationResult, evaluatePrediction, patchHash } from '../grading/evaluate.ts';
-import type { ParserRegistry } from '../grading/parsers/registry.ts';
-import { type GradeSpec, resolveGradeSpec } from '../grading/spec.ts';
-import { loadParsers } from '../grading/userParsers.ts';
-import type { Outcome } from '../outcome.ts';
-import { StorageError, type Store } from '../store/open.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { EnvironmentConfig } from '../../environment/config.ts';
+import type { EnvironmentFactory } from '../../environment/environment.ts';
+import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
+import { currentOwner } from '../../environment/owner.ts';
+import type { GradingConfig } from '../../grading/config.ts';
+import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/environmentConfig.ts';
+import { type EvaluationResult, evaluatePrediction, patchHash } from '../../grading/evaluate.ts';
+import type { ParserRegistry } from '../../grading/parsers/registry.ts';
+import { type GradeSpec, resolveGradeSpec } from '../../grading/spec.ts';
+import { loadParsers } from '../../grading/userParsers.ts';
+import type { Outcome } from '../../outcome.ts';
+import { StorageError, type Store } from '../../store/open.ts';
 import {
   type EvaluationRow,
   type Gradable,
   gradableTrials,
   insertEvaluation,
   verdictsOf,
-} from '../store/records/evaluations.ts';
-import type { ArmRow, RunRow } from '../store/records/runs.ts';
-import { crashPoint } from './control/crash.ts';
-import type { StopLadder } from './control/stop.ts';
-import type { RunEvents, TrialLabel } from './events.ts';
-import { type GradedFiles, writeGradedFiles } from './record/gradedFiles.ts';
-import type { PlannedInstance } from './slot.ts';
+} from '../../store/records/evaluations.ts';
+import type { ArmRow, RunRow } from '../../store/records/runs.ts';
+import { crashPoint } from '../control/crash.ts';
+import type { StopLadder } from '../control/stop.ts';
+import type { RunEvents, TrialLabel } from '../events.ts';
+import { type GradedFiles, writeGradedFiles } from '../record/gradedFiles.ts';
+import type { PlannedInstance } from '../runAttempt.ts';
 
 export interface GraderParts {
   readonly store: Store;

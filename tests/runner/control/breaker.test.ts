@@ -1,6 +1,6 @@
 // The circuit breaker: a systemic failure pauses or stops, ordinary trouble does not.
 import { describe, expect, test } from 'vitest';
-import { createBreaker, type Ended, fingerprint } from '../../src/runner/control/breaker.ts';
+import { createBreaker, type Ended, fingerprint } from '../../../src/runner/control/breaker.ts';
 
 const config = { consecutive: 3, fraction: 0.5, window: 6, emptyPatches: 4 };
 const infra = (n: number, message = 'pull of image 12ab34cd56 failed'): Ended => ({

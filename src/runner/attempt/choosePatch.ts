@@ -1,7 +1,7 @@
 /** Which patch a prediction carries and what state it is in. Pure. */
 import { createHash } from 'node:crypto';
-import type { CapturedPatch } from '../environment/environment.ts';
-import type { PatchSource, PatchState } from '../outcome.ts';
+import type { CapturedPatch } from '../../environment/environment.ts';
+import type { PatchSource, PatchState } from '../../outcome.ts';
 
 export type PatchPolicy = 'submitted' | 'captured' | 'submitted-else-captured';
 

@@ -9,7 +9,7 @@ import {
   runFromReport,
   type Verdicts,
   verdictsOfRunReport,
-} from '../../src/service/import/readReports.ts';
+} from '../../../src/service/import/readReports.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-reports-'));
 afterAll(() => rmSync(home, { recursive: true }));

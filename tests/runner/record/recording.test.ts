@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createRedactor } from '../../src/base/text/redact.ts';
-import type { CallRecord } from '../../src/model/model.ts';
-import type { RecordedReply } from '../../src/model/offline/replayed.ts';
-import { openRecording, type RecordedTrial, recordingOf } from '../../src/runner/record/recording.ts';
+import { createRedactor } from '../../../src/base/text/redact.ts';
+import type { CallRecord } from '../../../src/model/model.ts';
+import type { RecordedReply } from '../../../src/model/offline/replayed.ts';
+import { openRecording, type RecordedTrial, recordingOf } from '../../../src/runner/record/recording.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-recording-'));
 afterAll(() => rmSync(home, { recursive: true }));

@@ -1,12 +1,16 @@
 // The order of a sitting, from durations that the database holds, and its record.
 import { describe, expect, test } from 'vitest';
-import { runConfigSchema } from '../../src/config/run.ts';
-import { expectedSeconds, groupBySharedLayers, scheduleTrials } from '../../src/runner/schedule/schedule.ts';
-import type { Store } from '../../src/store/open.ts';
-import { pastDurations } from '../../src/store/records/durations.ts';
-import { instancesOf, type RunRow } from '../../src/store/records/runs.ts';
-import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../src/store/records/trials.ts';
-import { ending, freshStore, planted } from '../store/support.ts';
+import { runConfigSchema } from '../../../src/config/run.ts';
+import {
+  expectedSeconds,
+  groupBySharedLayers,
+  scheduleTrials,
+} from '../../../src/runner/schedule/schedule.ts';
+import type { Store } from '../../../src/store/open.ts';
+import { pastDurations } from '../../../src/store/records/durations.ts';
+import { instancesOf, type RunRow } from '../../../src/store/records/runs.ts';
+import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../../src/store/records/trials.ts';
+import { ending, freshStore, planted } from '../../store/support.ts';
 
 const IDS = ['a__a-1', 'a__a-2', 'a__a-3'];
 const config = (order: string) => runConfigSchema.parse({ order });

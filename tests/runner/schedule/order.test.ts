@@ -7,8 +7,8 @@ import {
   orderTrials,
   quantile,
   remainingSeconds,
-} from '../../src/runner/schedule/order.ts';
-import fc from '../support/property.ts';
+} from '../../../src/runner/schedule/order.ts';
+import fc from '../../support/property.ts';
 
 const past = (instanceId: string, model: string, repo: string, seconds: number) => ({
   instanceId,

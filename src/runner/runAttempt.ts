@@ -20,6 +20,9 @@ import * as steps from '../store/records/steps.ts';
 import * as trials from '../store/records/trials.ts';
 import type { SuspicionRule } from '../suspicion/commandRules.ts';
 import { createScan } from '../suspicion/commands.ts';
+import { choosePatch } from './attempt/choosePatch.ts';
+import { capture, closeInTime } from './attempt/leaveEnvironment.ts';
+import { probeEnvironment } from './attempt/probeEnvironment.ts';
 import type { RunBudget } from './control/budget.ts';
 import { crashPoint } from './control/crash.ts';
 import type { DiskFloor } from './control/diskFloor.ts';
@@ -30,11 +33,8 @@ import type { StopLadder } from './control/stop.ts';
 import type { RunEvents, TrialLabel } from './events.ts';
 import { type Ending, endingOfError, endingOfResult } from './exit.ts';
 import type { Admission, TrialImages } from './images/trialImages.ts';
-import { choosePatch } from './patch.ts';
-import { probeEnvironment } from './probe.ts';
 import { createRecorder } from './record/recorder.ts';
 import { startRequestOf } from './schedule/startRequest.ts';
-import { capture, closeInTime } from './takeHome.ts';
 
 export interface ArmRuntime {
   readonly row: ArmRow;

@@ -1,9 +1,9 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
-import { parsePolicy } from '../../src/environment/images/config.ts';
-import { type PlannedImage, summarize } from '../../src/environment/images/imagePlan.ts';
-import type { RunImages } from '../../src/environment/images/runImages.ts';
-import { preflightImages } from '../../src/runner/images/imagePreflight.ts';
+import { parsePolicy } from '../../../src/environment/images/config.ts';
+import { type PlannedImage, summarize } from '../../../src/environment/images/imagePlan.ts';
+import type { RunImages } from '../../../src/environment/images/runImages.ts';
+import { preflightImages } from '../../../src/runner/images/imagePreflight.ts';
 
 const GB = 1e9;
 const toPull = (image: string, ...layers: [string, number][]): PlannedImage => ({

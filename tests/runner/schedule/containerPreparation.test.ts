@@ -1,10 +1,10 @@
 // Which trial's container is begun while a slot is being emptied.
 import { describe, expect, test } from 'vitest';
-import { EnvironmentError, type Place, type StartRequest } from '../../src/environment/environment.ts';
-import { createStartAhead } from '../../src/runner/schedule/startAhead.ts';
-import type { Batch } from '../../src/runner/slot.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { TrialRow } from '../../src/store/records/trials.ts';
+import { EnvironmentError, type Place, type StartRequest } from '../../../src/environment/environment.ts';
+import type { Batch } from '../../../src/runner/runAttempt.ts';
+import { createStartAhead } from '../../../src/runner/schedule/containerPreparation.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { TrialRow } from '../../../src/store/records/trials.ts';
 
 const trial = (id: number) => ({ id, arm_id: 1, instance_pk: id }) as TrialRow;
 

@@ -5,7 +5,7 @@
 import type { Place } from '../../environment/environment.ts';
 import { nextAttemptNumber, type TrialRow } from '../../store/records/trials.ts';
 import type { Admission } from '../images/trialImages.ts';
-import type { Batch } from '../slot.ts';
+import type { Batch } from '../runAttempt.ts';
 import { startRequestOf } from './startRequest.ts';
 
 export interface StartAhead {

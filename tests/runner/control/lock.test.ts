@@ -16,8 +16,8 @@ import {
   type LockHolder,
   type LockResult,
   takeLock,
-} from '../../src/runner/control/lock.ts';
-import { guarded, openStore } from '../../src/store/open.ts';
+} from '../../../src/runner/control/lock.ts';
+import { guarded, openStore } from '../../../src/store/open.ts';
 
 const holder = (pid: number): LockHolder => ({
   pid,

@@ -1,13 +1,13 @@
 // The record of an attempt: what was paid is never lost, what an attempt does after its end is not done, and secrets are in no column.
 import { describe, expect, test } from 'vitest';
-import { createRedactor } from '../../src/base/text/redact.ts';
-import type { CallRecord } from '../../src/model/model.ts';
-import { createBudget } from '../../src/runner/control/budget.ts';
-import { createRecorder } from '../../src/runner/record/recorder.ts';
-import { spentNano } from '../../src/store/records/runs.ts';
-import * as trials from '../../src/store/records/trials.ts';
-import { verifyRun } from '../../src/store/verify.ts';
-import { ending, freshStore, planted } from '../store/support.ts';
+import { createRedactor } from '../../../src/base/text/redact.ts';
+import type { CallRecord } from '../../../src/model/model.ts';
+import { createBudget } from '../../../src/runner/control/budget.ts';
+import { createRecorder } from '../../../src/runner/record/recorder.ts';
+import { spentNano } from '../../../src/store/records/runs.ts';
+import * as trials from '../../../src/store/records/trials.ts';
+import { verifyRun } from '../../../src/store/verify.ts';
+import { ending, freshStore, planted } from '../../store/support.ts';
 
 const KEY = 'sk-canary/0123456789';
 const DOLLAR = 1_000_000_000;

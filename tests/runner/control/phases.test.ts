@@ -1,7 +1,7 @@
 // Phases: every wait has a name and a time; a stall aborts with its phase. A fake clock, no sleeping.
 import { describe, expect, test } from 'vitest';
-import { trackPhases } from '../../src/runner/control/phases.ts';
-import type { StopReason } from '../../src/runner/exit.ts';
+import { trackPhases } from '../../../src/runner/control/phases.ts';
+import type { StopReason } from '../../../src/runner/exit.ts';
 
 function fakeClock() {
   let now = 0;

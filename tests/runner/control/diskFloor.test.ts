@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDiskFloor, leastFree, reserveFile } from '../../src/runner/control/diskFloor.ts';
+import { createDiskFloor, leastFree, reserveFile } from '../../../src/runner/control/diskFloor.ts';
 
 const GIB = 2 ** 30;
 

@@ -26,18 +26,18 @@ import { createBudget } from './control/budget.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvents } from './events.ts';
-import { createGrader, type GradingSummary } from './grader.ts';
+import { createGrader, type GradingSummary } from './grader/grader.ts';
 import { preflightImages } from './images/imagePreflight.ts';
 import { createTrialImages } from './images/trialImages.ts';
 import { keepBackups } from './record/backups.ts';
 import { createExporter } from './record/exporter.ts';
 import { exportRun } from './record/exportRun.ts';
 import { exportRunReports } from './record/runReports.ts';
+import type { ArmRuntime, Batch, PlannedInstance } from './runAttempt.ts';
 import { type BatchResult, runBatch } from './runBatch.ts';
 import { biasWarning } from './schedule/order.ts';
-import type { ArmConfig } from './schedule/plan.ts';
+import type { ArmConfig } from './schedule/planRun.ts';
 import { expectedSeconds, groupBySharedLayers, scheduleTrials } from './schedule/schedule.ts';
-import type { ArmRuntime, Batch, PlannedInstance } from './slot.ts';
 
 export interface SessionParts {
   readonly store: Store;

@@ -1,8 +1,8 @@
 // Time in which the process was stopped is nobody's: neither a stall nor a limit may fall due because of it.
 import { describe, expect, test } from 'vitest';
-import { awakeClock } from '../../src/runner/control/awakeClock.ts';
-import { trackPhases } from '../../src/runner/control/phases.ts';
-import type { StopReason } from '../../src/runner/exit.ts';
+import { awakeClock } from '../../../src/runner/control/awakeClock.ts';
+import { trackPhases } from '../../../src/runner/control/phases.ts';
+import type { StopReason } from '../../../src/runner/exit.ts';
 
 function machine() {
   let at = 0;

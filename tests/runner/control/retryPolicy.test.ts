@@ -1,7 +1,7 @@
 // Which attempts are followed by another one.
 import { expect, test } from 'vitest';
-import type { ExitReason } from '../../src/outcome.ts';
-import { settle } from '../../src/runner/control/retryPolicy.ts';
+import type { ExitReason } from '../../../src/outcome.ts';
+import { settle } from '../../../src/runner/control/retryPolicy.ts';
 
 const policy = (reasons: Record<string, number> = {}) => ({ attempts: 3, reasons, made: new Map() });
 const pull = (detail: string | null) => ({ reason: 'env_image_pull_failed' as ExitReason, detail });

@@ -1,7 +1,7 @@
 // The run budget: reserve before, settle after, overshoot of at most one call a slot.
 import { describe, expect, test } from 'vitest';
-import { createBudget } from '../../src/runner/control/budget.ts';
-import { StopReason } from '../../src/runner/exit.ts';
+import { createBudget } from '../../../src/runner/control/budget.ts';
+import { StopReason } from '../../../src/runner/exit.ts';
 
 const DOLLAR = 1_000_000_000;
 

@@ -1,12 +1,12 @@
 /** The end of an attempt in its container: the work is captured and the container goes, each within a limit of its own. */
 
-import type { CapturedPatch, Environment } from '../environment/environment.ts';
-import { StorageError } from '../store/open.ts';
-import { orAbort } from './control/orAbort.ts';
-import type { PhaseTracker } from './control/phases.ts';
-import type { TrialLabel } from './events.ts';
-import type { Ending } from './exit.ts';
-import type { Batch } from './slot.ts';
+import type { CapturedPatch, Environment } from '../../environment/environment.ts';
+import { StorageError } from '../../store/open.ts';
+import { orAbort } from '../control/orAbort.ts';
+import type { PhaseTracker } from '../control/phases.ts';
+import type { TrialLabel } from '../events.ts';
+import type { Ending } from '../exit.ts';
+import type { Batch } from '../runAttempt.ts';
 
 /** Takes the work home whatever the exit reason; only a container that is gone has nothing to give. */
 export async function capture(
