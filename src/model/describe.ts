@@ -1,6 +1,6 @@
 /** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
 import type { ModelConfig } from './config.ts';
-import { requestParameters, sentModel } from './dialects/chat/wire.ts';
+import { dialectOf } from './dialects/choose.ts';
 import type { ToolSpec } from './model.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
@@ -18,11 +18,9 @@ export interface RequestFacts {
   readonly price: string | null;
 }
 
-export const OPENAI_URL = 'https://api.openai.com/v1';
-
 /** Without what a URL may carry in secret. */
 function endpointOf(config: ModelConfig): string {
-  const text = config.base_url ?? OPENAI_URL;
+  const text = config.base_url ?? dialectOf(config).defaultBaseUrl;
   if (!URL.canParse(text)) return text;
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname}`;
@@ -33,9 +31,9 @@ export function describeRequests(config: ModelConfig, tools: readonly ToolSpec[]
   const sends = asked !== null && !isFreeName(asked) && config.model_class === 'openai';
   return {
     asked,
-    sent_as: sends ? sentModel(config) : null,
+    sent_as: sends ? dialectOf(config).sentModel(config) : null,
     endpoint: sends ? endpointOf(config) : null,
-    parameters: sends ? requestParameters(config.model_kwargs, config.stream, tools) : null,
+    parameters: sends ? dialectOf(config).parameters(config, tools) : null,
     cache_control: sends ? config.set_cache_control : null,
     alias: asked !== null && /[-:/]latest$/i.test(asked),
     price: priceSource(config, at),

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { importUserModule } from '../userModule.ts';
 import type { ModelConfig } from './config.ts';
+import { dialectOf } from './dialects/choose.ts';
 import { ModelConfigError } from './failure.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
@@ -79,8 +80,9 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   }
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
-    const { createOpenAiFactory } = await import('./dialects/chat/chat.ts');
-    return createOpenAiFactory({
+    const { createHttpFactory } = await import('./http/httpModel.ts');
+    return createHttpFactory({
+      dialect: dialectOf(config),
       config,
       apiKey: deps.apiKey,
       ...(deps.secrets ? { secrets: deps.secrets } : {}),

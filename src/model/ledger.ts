@@ -22,7 +22,7 @@ function partialCost(config: ModelConfig, result: AttemptResult, requestBytes: n
     output: Math.ceil(result.characters / 4),
     reasoning: 0,
   };
-  const estimated = costOf(config, { prompt_tokens: usage.input, completion_tokens: usage.output }, at);
+  const estimated = costOf(config, null, at, { usage, cacheWrite1h: 0, notes: [] });
   return {
     ...estimated,
     providerCostNano: null,
@@ -32,14 +32,14 @@ function partialCost(config: ModelConfig, result: AttemptResult, requestBytes: n
 
 /** What the attempt cost. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
-  config: ModelConfig,
+  { config, dialect }: Endpoint,
   result: AttemptResult,
   requestBytes: number,
   at: Date,
 ): CostOfCall {
   const { exchange, facts, failure } = result;
   if (!failure || (facts?.rawUsage !== null && facts?.rawUsage !== undefined))
-    return costOf(config, facts?.rawUsage, at);
+    return costOf(config, facts?.rawUsage, at, dialect.readUsage(facts?.rawUsage));
   if (config.prices === 'free' || (exchange.status !== null && exchange.status >= 300)) return NO_COST;
   if (exchange.streaming && result.characters > 0) return partialCost(config, result, requestBytes, at);
   const fault = exchange.failure?.fault;
@@ -66,7 +66,7 @@ export function recordOf(
   },
 ): CallRecord {
   const { exchange, facts, failure } = result;
-  const cost = costOfAttempt(endpoint.config, result, call.requestBytes, new Date(call.startedAt));
+  const cost = costOfAttempt(endpoint, result, call.requestBytes, new Date(call.startedAt));
   const ours = exchange.failure !== null && OURS.has(exchange.failure.fault);
   const answered = facts?.modelId ?? null;
   return {

@@ -20,6 +20,8 @@ export interface Message {
   readonly tool_calls?: readonly ToolCall[];
   readonly tool_call_id?: string;
   readonly extra?: Readonly<Record<string, unknown>>;
+  /** The turn as its provider sent it, where chat's form would lose some of it. Only the dialect of that name sends it back. */
+  readonly native?: { readonly dialect: string; readonly content: unknown };
   readonly [key: string]: unknown;
 }
 

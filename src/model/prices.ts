@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path';
 import type { PriceCalculation } from '@pydantic/genai-prices';
 import { dollarsToNano, type NanoDollars } from '../money.ts';
 import type { ModelConfig, Prices } from './config.ts';
-import { type ReadUsage, readUsage } from './dialects/chat/usage.ts';
+import type { ReadUsage } from './dialects/dialect.ts';
+import { readUsage } from './dialects/usage.ts';
 import type { Usage } from './model.ts';
 
 const require = createRequire(import.meta.url);
@@ -132,8 +133,13 @@ function noteOnDifference(stated: NanoDollars, computed: Pricing): string[] {
   return [`provider states ${stated} nano-dollars, ${computed.version} gives ${computed.nano}`];
 }
 
-export function costOf(config: PricedConfig, rawUsage: unknown, at: Date): CostOfCall {
-  const read: ReadUsage = readUsage(rawUsage);
+/** `read` is what the dialect made of `rawUsage`; without it the form tells. */
+export function costOf(
+  config: PricedConfig,
+  rawUsage: unknown,
+  at: Date,
+  read: ReadUsage = readUsage(rawUsage),
+): CostOfCall {
   const stated = statedCost(rawUsage);
   const { usage, cacheWrite1h } = read;
   const notes = [...read.notes];

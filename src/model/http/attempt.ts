@@ -1,23 +1,15 @@
-/** One HTTP attempt: sends it through the openai client, and reads whatever comes back as a reply or as a named failure. */
-import type { OpenAI } from 'openai';
-import { Stream } from 'openai/streaming';
+/** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
 import { classify, type Fault, type Verdict } from '../classify.ts';
 import type { ModelConfig } from '../config.ts';
-import {
-  type AnswerFacts,
-  factsOf,
-  type ProviderError,
-  providerError,
-  type ReadReply,
-  readCompletion,
-} from '../dialects/chat/reply.ts';
-import { assembleStream } from '../dialects/chat/stream.ts';
-import { extraHeaders } from '../dialects/chat/wire.ts';
+import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
+import { providerError } from '../dialects/providerError.ts';
 import { type Redact, snippet } from './keyShapes.ts';
+import { readEvents } from './serverSentEvents.ts';
 import { type Exchange, newExchange, type TransportError } from './transport.ts';
 
 export interface Endpoint {
-  readonly client: OpenAI;
+  readonly dialect: Dialect;
+  readonly send: (body: Uint8Array, exchange: Exchange) => Promise<Response>;
   readonly config: ModelConfig;
   readonly host: string;
   readonly baseUrl: string;
@@ -42,9 +34,6 @@ export interface AttemptResult {
   readonly characters: number;
 }
 
-/** Longer than any deadline of ours: the SDK's own must never fire first. */
-const NEVER_MS = 2_147_483_000;
-
 const parseJson = (text: string): { readonly value: unknown } | null => {
   try {
     return { value: JSON.parse(text) };
@@ -52,18 +41,6 @@ const parseJson = (text: string): { readonly value: unknown } | null => {
     return null;
   }
 };
-
-async function send(endpoint: Endpoint, body: Uint8Array, exchange: Exchange): Promise<Response> {
-  // The body is serialised already: the SDK passes bytes through as they are.
-  return endpoint.client
-    .post('/chat/completions', {
-      body,
-      headers: { ...extraHeaders(endpoint.config.model_kwargs), 'content-type': 'application/json' },
-      fetchOptions: { exchange } as never,
-      timeout: NEVER_MS,
-    })
-    .asResponse();
-}
 
 /** A status of the request's own making, told in a way that says what to do. */
 function statusText(endpoint: Endpoint, verdict: Verdict, status: number, message: string): string {
@@ -113,8 +90,10 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     type: error?.type ?? null,
     message: error?.message ?? exchange.text,
   };
+  // A gateway's limit of bytes is not the model's limit of tokens: only the API itself says that the history is too long.
+  const gateway = status === 413 && !parsed && exchange.text !== '';
   return failureOf(
-    fault,
+    gateway ? { broken: true, message: 'request too large for a gateway' } : fault,
     (verdict) =>
       !parsed && exchange.text !== '' && verdict.retryable && verdict.code !== 'RATE_LIMITED'
         ? `non-JSON ${status}`
@@ -159,7 +138,7 @@ function unreadableFailure(endpoint: Endpoint, exchange: Exchange): Failure {
 }
 
 function readBody(endpoint: Endpoint, exchange: Exchange, body: unknown, characters: number): AttemptResult {
-  const read = readCompletion(body);
+  const read = endpoint.dialect.read(body);
   if (read.kind === 'reply')
     return { exchange, facts: read.reply, body, reply: read.reply, failure: null, characters };
   const base = { exchange, facts: read.facts, body, reply: null, characters };
@@ -184,45 +163,56 @@ function readBody(endpoint: Endpoint, exchange: Exchange, body: unknown, charact
   };
 }
 
+const noBody = (exchange: Exchange, failure: Failure): AttemptResult => ({
+  exchange,
+  facts: null,
+  body: null,
+  reply: null,
+  failure,
+  characters: 0,
+});
+
+const truncated = (what: string): Failure =>
+  failureOf({ broken: true, message: what }, () => `truncated body: ${what}`, null);
+
 async function readStream(
   endpoint: Endpoint,
   exchange: Exchange,
   response: Response,
 ): Promise<AttemptResult> {
-  const assembly = assembleStream();
+  const { dialect } = endpoint;
+  const assembly = dialect.assemble();
   const lost = (failure: Failure): AttemptResult => ({
-    exchange,
-    facts: factsOf(assembly.body()),
-    body: null,
-    reply: null,
-    failure,
+    ...noBody(exchange, failure),
+    facts: dialect.factsOf(assembly.body()),
     characters: assembly.characters(),
   });
+  let plain: string | null = null;
   try {
-    for await (const chunk of Stream.fromSSEResponse<unknown>(response, new AbortController())) {
+    const bytes = response.body ?? new ReadableStream<Uint8Array>();
+    for await (const event of readEvents(bytes, (text) => (plain = text))) {
       exchange.chunks += 1;
-      assembly.add(chunk);
+      assembly.add(event.data, event.event);
     }
   } catch (thrown) {
     if (exchange.failure) return lost(transportFailure(exchange.failure));
-    const inside = (thrown as { error?: unknown }).error;
-    const error = inside ? providerError({ error: inside }) : null;
-    if (error) return lost(errorObjectFailure(endpoint, exchange, error));
-    const what = `truncated body: a stream chunk cannot be read (${snippet(String((thrown as Error).message), endpoint.redact)})`;
-    return lost(failureOf({ broken: true, message: what }, () => what, null));
+    const message = snippet(String((thrown as Error).message), endpoint.redact);
+    return lost(truncated(`a stream chunk cannot be read (${message})`));
   }
+  if (plain !== null) return readWhole(endpoint, { ...exchange, text: plain });
   const body = assembly.body();
-  const result = readBody(endpoint, exchange, body, assembly.characters());
-  // The end of a stream looks like any other pause: only a finish reason says that the reply is whole.
-  if (result.reply && result.reply.finishReason === null) {
-    const what = `truncated body: the stream ended after ${exchange.chunks} chunks without a finish reason`;
-    return {
-      ...result,
-      reply: null,
-      failure: failureOf({ broken: true, message: what }, () => what, null),
-    };
-  }
-  return result;
+  const read = dialect.read(body);
+  const missing = assembly.missing();
+  // Without its end a stream says nothing about the model, whatever came before: not that it refused, nor that it was silent.
+  if (missing !== null && read.kind !== 'error_object')
+    return lost(truncated(`the stream ended after ${exchange.chunks} chunks without ${missing}`));
+  return readBody(endpoint, exchange, body, assembly.characters());
+}
+
+function readWhole(endpoint: Endpoint, exchange: Exchange): AttemptResult {
+  const parsed = parseJson(exchange.text);
+  if (!parsed) return noBody(exchange, unreadableFailure(endpoint, exchange));
+  return readBody(endpoint, exchange, parsed.value, 0);
 }
 
 /** Never throws, but for a defect: what the network does is a failure in the result. */
@@ -232,25 +222,20 @@ export async function attemptOnce(
   signal: AbortSignal | undefined,
 ): Promise<AttemptResult> {
   const exchange = newExchange(signal);
-  const failed = (failure: Failure): AttemptResult => ({
-    exchange,
-    facts: null,
-    body: null,
-    reply: null,
-    failure,
-    characters: 0,
-  });
   let response: Response;
   try {
-    response = await send(endpoint, body, exchange);
+    response = await endpoint.send(body, exchange);
   } catch (thrown) {
-    if (exchange.failure) return failed(transportFailure(exchange.failure));
-    if (exchange.status !== null && exchange.status >= 300) return failed(statusFailure(endpoint, exchange));
+    if (exchange.failure) return noBody(exchange, transportFailure(exchange.failure));
+    if (exchange.status !== null && exchange.status >= 300)
+      return noBody(exchange, statusFailure(endpoint, exchange));
     const message = snippet(String((thrown as Error).message), endpoint.redact);
-    return failed(failureOf({ message }, () => `request failed: ${message}`, null));
+    return noBody(
+      exchange,
+      failureOf({ message }, () => `request failed: ${message}`, null),
+    );
   }
-  if (exchange.streaming) return readStream(endpoint, exchange, response);
-  const parsed = parseJson(exchange.text);
-  if (!parsed) return failed(unreadableFailure(endpoint, exchange));
-  return readBody(endpoint, exchange, parsed.value, 0);
+  if (exchange.status !== null && exchange.status >= 300)
+    return noBody(exchange, statusFailure(endpoint, exchange));
+  return exchange.streaming ? readStream(endpoint, exchange, response) : readWhole(endpoint, exchange);
 }

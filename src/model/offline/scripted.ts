@@ -6,7 +6,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { readUsage } from '../dialects/chat/usage.ts';
+import { readUsage } from '../dialects/usage.ts';
 import { ModelConfigError, modelFailure } from '../failure.ts';
 import type { Clock } from '../limits/clock.ts';
 import type { Model, ModelFactory, ModelForAttempt } from '../model.ts';

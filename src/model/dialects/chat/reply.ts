@@ -1,6 +1,9 @@
 /** Reads a chat completion, whatever a server calls one: validated by zod before anything uses it (servers answer 200 with anything). */
 import { z } from 'zod';
 import type { Message, ToolCall } from '../../model.ts';
+import { type AnswerFacts, NO_FACTS, type ReadResult } from '../dialect.ts';
+import { providerError } from '../providerError.ts';
+import { asObject, asText, firstIssue } from '../shapes.ts';
 
 const text = z.string().nullish().catch(null);
 
@@ -24,70 +27,6 @@ const completionSchema = z.looseObject({
   system_fingerprint: text,
   choices: z.array(choiceSchema),
 });
-
-/** What the ledger keeps of every answer, also of one that is no use. */
-export interface AnswerFacts {
-  readonly modelId: string | null;
-  readonly responseId: string | null;
-  readonly fingerprint: string | null;
-  readonly finishReason: string | null;
-  readonly rawUsage: unknown;
-}
-
-export interface ReadReply extends AnswerFacts {
-  readonly message: Message;
-  readonly content: string;
-  readonly toolCalls: readonly ToolCall[];
-}
-
-export interface ProviderError {
-  readonly status: number | null;
-  readonly code: string | null;
-  readonly type: string | null;
-  readonly message: string;
-}
-
-export type ReadResult =
-  | { readonly kind: 'reply'; readonly reply: ReadReply }
-  | {
-      readonly kind: 'empty' | 'refusal' | 'malformed';
-      readonly facts: AnswerFacts;
-      readonly message: string;
-    }
-  | { readonly kind: 'error_object'; readonly facts: AnswerFacts; readonly error: ProviderError };
-
-const NO_FACTS: AnswerFacts = {
-  modelId: null,
-  responseId: null,
-  fingerprint: null,
-  finishReason: null,
-  rawUsage: null,
-};
-
-const asObject = (value: unknown): Record<string, unknown> | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
-const asText = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
-
-/** The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, vLLM's and Anthropic's own. */
-export function providerError(body: unknown): ProviderError | null {
-  const outer = asObject(Array.isArray(body) ? body[0] : body);
-  if (!outer) return null;
-  const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
-  const inner = asObject(outer.error);
-  if (!inner && typeof outer.error !== 'string' && !flat) return null;
-  const from = inner ?? outer;
-  const code = from.code ?? outer.code;
-  const number = Number(from.status_code ?? code);
-  const message = asText(from.message) ?? asText(outer.error) ?? asText(from.detail) ?? JSON.stringify(from);
-  return {
-    status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
-    code: typeof code === 'string' && !/^\d+$/.test(code) ? code : asText(from.status),
-    type: asText(from.type),
-    message,
-  };
-}
 
 /** Text of a content that may be a list of parts. */
 function contentText(content: unknown): string {
@@ -127,18 +66,16 @@ export function factsOf(body: Record<string, unknown>): AnswerFacts {
   };
 }
 
-const firstIssue = (error: z.ZodError): string => {
-  const issue = error.issues[0];
-  return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'unknown form';
-};
+/** A choice that ended with an error and does not say which: no part of it may be executed. */
+const CUT_BY_ERROR = { message: 'the reply ended with finish_reason "error"' };
 
 export function readCompletion(body: unknown): ReadResult {
   const object = asObject(body);
   if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
   const facts = factsOf(object);
   const first = asObject(Array.isArray(object.choices) ? object.choices[0] : null);
-  // OpenRouter reports an upstream failure inside the choice.
-  const failed = object.error ?? (first?.message ? undefined : first?.error);
+  // OpenRouter reports an upstream failure inside the choice, also beside the part of a message that came before it.
+  const failed = object.error ?? first?.error ?? (facts.finishReason === 'error' ? CUT_BY_ERROR : undefined);
   if (failed !== undefined && failed !== null) {
     const error = providerError({ error: failed });
     if (error) return { kind: 'error_object', facts, error };

@@ -1,5 +1,6 @@
 /** Puts the chunks of a streamed completion together to the body that a plain one would have been. */
 import { z } from 'zod';
+import type { Assembly } from '../dialect.ts';
 
 const deltaCall = z.looseObject({
   index: z.number().int().min(0).optional(),
@@ -22,14 +23,6 @@ interface PartialCall {
   id: string | null;
   name: string;
   arguments: string;
-}
-
-export interface Assembly {
-  add(chunk: unknown): void;
-  /** The completion so far. */
-  body(): Record<string, unknown>;
-  /** Characters received, for an estimate when the rest never comes. */
-  readonly characters: () => number;
 }
 
 /** Texts that grow piece by piece; reasoning has a different name at each provider. */
@@ -101,6 +94,8 @@ export function assembleStream(): Assembly {
         ...(problems.length > 0 ? { unread_chunks: problems.length } : {}),
       };
     },
+    // The end of a stream looks like any other pause: only a finish reason says that the reply is whole.
+    missing: () => (finish === null ? 'a finish reason' : null),
     characters: () => characters,
   };
 }

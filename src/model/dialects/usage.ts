@@ -1,6 +1,6 @@
 /** A provider's `usage` object as token counts by kind. Providers count differently and wrongly; what does not add up is no count at all (T-19). */
 import { z } from 'zod';
-import type { Usage } from '../../model.ts';
+import type { ReadUsage } from './dialect.ts';
 
 const count = z.number().int().min(0);
 const details = z.looseObject({}).nullish();
@@ -22,13 +22,6 @@ const usageSchema = z.looseObject({
   cached_tokens: count.nullish(),
   reasoning_tokens: count.nullish(),
 });
-
-export interface ReadUsage {
-  readonly usage: Usage | null;
-  /** The part of `usage.cacheWrite` that is kept for an hour, which costs more. */
-  readonly cacheWrite1h: number;
-  readonly notes: readonly string[];
-}
 
 const unusable = (why: string): ReadUsage => ({ usage: null, cacheWrite1h: 0, notes: [why] });
 

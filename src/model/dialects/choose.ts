@@ -1,0 +1,6 @@
+/** Which dialect a configuration means. */
+import type { ModelConfig } from '../config.ts';
+import { chatDialect } from './chat/chat.ts';
+import type { Dialect } from './dialect.ts';
+
+export const dialectOf = (_config: ModelConfig): Dialect => chatDialect;

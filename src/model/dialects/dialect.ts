@@ -1,0 +1,103 @@
+/**
+ * What tells one provider's protocol from another: requests out, replies in. There is one object of this kind for each dialect.
+ * Connections, deadlines, retries, limits and the ledger are shared by all of them (model/http, model/limits).
+ */
+import type { ModelConfig } from '../config.ts';
+import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
+
+export const DIALECT_NAMES = ['chat', 'responses', 'messages', 'gemini'] as const;
+export type DialectName = (typeof DIALECT_NAMES)[number];
+
+/** What the ledger keeps of every answer, also of one that is no use. */
+export interface AnswerFacts {
+  readonly modelId: string | null;
+  readonly responseId: string | null;
+  readonly fingerprint: string | null;
+  readonly finishReason: string | null;
+  readonly rawUsage: unknown;
+}
+
+export const NO_FACTS: AnswerFacts = {
+  modelId: null,
+  responseId: null,
+  fingerprint: null,
+  finishReason: null,
+  rawUsage: null,
+};
+
+export interface ReadReply extends AnswerFacts {
+  readonly message: Message;
+  readonly content: string;
+  readonly toolCalls: readonly ToolCall[];
+}
+
+export interface ProviderError {
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly type: string | null;
+  readonly message: string;
+}
+
+export type ReadResult =
+  | { readonly kind: 'reply'; readonly reply: ReadReply }
+  | {
+      readonly kind: 'empty' | 'refusal' | 'malformed';
+      readonly facts: AnswerFacts;
+      readonly message: string;
+    }
+  | { readonly kind: 'error_object'; readonly facts: AnswerFacts; readonly error: ProviderError };
+
+export interface ReadUsage {
+  readonly usage: Usage | null;
+  /** The part of `usage.cacheWrite` that is kept for an hour, which costs more. */
+  readonly cacheWrite1h: number;
+  readonly notes: readonly string[];
+}
+
+/** One server-sent event; `data` is its parsed JSON. */
+export interface StreamEvent {
+  readonly event: string | null;
+  readonly data: unknown;
+}
+
+/** Puts the events of a stream together to the body that a plain answer would have been. */
+export interface Assembly {
+  add(data: unknown, event?: string | null): void;
+  /** The answer so far. */
+  body(): Record<string, unknown>;
+  /** What is missing at the end of the stream, as part of a sentence; null when the reply is whole. */
+  missing(): string | null;
+  /** Characters received, for an estimate when the rest never comes. */
+  characters(): number;
+}
+
+export interface RequestWriter {
+  /** The body for this history. Its bytes are good until the next call of `write`. */
+  write(messages: readonly Message[], tools?: readonly ToolSpec[]): Uint8Array;
+}
+
+export interface Target {
+  /** Beneath the base URL, with a leading slash; a query string where the dialect has one. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Dialect {
+  readonly name: DialectName;
+  /** The maker's own address; used where the configuration names none. */
+  readonly defaultBaseUrl: string;
+  /** The id that goes over the wire. */
+  sentModel(config: Pick<ModelConfig, 'model_name' | 'base_url'>): string;
+  /** Where a request goes, with the headers beside those that every request has. `apiKey` is '' where the server needs none. */
+  target(config: ModelConfig, model: string, apiKey: string): Target;
+  /** Every field of a request beside the model and the messages, in its order. */
+  parameters(config: ModelConfig, tools: readonly ToolSpec[] | undefined): Record<string, unknown>;
+  /** One for each conversation. Cost over a conversation is linear in its length. */
+  createWriter(config: ModelConfig, model: string): RequestWriter;
+  /** Reads the body of a success. Never throws. */
+  read(body: unknown): ReadResult;
+  factsOf(body: Record<string, unknown>): AnswerFacts;
+  /** `raw` is `AnswerFacts.rawUsage`. Never throws. */
+  readUsage(raw: unknown): ReadUsage;
+  assemble(): Assembly;
+}

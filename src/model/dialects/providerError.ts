@@ -1,0 +1,22 @@
+/** The error that a provider describes in a body, whatever its dialect: gateways answer for others in words of their own. */
+import type { ProviderError } from './dialect.ts';
+import { asObject, asText } from './shapes.ts';
+
+/** The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, vLLM's and Anthropic's own. */
+export function providerError(body: unknown): ProviderError | null {
+  const outer = asObject(Array.isArray(body) ? body[0] : body);
+  if (!outer) return null;
+  const flat = outer.object === 'error' || outer.type === 'error' || 'message' in outer || 'detail' in outer;
+  const inner = asObject(outer.error);
+  if (!inner && typeof outer.error !== 'string' && !flat) return null;
+  const from = inner ?? outer;
+  const code = from.code ?? outer.code;
+  const number = Number(from.status_code ?? code);
+  const message = asText(from.message) ?? asText(outer.error) ?? asText(from.detail) ?? JSON.stringify(from);
+  return {
+    status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
+    code: typeof code === 'string' && !/^\d+$/.test(code) ? code : asText(from.status),
+    type: asText(from.type),
+    message,
+  };
+}

@@ -1,0 +1,15 @@
+/** Values of a provider's JSON, of which nothing is certain. */
+import type { ZodError } from 'zod';
+
+export const asObject = (value: unknown): Record<string, unknown> | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+export const asText = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' ? value : null;
+
+/** The first thing that zod found, as `path: message`. */
+export const firstIssue = (error: ZodError): string => {
+  const issue = error.issues[0];
+  return issue ? `${issue.path.join('.') || 'body'}: ${issue.message}` : 'unknown form';
+};

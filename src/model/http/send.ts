@@ -1,0 +1,63 @@
+/** How a request leaves: OpenAI's dialects through the openai client, the others straight through the transport. */
+import { OpenAI } from 'openai';
+import type { ModelConfig } from '../config.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import type { Exchange, Transport } from './transport.ts';
+
+interface Parts {
+  readonly dialect: Dialect;
+  readonly config: ModelConfig;
+  readonly model: string;
+  readonly apiKey: string;
+  readonly baseUrl: string;
+  readonly transport: Transport;
+}
+
+export type Send = (body: Uint8Array, exchange: Exchange) => Promise<Response>;
+
+/** Longer than any deadline of ours: the SDK's own must never fire first. */
+const NEVER_MS = 2_147_483_000;
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
+export function createSender(parts: Parts): Send {
+  return parts.dialect.name === 'chat' || parts.dialect.name === 'responses'
+    ? throughOpenAi(parts)
+    : straight(parts);
+}
+
+function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
+  const client = new OpenAI({
+    apiKey,
+    baseURL: baseUrl,
+    maxRetries: 0,
+    // Set, so that nothing comes from the environment behind the config's back.
+    organization: null,
+    project: null,
+    logLevel: 'off',
+    fetch: transport.fetch as typeof fetch,
+  });
+  const { path, headers } = dialect.target(config, model, apiKey);
+  // The body is serialised already: the SDK passes bytes through as they are.
+  return (body, exchange) =>
+    client
+      .post(path, {
+        body,
+        headers: { ...headers, ...JSON_BODY },
+        fetchOptions: { exchange } as never,
+        timeout: NEVER_MS,
+      })
+      .asResponse();
+}
+
+function straight({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
+  const { path, headers } = dialect.target(config, model, apiKey);
+  const url = `${baseUrl.replace(/\/+$/, '')}${path}`;
+  return (body, exchange) =>
+    transport.fetch(url, {
+      method: 'POST',
+      headers: { ...headers, ...JSON_BODY },
+      body,
+      exchange,
+    } as RequestInit);
+}
