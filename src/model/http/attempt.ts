@@ -90,8 +90,8 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     type: error?.type ?? null,
     message: error?.message ?? exchange.text,
   };
-  // A gateway's limit of bytes is not the model's limit of tokens: only the API itself says that the history is too long.
-  const gateway = status === 413 && !parsed && exchange.text !== '';
+  // A gateway's page speaks of its limit of bytes, not of the model's limit of tokens.
+  const gateway = status === 413 && /^\s*</.test(exchange.text);
   return failureOf(
     gateway ? { broken: true, message: 'request too large for a gateway' } : fault,
     (verdict) =>
