@@ -16,18 +16,12 @@ import {
   setRunBudget,
   setRunConfig,
 } from '../store/records/runs.ts';
+import { storedConfig, storedManifest } from '../store/records/storedConfig.ts';
 import { contentsHere, type ImageContent } from './engineImages.ts';
 import { CliError, inert, say } from './terminal/context.ts';
 import { hubVariables } from './verbs/datasets.ts';
 
-interface StoredConfig {
-  run: unknown;
-  grading: unknown;
-  dataset?: unknown;
-  arms: { name: string }[];
-}
-
-type Comparable = { arms: readonly { name: string }[]; run: unknown; grading: unknown };
+type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 
 /** Arms by name, so that the difference names the arm and not a position; a single one needs no name, and takes that of its model. */
 const comparable = ({ run, grading, arms }: Comparable, single: boolean) => ({
@@ -63,7 +57,7 @@ export function sayOtherRevision(run: RunRow): void {
 }
 
 export function checkSameRun(store: Store, run: RunRow, request: RunRequest, allow: boolean): void {
-  const stored = JSON.parse(run.config) as StoredConfig;
+  const stored = { arms: [], ...storedConfig(run) };
   const { run: runConfig, grading, images, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, arms: askedArms };
   const single = stored.arms.length === 1 && config.arms.length === 1;
@@ -106,7 +100,7 @@ export async function checkSameImages(
   arms: readonly ArmConfig[],
   allow: boolean,
 ): Promise<void> {
-  const began = (JSON.parse(run.manifest) as { images?: Record<string, string | null> }).images ?? {};
+  const began = (storedManifest(run).images ?? {}) as Record<string, string | null>;
   const ran = imagesOfRun(store, run.id);
   const names = [...ran.keys()];
   const here = await contentsHere(arms, names);

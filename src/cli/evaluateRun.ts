@@ -17,11 +17,12 @@ import { createGrader } from '../runner/grader/grader.ts';
 import { exportRunReports, type GradedWhole } from '../runner/record/runReports.ts';
 import { pricesOfRun } from '../runner/record/tokenPrices.ts';
 import type { PlannedInstance } from '../runner/runAttempt.ts';
-import type { ArmConfig } from '../runner/schedule/planRun.ts';
+import { plannedArm } from '../runner/schedule/plannedConfig.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { goldStandings } from '../store/records/calibration.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
+import { storedConfig } from '../store/records/storedConfig.ts';
 import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
@@ -65,8 +66,7 @@ export async function evaluateRun(args: EvaluateArgs, selector: string): Promise
   const store = openStore(databasePath(root));
   try {
     const run = requireRun(store, selector);
-    const stored = (JSON.parse(run.config) as { grading?: unknown }).grading ?? {};
-    const config = gradingOf(args, stored);
+    const config = gradingOf(args, storedConfig(run).grading);
     await parsersOf(config);
     const only = wantedIds(args);
     return await withRunLock(store, root, run.name, () =>
@@ -128,11 +128,11 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const silence = listenForSignals(stop, events);
   const arms = armsOf(store, run.id);
   const images = openGradingImages(
-    arms.map(({ name, config: text }) => {
-      const stored = JSON.parse(text) as Omit<ArmConfig, 'name'>;
-      return { name, ...stored, environment: environmentOf(stored.environment) };
+    arms.map((arm) => {
+      const planned = plannedArm(arm);
+      return { name: arm.name, ...planned, environment: environmentOf(planned.environment) };
     }),
-    imagesConfigSchema.parse((JSON.parse(run.config) as { images?: unknown }).images ?? {}),
+    imagesConfigSchema.parse(storedConfig(run).images ?? {}),
     planned.map(({ image }) => image),
     events,
   );

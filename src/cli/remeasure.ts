@@ -1,10 +1,9 @@
 /** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
-import { runConfigSchema } from '../config/run.ts';
-import { gradingConfigSchema } from '../grading/config.ts';
-import type { ArmConfig } from '../runner/schedule/planRun.ts';
+import { plannedConfig } from '../runner/schedule/plannedConfig.ts';
 import type { Store } from '../store/open.ts';
 import { remeasurementsOfRun } from '../store/records/baselines.ts';
 import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/records/runs.ts';
+import { storedManifest } from '../store/records/storedConfig.ts';
 import { executeRun, withRunLock } from './execute.ts';
 import { CliError, say } from './terminal/context.ts';
 
@@ -27,8 +26,8 @@ function budgetLeft(store: Store, run: RunRow): number | null {
 /** Undefined, with a warning, when the budget of the run leaves nothing for it. */
 export async function remeasure(request: RemeasureRequest): Promise<RunRow | undefined> {
   const { store, root, run, ids, epochs } = request;
-  const stored = JSON.parse(run.config) as { run: unknown; grading: unknown; arms?: ArmConfig[] };
-  const arm = stored.arms?.find((a) => a.name === request.arm);
+  const planned = plannedConfig(run);
+  const arm = planned.arms.find((a) => a.name === request.arm);
   if (run.imported === 1 || !arm)
     throw new CliError(`${run.name} cannot be measured again: its configuration is not ours`, {
       hint: 'leave --remeasure out',
@@ -39,9 +38,9 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
     return undefined;
   }
   // The night is not over: its own end and its verdict are what on_finish hears of.
-  const { on_finish: _quiet, ...parsed } = runConfigSchema.parse(stored.run);
-  const config = { ...parsed, epochs };
-  const grading = { ...gradingConfigSchema.parse(stored.grading), enabled: true };
+  const { on_finish: _quiet, ...settings } = planned.run;
+  const config = { ...settings, epochs };
+  const grading = { ...planned.grading, enabled: true };
   const wanted = new Set(ids);
   const name = freeName(store, run.name);
   const createdAt = new Date().toISOString();
@@ -52,7 +51,7 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
       config: JSON.stringify({ run: config, grading, arms: [arm] }),
       config_hash: run.config_hash,
       manifest: JSON.stringify({
-        ...(JSON.parse(run.manifest) as object),
+        ...storedManifest(run),
         run_id: name,
         created_at: createdAt,
         remeasures: { run: run.name, arm: arm.name, instances: ids, epochs },

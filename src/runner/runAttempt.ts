@@ -17,6 +17,7 @@ import { exitClassOf } from '../outcome.ts';
 import { StorageError, type Store } from '../store/open.ts';
 import type { ArmRow, InstanceRow, RunRow } from '../store/records/runs.ts';
 import * as steps from '../store/records/steps.ts';
+import { storedArm } from '../store/records/storedConfig.ts';
 import * as trials from '../store/records/trials.ts';
 import type { SuspicionRule } from '../suspicion/commandRules.ts';
 import { createScan } from '../suspicion/commands.ts';
@@ -292,9 +293,8 @@ export async function runAttempt(
 /** The arm's, with the image of this instance: a trajectory alone says in what it was made. */
 function configOf({ row, environment }: ArmRuntime, planned: PlannedInstance): string {
   if (environment.environment_class !== 'docker') return row.config;
-  const config = JSON.parse(row.config) as Record<string, unknown>;
   return JSON.stringify({
-    ...config,
+    ...storedArm(row),
     environment: { ...environment, image: environment.image ?? planned.row.image },
   });
 }

@@ -36,7 +36,7 @@ import { exportRunReports } from './record/runReports.ts';
 import type { ArmRuntime, Batch, PlannedInstance } from './runAttempt.ts';
 import { type BatchResult, runBatch } from './runBatch.ts';
 import { biasWarning } from './schedule/order.ts';
-import type { ArmConfig } from './schedule/planRun.ts';
+import { plannedArm } from './schedule/plannedConfig.ts';
 import { expectedSeconds, groupBySharedLayers, scheduleTrials } from './schedule/schedule.ts';
 
 export interface SessionParts {
@@ -250,7 +250,7 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
   const arms = new Map<number, ArmRuntime>();
   const proxy = proxyFrom(parts.secret);
   for (const row of armsOf(parts.store, parts.run.id)) {
-    const { agent, environment, model } = JSON.parse(row.config) as Omit<ArmConfig, 'name'>;
+    const { agent, environment, model } = plannedArm(row);
     const apiKey = parts.secret(model.api_key_env);
     arms.set(row.id, {
       row,

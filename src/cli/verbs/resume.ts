@@ -1,13 +1,10 @@
 /** `swebatch resume RUN`: go on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
 import type { Argv } from 'yargs';
 import { z } from 'zod';
-import { runConfigSchema } from '../../config/run.ts';
-import { imagesConfigSchema } from '../../environment/images/config.ts';
-import { gradingConfigSchema } from '../../grading/config.ts';
 import { dollarsToNano } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { armCrash } from '../../runner/control/crash.ts';
-import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { type PlannedConfig, plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/events.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
@@ -83,29 +80,24 @@ export const resumeVerb: Verb = {
     try {
       const run = requireRun(store, args.run);
       if (run.imported === 1) throw new CliError(`${run.name} was imported; it has nothing to resume`);
-      const stored = JSON.parse(run.config) as {
-        run: unknown;
-        grading: unknown;
-        images?: unknown;
-        arms: ArmConfig[];
-      };
-      const images = imagesConfigSchema.parse(stored.images ?? {});
+      const planned = plannedConfig(run);
+      const { arms, images } = planned;
       const config = {
-        ...runConfigSchema.parse(stored.run),
+        ...planned.run,
         ...(args.workers === undefined ? {} : { workers: args.workers }),
       };
       const grading = {
-        ...gradingConfigSchema.parse(stored.grading),
+        ...planned.grading,
         ...(args.evaluate === undefined ? {} : { enabled: args.evaluate }),
       };
-      await preflight({ arms: stored.arms, run: config, grading });
+      await preflight({ arms, run: config, grading });
       return await withRunLock(store, root, run.name, async () => {
         if (args.costLimit !== undefined)
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);
-        recordChanges(store, run, { run: stored.run, grading: stored.grading }, args);
+        recordChanges(store, run, planned, args);
         reopen(store, run, args);
         sayOtherRevision(run);
-        await checkSameImages(store, run, stored.arms, args.allowConfigChange);
+        await checkSameImages(store, run, arms, args.allowConfigChange);
         return executeRun({
           store,
           root,
@@ -113,7 +105,7 @@ export const resumeVerb: Verb = {
           config,
           grading,
           images,
-          arms: stored.arms,
+          arms,
           json: args.json,
           progress: args.progress,
         });
@@ -128,15 +120,13 @@ export const resumeVerb: Verb = {
 function recordChanges(
   store: Store,
   run: RunRow,
-  stored: { run: unknown; grading: unknown },
+  planned: PlannedConfig,
   args: z.infer<typeof argsSchema>,
 ): void {
-  const { workers } = runConfigSchema.parse(stored.run);
-  const grading = gradingConfigSchema.parse(stored.grading).enabled;
   const changed = [
-    { key: 'run.workers', was: workers, is: args.workers },
+    { key: 'run.workers', was: planned.run.workers, is: args.workers },
     { key: 'run.cost_limit', was: (run.budget_nano ?? 0) / 1e9, is: args.costLimit },
-    { key: 'grading.enabled', was: grading, is: args.evaluate },
+    { key: 'grading.enabled', was: planned.grading.enabled, is: args.evaluate },
   ].filter(({ was: before, is }) => is !== undefined && is !== before);
   if (changed.length > 0) insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed });
 }

@@ -7,6 +7,7 @@ import type { Store } from '../../store/open.ts';
 import { observedIn } from '../../store/records/observed.ts';
 import { armsOf, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { commandsOf, messagesOf } from '../../store/records/steps.ts';
+import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialLines.ts';
 import { attemptsOf, classCounts } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
@@ -46,8 +47,7 @@ export const showVerb: Verb = {
     const store = openForReading(resultsRoot(argv.output as string));
     try {
       const run = requireRun(store, argv.run as string);
-      if (argv.manifest)
-        printJson({ ...(JSON.parse(run.manifest) as object), observed: observedIn(store, run.id) });
+      if (argv.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
       else if (!argv.instance) showRun(store, run, argv.json as boolean);
       else showInstance(store, run, argv);
       return EXIT.done;
@@ -65,8 +65,8 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   if (json) {
     printJson({
       ...run,
-      config: JSON.parse(run.config),
-      manifest: JSON.parse(run.manifest),
+      config: storedConfig(run),
+      manifest: storedManifest(run),
       counts,
       cost_nano: money.nano,
     });

@@ -53,7 +53,7 @@ export function factsOfRun(data: RunData, arm: string): Facts {
     ...flatten(config),
     ...flatten(run.config.grading ?? {}, 'grading'),
     ['grading.dialects_seen', seen(trials.map((t) => t.dialect)).join(', ')],
-    ['run.patch', (run.config.run as { patch?: unknown } | undefined)?.patch],
+    ['run.patch', run.config.run?.patch],
     ['swebatch.version', manifestVersion(run.manifest)],
     ...machineOf(run.manifest),
     ['model.ids_seen', seen(data.ledger.filter((l) => l.arm === arm).map((l) => l.model)).join(', ')],

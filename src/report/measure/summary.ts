@@ -123,12 +123,9 @@ export function summarize(data: RunData, options: SummaryOptions = {}): Summary 
     imported: run.imported,
     arms,
     complete: arms.every((a) => a.valid === a.planned && a.planned > 0),
-    longestFirst: orderOf(run.config) === 'longest' && arms.some((a) => a.sealed < a.planned),
+    longestFirst: run.config.run?.order === 'longest' && arms.some((a) => a.sealed < a.planned),
   };
 }
-
-const orderOf = ({ run }: { readonly run?: unknown }): unknown =>
-  typeof run === 'object' && run !== null && 'order' in run ? run.order : undefined;
 
 function armSummary(data: RunData, arm: string, model: string, options: SummaryOptions): ArmSummary {
   const trials = data.trials.filter((t) => t.arm === arm);

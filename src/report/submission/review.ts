@@ -139,9 +139,7 @@ const ids = (rows: readonly { trial: { instanceId: string } }[]): string =>
     .join(', ')}${rows.length > 5 ? ', ...' : ''}`;
 
 function answers({ data, arm, redone }: ReviewInput): Answer[] {
-  const config = data.arms.find((a) => a.name === arm)?.config ?? {};
-  const agent = config.agent as { expose_fields?: unknown } | undefined;
-  const environment = config.environment as { network?: unknown; environment_class?: unknown } | undefined;
+  const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
   const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
   const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
   const answer = (box: Box, ticked: boolean, because: string): Answer => ({

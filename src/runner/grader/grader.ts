@@ -5,7 +5,6 @@
 import { gzipSync } from 'node:zlib';
 import PQueue from 'p-queue';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { EnvironmentConfig } from '../../environment/config.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
 import { currentOwner } from '../../environment/owner.ts';
@@ -30,6 +29,7 @@ import type { StopLadder } from '../control/stop.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
 import { type GradedFiles, writeGradedFiles } from '../record/gradedFiles.ts';
 import type { PlannedInstance } from '../runAttempt.ts';
+import { recordedEnvironment } from '../schedule/plannedConfig.ts';
 
 export interface GraderParts {
   readonly store: Store;
@@ -199,11 +199,11 @@ function sameSpec(parts: GraderParts, g: Gradable, verdict: EvaluationRow, parse
 /** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally. */
 async function graderFactory(parts: GraderParts): Promise<EnvironmentFactory> {
   const arm = parts.arms[0];
-  const { environment } = JSON.parse(arm?.config ?? '{}') as { environment?: EnvironmentConfig };
+  const environment = arm && recordedEnvironment(arm);
   const local = environment?.environment_class === 'local';
   const base = {
     environment_class: local ? 'local' : 'docker',
-    ...(environment ? { pull: environment.pull } : {}),
+    ...(environment?.pull ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
     // Beside the attempts: how many run at a time is grading.workers alone.
     ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),

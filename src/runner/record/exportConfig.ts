@@ -2,32 +2,26 @@
 import { stringify } from 'yaml';
 import { nameOf } from '../../config/arms.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
-
-interface StoredConfig {
-  readonly arms?: readonly ArmConfig[];
-  readonly dataset?: Readonly<Record<string, unknown>>;
-  readonly [section: string]: unknown;
-}
+import { storedConfig } from '../../store/records/storedConfig.ts';
+import { plannedArms } from '../schedule/plannedConfig.ts';
 
 export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 
 /** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
 export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
-  const stored = JSON.parse(run.config) as StoredConfig;
+  const { arms = [], dataset, ...sections } = storedConfig(run);
   if (run.imported === 1) {
     // What was published, as the import read it; what a run of ours has beside that is this program's default.
-    const { name: _, ...published } = (stored.arms?.[0] ?? {}) as Partial<ArmConfig>;
+    const { name: _, ...published } = arms[0] ?? { name: '' };
     return write({ ...published, dataset: rowsOf(run, ids) });
   }
-  const { arms = [], dataset, ...sections } = stored;
   const rows = {
     subset: run.dataset_source,
     ...dataset,
     ...(dataset ? { rows_sha256: run.dataset_hash } : {}),
   };
   // The name that a replay predicts under comes from its recording again.
-  const plain = arms.map(({ predictsAs: _, ...arm }) => arm);
+  const plain = plannedArms(run).map(({ predictsAs: _, ...arm }) => arm);
   const [only] = plain;
   if (plain.length === 1 && only && only.name === nameOf(only.model)) {
     const { name: _, ...parts } = only;

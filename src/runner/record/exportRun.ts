@@ -18,6 +18,7 @@ import {
 } from '../../store/records/attemptBodies.ts';
 import { observedIn } from '../../store/records/observed.ts';
 import { armsOf, type RunRow, runById } from '../../store/records/runs.ts';
+import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
 import { crashPoint } from '../control/crash.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 
@@ -45,7 +46,7 @@ export async function exportPredictions({ store, run, dir }: ExportTarget): Prom
 
 /** Where the files of an attempt's arm and epoch lie, relative to the run's folder. */
 export function partFolder(store: Store, run: RunRow, arm: string, epoch: number): string {
-  const epochs = (JSON.parse(run.config) as { run?: { epochs?: number } }).run?.epochs ?? 1;
+  const epochs = storedConfig(run).run?.epochs ?? 1;
   const single = armsOf(store, run.id).length === 1 && epochs === 1;
   return single ? '' : join(pathName(arm), `epoch-${epoch}`);
 }
@@ -74,8 +75,7 @@ export async function exportTrajectories(target: ExportTarget): Promise<string[]
 
 export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
   // What was locked at the start, and beside it what was seen since.
-  const locked = JSON.parse(runById(store, run.id)!.manifest) as Record<string, unknown>;
-  const manifest = { ...locked, observed: observedIn(store, run.id) };
+  const manifest = { ...storedManifest(runById(store, run.id)!), observed: observedIn(store, run.id) };
   await writeAtomically(join(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

@@ -1,7 +1,6 @@
 /** The harness's run reports of a graded run, `<model>.<run>.json`, one for each arm and epoch, beside its predictions. */
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import type { EnvironmentConfig } from '../../environment/config.ts';
 import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../grading/logLayout.ts';
 import type { Dialect } from '../../grading/parsers/contract.ts';
@@ -9,6 +8,8 @@ import { runReportText } from '../../grading/runReport.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { storedManifest } from '../../store/records/storedConfig.ts';
+import { recordedEnvironment } from '../schedule/plannedConfig.ts';
 import { partFolder } from './exportRun.ts';
 
 export interface WrittenReport extends StoredReport {
@@ -16,7 +17,7 @@ export interface WrittenReport extends StoredReport {
 }
 
 function splitOf(run: RunRow): string | null {
-  const { split } = JSON.parse(run.manifest) as { split?: unknown };
+  const { split } = storedManifest(run);
   return typeof split === 'string' ? split : null;
 }
 
@@ -28,10 +29,7 @@ export interface GradedWhole {
 
 /** Undefined where nothing ran in Docker: the harness leaves these fields out when it has no client. */
 async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promise<Leftovers | undefined> {
-  const environments = armsOf(store, run.id).flatMap(({ config }) => {
-    const { environment } = JSON.parse(config) as { environment?: Partial<EnvironmentConfig> };
-    return environment ? [environment] : [];
-  });
+  const environments = armsOf(store, run.id).flatMap((arm) => recordedEnvironment(arm) ?? []);
   const inDocker = environments.filter(({ environment_class }) => environment_class === 'docker');
   if (inDocker.length === 0) return undefined;
   const hosts = inDocker.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);

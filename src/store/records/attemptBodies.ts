@@ -4,6 +4,7 @@
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { type StoredArm, storedArm } from './storedConfig.ts';
 
 type Db = Database.Database;
 type Row = Record<string, unknown>;
@@ -70,7 +71,7 @@ export interface AttemptRecord {
   readonly steps: number;
   readonly costNano: number | null;
   readonly unknownCalls: number;
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: StoredArm;
   readonly messages: readonly StoredMessage[];
   readonly commands: readonly StoredCommand[];
 }
@@ -84,7 +85,7 @@ const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id 
 const recordOf = (db: Db, row: Row): AttemptRecord => ({
   ...(row as unknown as AttemptRecord),
   final: row.final === 1,
-  config: JSON.parse(row.config as string) as Record<string, unknown>,
+  config: storedArm(row as { config: string }),
   messages: db
     .prepare(
       'SELECT seq, role, content, data, created_at AS createdAt FROM messages WHERE attempt_id = ? ORDER BY seq',

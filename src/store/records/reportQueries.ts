@@ -5,7 +5,16 @@
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
+import type { ArmRow, RunRow } from './runs.ts';
 import { type FirstResult, firstResultsOf } from './secondChances.ts';
+import {
+  type Section,
+  type StoredArm,
+  type StoredConfig,
+  storedArm,
+  storedConfig,
+  storedManifest,
+} from './storedConfig.ts';
 
 type Db = Database.Database;
 
@@ -15,9 +24,9 @@ export interface ReportRun {
   readonly status: string;
   readonly createdAt: string;
   readonly finishedAt: string | null;
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: StoredConfig;
   readonly configHash: string;
-  readonly manifest: Readonly<Record<string, unknown>>;
+  readonly manifest: Section;
   readonly datasetSource: string;
   readonly datasetRevision: string | null;
   readonly datasetHash: string;
@@ -29,7 +38,7 @@ export interface ReportRun {
 export interface ReportArm {
   readonly name: string;
   readonly model: string;
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: StoredArm;
 }
 
 export interface Flag {
@@ -136,10 +145,6 @@ export interface RunData {
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 
-const record = (text: unknown): Record<string, unknown> => {
-  const value: unknown = typeof text === 'string' ? JSON.parse(text) : {};
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-};
 const list = <T>(text: unknown): T[] => (typeof text === 'string' ? (JSON.parse(text) as T[]) : []);
 const flag = (value: unknown): boolean | null => (value === null ? null : value === 1);
 
@@ -147,12 +152,12 @@ type Row = Record<string, unknown>;
 
 /** `undefined` when there is no such run. */
 export function loadRunData(db: Db, runId: number): RunData | undefined {
-  const row = db.prepare('SELECT * FROM runs WHERE id = ?').get(runId) as Row | undefined;
+  const row = db.prepare('SELECT * FROM runs WHERE id = ?').get(runId) as RunRow | undefined;
   if (!row) return undefined;
   // One read transaction: the run may still be going on, and the parts must fit each other.
   const read = db.transaction(() => ({
     run: runOf(row),
-    arms: (db.prepare('SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as Row[]).map(
+    arms: (db.prepare('SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as ArmRow[]).map(
       armOf,
     ),
     trials: (db.prepare(TRIALS).all(runId) as Row[]).map(trialOf),
@@ -172,28 +177,24 @@ export function loadRunData(db: Db, runId: number): RunData | undefined {
   return read();
 }
 
-const runOf = (row: Row): ReportRun => ({
-  id: row.id as number,
-  name: row.name as string,
-  status: row.status as string,
-  createdAt: row.created_at as string,
-  finishedAt: row.finished_at as string | null,
-  config: record(row.config),
-  configHash: row.config_hash as string,
-  manifest: record(row.manifest),
-  datasetSource: row.dataset_source as string,
-  datasetRevision: row.dataset_revision as string | null,
-  datasetHash: row.dataset_hash as string,
-  budgetNano: row.budget_nano as number | null,
+const runOf = (row: RunRow): ReportRun => ({
+  id: row.id,
+  name: row.name,
+  status: row.status,
+  createdAt: row.created_at,
+  finishedAt: row.finished_at,
+  config: storedConfig(row),
+  configHash: row.config_hash,
+  manifest: storedManifest(row),
+  datasetSource: row.dataset_source,
+  datasetRevision: row.dataset_revision,
+  datasetHash: row.dataset_hash,
+  budgetNano: row.budget_nano,
   emitEmpty: row.emit_empty === 1,
   imported: row.imported === 1,
 });
 
-const armOf = (row: Row): ReportArm => ({
-  name: row.name as string,
-  model: row.model as string,
-  config: record(row.config),
-});
+const armOf = (row: ArmRow): ReportArm => ({ name: row.name, model: row.model, config: storedArm(row) });
 
 const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, f.model_patch = '' AS patch_empty, f.id IS NOT NULL AND f.model_patch IS NULL AS patch_unknown,
     (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash, i.row_hash

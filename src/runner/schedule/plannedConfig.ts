@@ -1,0 +1,36 @@
+/** What planRun wrote, read back with its types. The settings of an imported run are another tool's: only what is said here to take them does. */
+import { type RunConfig, runConfigSchema } from '../../config/run.ts';
+import type { EnvironmentConfig } from '../../environment/config.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/config.ts';
+import { type GradingConfig, gradingConfigSchema } from '../../grading/config.ts';
+import type { ArmRow, RunRow } from '../../store/records/runs.ts';
+import { storedArm, storedConfig } from '../../store/records/storedConfig.ts';
+import type { ArmConfig } from './planRun.ts';
+
+export interface PlannedConfig {
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images: ImagesConfig;
+  readonly arms: readonly ArmConfig[];
+}
+
+/** Settings that an older version did not know have their defaults; arms are as they were, because their trajectories say so. */
+export function plannedConfig(run: RunRow): PlannedConfig {
+  const { run: runs, grading, images } = storedConfig(run);
+  return {
+    run: runConfigSchema.parse(runs ?? {}),
+    grading: gradingConfigSchema.parse(grading ?? {}),
+    images: imagesConfigSchema.parse(images ?? {}),
+    arms: plannedArms(run),
+  };
+}
+
+export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
+  (storedConfig(run).arms ?? []) as readonly ArmConfig[];
+
+export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
+  storedArm(arm) as Omit<ArmConfig, 'name'>;
+
+/** Also of an imported arm, so any key may be missing. */
+export const recordedEnvironment = (arm: Pick<ArmRow, 'config'>): Partial<EnvironmentConfig> | undefined =>
+  storedArm(arm).environment as Partial<EnvironmentConfig> | undefined;

@@ -1,0 +1,34 @@
+/**
+ * The settings that a run and its arms were recorded with, as they stand in the record. An older version, an import or a set of
+ * predictions may have left sections or keys out; what a section means is for its schema to say.
+ */
+import type { ArmRow, RunRow } from './runs.ts';
+
+/** Settings under their names in a configuration file. */
+export type Section = Readonly<Record<string, unknown>>;
+
+export interface StoredArm {
+  readonly agent?: Section;
+  readonly environment?: Section;
+  readonly model?: Section;
+}
+
+export interface StoredConfig {
+  readonly run?: Section;
+  readonly grading?: Section;
+  readonly images?: Section;
+  readonly dataset?: Section;
+  readonly arms?: readonly (StoredArm & { readonly name: string })[];
+}
+
+export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objectIn(run.config);
+
+export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);
+
+/** Program, machine, templates and the like, as they were when the run was planned; exported as run.json. */
+export const storedManifest = (run: Pick<RunRow, 'manifest'>): Section => objectIn(run.manifest);
+
+function objectIn(text: string): Section {
+  const value: unknown = JSON.parse(text);
+  return typeof value === 'object' && value !== null ? (value as Section) : {};
+}
