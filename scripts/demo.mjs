@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { demoRunIds } from './demo/run-id.mjs';
+import { demoRunIds } from './demo/runId.mjs';
 import { SetupError, say } from './setup/say.mjs';
 import { npm, projectNode, REPO_ROOT, setUp } from './setup/steps.mjs';
 

@@ -146,9 +146,7 @@ async function pickImage(docker: Docker): Promise<string> {
       );
     if (found) return image;
   }
-  throw new Error(
-    'no image to measure in: build one with scripts/build-demo-images.ts, or pass --image NAME',
-  );
+  throw new Error('no image to measure in: build one with scripts/buildDemoImages.ts, or pass --image NAME');
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 // A row of the demo dataset without its two test lists: from the stream of its repository and the text of its issue.
-// Both lists are measured by derive-demo.ts; a test compares everything else with what stands in demo.jsonl.
+// Both lists are measured by deriveDemo.ts; a test compares everything else with what stands in demo.jsonl.
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

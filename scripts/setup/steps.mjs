@@ -46,7 +46,7 @@ export async function setUp({ packages, images }) {
   try {
     if (packages) ensurePackages();
     await ensureEngine();
-    if (images) runStep(projectNode(), ['scripts/build-demo-images.ts'], 'building the images');
+    if (images) runStep(projectNode(), ['scripts/buildDemoImages.ts'], 'building the images');
     return 0;
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;

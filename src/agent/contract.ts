@@ -3,7 +3,7 @@
  */
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
-import type { AgentConfig } from './config.ts';
+import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';
 
 export interface AgentContext {

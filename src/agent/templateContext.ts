@@ -2,8 +2,8 @@
 
 import { float } from '../base/python/float.ts';
 import type { Vars } from '../template/render.ts';
-import { dialectOf } from './compat/dialect.ts';
-import { type AgentConfig, agentConfigSchema } from './config.ts';
+import { type AgentConfig, agentConfigSchema } from './agentConfig.ts';
+import { dialectOf } from './compat/compatDialect.ts';
 import type { TemplateSlot } from './loop/templates.ts';
 import { textResult } from './textResult.ts';
 

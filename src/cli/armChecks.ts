@@ -2,9 +2,9 @@
  * Can an arm work at all: a model is named, its key is there, its price is known, the modules and replies that it names can be loaded.
  * `run` and `resume` refuse before anything is made or paid; `doctor` shows each answer.
  */
-import { findAgent } from '../agent/load.ts';
+import { findAgent } from '../agent/loadAgent.ts';
 import { checkEnvironmentClass } from '../environment/factory.ts';
-import { createModelFactory } from '../model/factory.ts';
+import { createModelFactory } from '../model/modelFactory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../model/prices.ts';
 import type { ArmConfig } from '../runner/schedule/planRun.ts';
 import { env } from './terminal/context.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { runConfigSchema } from '../config/run.ts';
 import { imageOf } from '../dataset/instance.ts';
-import type { Dataset, LoadedRow } from '../dataset/read/load.ts';
+import type { Dataset, LoadedRow } from '../dataset/read/loadDataset.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { goldPredictions, type Prediction, parsePredictions, unknownIds } from '../grading/predictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';

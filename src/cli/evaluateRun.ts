@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
-import type { GradingConfig } from '../grading/config.ts';
+import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { StoredReport } from '../grading/storedReports.ts';
 import type { Block } from '../report/render/document.ts';
 import { exportSummary } from '../report/render/exportSummary.ts';

@@ -7,7 +7,7 @@ import type { RunConfig } from '../config/run.ts';
 import { reap } from '../environment/docker/reaper.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/images/config.ts';
 import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/owner.ts';
-import type { GradingConfig } from '../grading/config.ts';
+import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { formatCost } from '../money.ts';
 import { takeLock } from '../runner/control/lock.ts';
 import { recoverRun, refuseLostRecords } from '../runner/control/recover.ts';

@@ -1,6 +1,6 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
 import { existsSync } from 'node:fs';
-import { type Regraded, regradeFolder } from '../grading/regrade.ts';
+import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';

@@ -1,5 +1,5 @@
 /** Checks every template of a configuration against the names it can use and renders it once, before anything is started or paid. */
-import type { AgentConfig } from '../agent/config.ts';
+import type { AgentConfig } from '../agent/agentConfig.ts';
 import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
 import { checkTemplate } from '../template/check.ts';

@@ -1,5 +1,5 @@
 /** A prompt asks for blocks or for tool calls: the default one follows the protocol, and one of the user is not left behind unsaid. */
-import { TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/config.ts';
+import { TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/agentConfig.ts';
 import { at, merge, type Tree } from './merge.ts';
 
 const PROMPT = ['agent', 'instance_template'];

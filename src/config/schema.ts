@@ -1,10 +1,10 @@
 /** A whole configuration from the schemas of its parts. */
 import { z } from 'zod';
-import { agentConfigSchema } from '../agent/config.ts';
+import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
-import { gradingConfigSchema } from '../grading/config.ts';
-import { modelConfigSchema } from '../model/config.ts';
+import { gradingConfigSchema } from '../grading/gradingConfig.ts';
+import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema } from './dataset.ts';
 import { runConfigSchema } from './run.ts';
 

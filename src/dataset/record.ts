@@ -1,7 +1,7 @@
 /** How rows of a dataset stand in the record of a run: the columns of an instance, and one hash over what was selected. */
 import { createHash } from 'node:crypto';
 import { imageOf } from './instance.ts';
-import type { LoadedRow } from './read/load.ts';
+import type { LoadedRow } from './read/loadDataset.ts';
 
 type Recorded = Pick<LoadedRow, 'instance' | 'rowHash'>;
 

@@ -1,6 +1,6 @@
 /** The harness's ladder of ways to apply a prediction: the first rung that exits 0 wins, and which one it was is recorded. */
 import type { CommandResult, Environment } from '../environment/environment.ts';
-import type { Dialect } from './parsers/contract.ts';
+import type { Dialect } from './parsers/logParser.ts';
 
 export const PATCH_PATH = '/tmp/patch.diff';
 

@@ -1,7 +1,7 @@
 /** Binary files of Multimodal rows: fetched by us, laid into the container, and copied into the tree just before the tests. */
 import type { Environment } from '../environment/environment.ts';
 import { MARK } from './readLog.ts';
-import type { Asset } from './spec.ts';
+import type { Asset } from './specs/spec.ts';
 
 export type FetchAsset = (url: string, signal?: AbortSignal) => Promise<Uint8Array>;
 

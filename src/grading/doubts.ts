@@ -7,11 +7,11 @@ import { universalNewlines } from '../base/python/lines.ts';
 import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
-import { StatusMap } from './parsers/contract.ts';
+import { StatusMap } from './parsers/logParser.ts';
 import { patchedPaths } from './patchPaths.ts';
 import { MARK, suiteRan } from './readLog.ts';
-import type { GradeSpec } from './spec.ts';
-import { touchedPaths } from './synthesise.ts';
+import type { GradeSpec } from './specs/spec.ts';
+import { touchedPaths } from './specs/synthesise.ts';
 
 export interface GradeSuspicion extends Suspicion {
   /** Counts against `resolved_strict`. */

@@ -1,6 +1,6 @@
 /** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
 import { classifyLog } from './infra.ts';
-import { type Dialect, type LogParser, ParserError } from './parsers/contract.ts';
+import { type Dialect, type LogParser, ParserError } from './parsers/logParser.ts';
 import { type ReadLog, readLog } from './readLog.ts';
 
 export interface TestLists {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pythonJson } from '../base/python/jsonDump.ts';
-import type { EvaluationResult } from './evaluate.ts';
+import type { EvaluationResult } from './evaluatePrediction.ts';
 import { runLogText } from './runLog.ts';
 
 export const LOG_ROOT = join('logs', 'run_evaluation');

@@ -2,7 +2,7 @@
 
 import { universalNewlines } from '../base/python/lines.ts';
 import { SPACE } from '../base/python/text.ts';
-import { type LogParser, type ParserContext, StatusMap } from './parsers/contract.ts';
+import { type LogParser, type ParserContext, StatusMap } from './parsers/logParser.ts';
 
 export const MARK = {
   applyFailed: '>>>>> Patch Apply Failed',

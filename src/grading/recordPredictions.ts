@@ -2,7 +2,7 @@
  * Predictions from outside become an imported run: an arm for each model, a sealed attempt for each patch. From then on they are graded,
  * reported and compared like a run of ours. Recording again under the same name adds an attempt where a patch changed and nothing else.
  */
-import type { LoadedRow } from '../dataset/read/load.ts';
+import type { LoadedRow } from '../dataset/read/loadDataset.ts';
 import { datasetHash, recordedRow } from '../dataset/record.ts';
 import type { Store } from '../store/open.ts';
 import {
@@ -23,7 +23,7 @@ import {
   type TrialRow,
   trialsOf,
 } from '../store/records/trials.ts';
-import { patchHash } from './evaluate.ts';
+import { patchHash } from './evaluatePrediction.ts';
 import { isEmptyPatch, type Prediction } from './predictions.ts';
 
 export interface PredictionsRun {

@@ -3,7 +3,7 @@
 import { byCodePoint } from '../base/python/codePoints.ts';
 import { pythonJson } from '../base/python/jsonDump.ts';
 import type { InfraSignature } from './infra.ts';
-import type { Dialect } from './parsers/contract.ts';
+import type { Dialect } from './parsers/logParser.ts';
 import { isEmptyPatch, type Prediction } from './predictions.ts';
 
 /** What became of one prediction: what its report.json says, `unreadable` for one that cannot be read, or null where there is none. */

@@ -4,7 +4,7 @@ import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';
 import { classifyLog } from './infra.ts';
-import type { Dialect } from './parsers/contract.ts';
+import type { Dialect } from './parsers/logParser.ts';
 import { type Completed, type Leftovers, type RunReport, summarize } from './runReport.ts';
 
 export interface StoredReport {

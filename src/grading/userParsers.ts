@@ -1,7 +1,7 @@
 /** Log parsers of the user's: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
 import { importUserModule } from '../userModule.ts';
-import type { LogParser } from './parsers/contract.ts';
-import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers/registry.ts';
+import type { LogParser } from './parsers/logParser.ts';
+import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 
 /** A parser may return a Map or a plain object; anything else is a fault of the parser, said with its name. */
 function checked(id: string, parse: (log: string, context: unknown) => unknown): LogParser {

@@ -1,7 +1,8 @@
 /** What a configuration makes the client send: from the same code that writes the requests, for the record of a run. */
-import type { ModelConfig } from './config.ts';
+
 import { dialectOf } from './dialects/choose.ts';
 import type { ToolSpec } from './model.ts';
+import type { ModelConfig } from './modelConfig.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
 export interface RequestFacts {

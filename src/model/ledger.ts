@@ -1,8 +1,8 @@
 /** The ledger row of one HTTP attempt: what came back, what it cost, and what is odd about it. */
 
-import type { ModelConfig } from './config.ts';
 import type { AttemptResult, Endpoint } from './http/attempt.ts';
 import type { CallRecord, Usage } from './model.ts';
+import type { ModelConfig } from './modelConfig.ts';
 import { type CostOfCall, costOf } from './prices.ts';
 
 const NO_COST: CostOfCall = {

@@ -7,10 +7,10 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { PriceCalculation } from '@pydantic/genai-prices';
 import { dollarsToNano, type NanoDollars } from '../money.ts';
-import type { ModelConfig, Prices } from './config.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
 import { readUsage } from './dialects/usage.ts';
 import type { Usage } from './model.ts';
+import type { ModelConfig, Prices } from './modelConfig.ts';
 
 const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');

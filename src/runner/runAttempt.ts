@@ -3,7 +3,7 @@
  * its exit reason, its work is captured, its container goes, and the others never notice. Only a broken record gets through.
  */
 
-import type { AgentConfig } from '../agent/config.ts';
+import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult, CreateAgent } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { Redactor } from '../base/text/redact.ts';
@@ -11,8 +11,8 @@ import type { RunConfig } from '../config/run.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { EnvironmentConfig } from '../environment/config.ts';
 import type { CapturedPatch, Environment, EnvironmentFactory } from '../environment/environment.ts';
-import type { ModelConfig } from '../model/config.ts';
 import type { ModelFactory } from '../model/model.ts';
+import type { ModelConfig } from '../model/modelConfig.ts';
 import { exitClassOf } from '../outcome.ts';
 import { StorageError, type Store } from '../store/open.ts';
 import type { ArmRow, InstanceRow, RunRow } from '../store/records/runs.ts';

@@ -3,7 +3,7 @@
  * writes the exports. The caller holds the run's lock.
  */
 import { join } from 'node:path';
-import { loadAgent } from '../agent/load.ts';
+import { loadAgent } from '../agent/loadAgent.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/run.ts';
@@ -11,9 +11,9 @@ import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
-import type { GradingConfig } from '../grading/config.ts';
-import { createModelFactory } from '../model/factory.ts';
+import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
+import { createModelFactory } from '../model/modelFactory.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';

@@ -1,6 +1,6 @@
 // Where the published agents differ from ours: one test for each field of the dialect.
 import { describe, expect, test } from 'vitest';
-import type { AgentConfig } from '../../src/agent/config.ts';
+import type { AgentConfig } from '../../src/agent/agentConfig.ts';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { templatesOf } from '../../src/agent/loop/templates.ts';
 import type { ModelReply } from '../../src/model/model.ts';

@@ -12,7 +12,7 @@ import {
   mapToolErrorCodeToAgentErrorCode,
   successResponse,
 } from '../../src/agent/errors.ts';
-import { findAgent, loadAgent } from '../../src/agent/load.ts';
+import { findAgent, loadAgent } from '../../src/agent/loadAgent.ts';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { contentText, truncate, withFallback } from '../../src/agent/loop/degrade.ts';
 import {

@@ -1,6 +1,6 @@
 /** A model and an environment that play what a test gives them and remember what they were asked. */
-import type { AgentConfig } from '../../src/agent/config.ts';
-import { agentConfigSchema } from '../../src/agent/config.ts';
+import type { AgentConfig } from '../../src/agent/agentConfig.ts';
+import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import type { CommandResult, Environment } from '../../src/environment/environment.ts';
 import type {
   Message,

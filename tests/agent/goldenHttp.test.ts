@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createModelFactory } from '../../src/model/factory.ts';
 import type { Message, ToolCall } from '../../src/model/model.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 import { fakeEnvironment, result } from './fakes.ts';
 

@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { Environment } from '../../src/environment/environment.ts';
 import { createLocalFactory } from '../../src/environment/local/localFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
-import { createModelFactory } from '../../src/model/factory.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { readTextFile } from '../config/readTextFile.ts';
 
 const block = (command: string): string => `I do this next.\n\n\`\`\`bash\n${command}\n\`\`\``;

@@ -1,6 +1,6 @@
 // The agent's conformance list (reference agent.md section 4, Agent) against a scripted model and environment.
 import { describe, expect, test } from 'vitest';
-import type { AgentConfig } from '../../src/agent/config.ts';
+import type { AgentConfig } from '../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, CommandRecord } from '../../src/agent/contract.ts';
 import { createAgent, DefaultAgent } from '../../src/agent/loop/agent.ts';
 import { EnvironmentError } from '../../src/environment/environment.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isAction } from '../../src/agent/action.ts';
-import { agentConfigSchema } from '../../src/agent/config.ts';
+import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { bashBlock } from '../../src/agent/loop/protocol.ts';
 import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
 import { reply } from './fakes.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { agentConfigSchema } from '../../src/agent/config.ts';
+import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { AGENT_ERROR_CODES } from '../../src/agent/errors.ts';
 import { templatesOf } from '../../src/agent/loop/templates.ts';
 import * as api from '../../src/index.ts';

@@ -1,11 +1,11 @@
 // What a dry run promises: the worst that limits allow, and the disk that images will take.
 import { expect, test } from 'vitest';
-import { agentConfigSchema } from '../../src/agent/config.ts';
+import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { diskPlanOf, diskRows } from '../../src/cli/terminal/planDisk.ts';
 import { worstDollars, worstSeconds } from '../../src/cli/terminal/printPlan.ts';
 import { runConfigSchema } from '../../src/config/run.ts';
 import { parsePolicy } from '../../src/environment/images/config.ts';
-import { modelConfigSchema } from '../../src/model/config.ts';
+import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import type { RunRequest } from '../../src/runner/schedule/planRun.ts';
 
 interface Arm {

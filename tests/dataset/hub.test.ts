@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub/hub.ts';
 import { hubAccess } from '../../src/dataset/hub/hubAccess.ts';
 import { retryAfterMs } from '../../src/dataset/hub/hubFetch.ts';
-import { loadDataset } from '../../src/dataset/read/load.ts';
+import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 import { rawRow } from './rows.ts';
 

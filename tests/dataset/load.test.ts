@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type LoadOptions, loadDataset } from '../../src/dataset/read/load.ts';
+import { type LoadOptions, loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { rawRow } from './rows.ts';
 
 let dir: string;

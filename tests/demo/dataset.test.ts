@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../scripts/demo/dataset.ts';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
-import { loadDataset } from '../../src/dataset/read/load.ts';
-import { resolveGradeSpec } from '../../src/grading/spec.ts';
+import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const rows = readDemoRows();
 const ids = rows.map((row) => row.instance_id);

@@ -27,7 +27,7 @@ const load = async (path: string): Promise<unknown> => import(join(REPO_ROOT, 's
 const { debianLike, advice, flagsFor, complaints } = (await load('setup/engine.mjs')) as Engine;
 const { missingPackages } = (await load('setup/packages.mjs')) as Packages;
 const { unlockedPackages, platformOf } = (await load('setup/lock.mjs')) as Lock;
-const { demoRunIds } = (await load('demo/run-id.mjs')) as RunId;
+const { demoRunIds } = (await load('demo/runId.mjs')) as RunId;
 
 describe('setup', () => {
   test.each([
@@ -102,7 +102,7 @@ describe('setup', () => {
 });
 
 describe('package-lock.json', () => {
-  test('locks every package that it names, so that npm ci takes it (else: node scripts/complete-lock.mjs)', () => {
+  test('locks every package that it names, so that npm ci takes it (else: node scripts/completeLock.mjs)', () => {
     const lock: unknown = JSON.parse(readFileSync(join(REPO_ROOT, 'package-lock.json'), 'utf8'));
     expect(unlockedPackages(lock)).toEqual([]);
   });

@@ -5,12 +5,12 @@ import { createDockerFactory, type DockerFactory } from '../../src/environment/d
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { applyPatch, PATCH_PATH } from '../../src/grading/applyPatch.ts';
-import { type GradingConfig, gradingConfigSchema } from '../../src/grading/config.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/environmentConfig.ts';
-import { type EvaluationResult, evaluatePrediction } from '../../src/grading/evaluate.ts';
-import { extendRegistry, type ParserRegistry } from '../../src/grading/parsers/registry.ts';
+import { type EvaluationResult, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
+import { type GradingConfig, gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
+import { extendRegistry, type ParserRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { summarize } from '../../src/grading/runReport.ts';
-import { type GradeSpec, resolveGradeSpec } from '../../src/grading/spec.ts';
+import { type GradeSpec, resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from './fixtures/sumRepo.ts';

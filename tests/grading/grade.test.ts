@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Expectation, gradeLog, gradeSafely, resolutionOf } from '../../src/grading/grade.ts';
 import { instanceReportText } from '../../src/grading/logLayout.ts';
-import type { Dialect } from '../../src/grading/parsers/contract.ts';
-import { findParser, officialRegistry } from '../../src/grading/parsers/registry.ts';
+import type { Dialect } from '../../src/grading/parsers/logParser.ts';
+import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 
 const START = "+ : '>>>>> Start Test Output'\n";
 const END = "+ : '>>>>> End Test Output'\n";

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Instance } from '../../src/dataset/instance.ts';
-import { loadDataset } from '../../src/dataset/read/load.ts';
+import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import type { InstanceReport } from '../../src/grading/grade.ts';
 
 export const DATA = join(import.meta.dirname, '..', '..', '..', 'shared', 'data');

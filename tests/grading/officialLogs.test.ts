@@ -6,11 +6,11 @@ import type { Instance } from '../../src/dataset/instance.ts';
 import { examine } from '../../src/grading/doubts.ts';
 import { gradeLog, type InstanceVerdict } from '../../src/grading/grade.ts';
 import { instanceReportText } from '../../src/grading/logLayout.ts';
-import type { Dialect } from '../../src/grading/parsers/contract.ts';
-import { findParser, officialRegistry } from '../../src/grading/parsers/registry.ts';
+import type { Dialect } from '../../src/grading/parsers/logParser.ts';
+import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { parsePredictions } from '../../src/grading/predictions.ts';
 import { type RunReport, runReportText, summarize } from '../../src/grading/runReport.ts';
-import { resolveGradeSpec } from '../../src/grading/spec.ts';
+import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { DATA, hasData, type OfficialLog, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 /** Logs whose row changed between the dataset that was graded by and the one of today: none of these 141. */

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { classifyLog } from '../../src/grading/infra.ts';
-import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/contract.ts';
-import { OFFICIAL_PARSERS } from '../../src/grading/parsers/registry.ts';
+import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/logParser.ts';
+import { OFFICIAL_PARSERS } from '../../src/grading/parsers/parserRegistry.ts';
 import { patchedPaths } from '../../src/grading/patchPaths.ts';
 import { parsePredictions } from '../../src/grading/predictions.ts';
 import { readLog } from '../../src/grading/readLog.ts';

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../src/grading/parsers/contract.ts';
-import { ParserError } from '../../src/grading/parsers/contract.ts';
+import type { Dialect } from '../../src/grading/parsers/logParser.ts';
+import { ParserError } from '../../src/grading/parsers/logParser.ts';
 import {
   extendRegistry,
   findParser,
   OFFICIAL_PARSERS,
   officialRegistry,
-} from '../../src/grading/parsers/registry.ts';
+} from '../../src/grading/parsers/parserRegistry.ts';
 
 interface Golden {
   readonly id: string;

@@ -1,7 +1,7 @@
 // Predictions from outside as a run in the database: recorded once, extended, graded history, reports, calibration.
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { LoadedRow } from '../../src/dataset/read/load.ts';
+import type { LoadedRow } from '../../src/dataset/read/loadDataset.ts';
 import { normaliseRow, rowHashOf } from '../../src/dataset/read/row.ts';
 import type { Prediction } from '../../src/grading/predictions.ts';
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../src/dataset/instance.ts';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
-import type { EvaluationResult } from '../../src/grading/evaluate.ts';
+import type { EvaluationResult } from '../../src/grading/evaluatePrediction.ts';
 import {
   findInstanceFolders,
   instanceFolder,
@@ -15,7 +15,7 @@ import {
   writeInstanceLogs,
   writeTextFile,
 } from '../../src/grading/logLayout.ts';
-import { regradeFolder } from '../../src/grading/regrade.ts';
+import { regradeFolder } from '../../src/grading/regradeFolder.ts';
 import { DATA, hasData, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 let root = '';

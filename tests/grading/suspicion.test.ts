@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { examine } from '../../src/grading/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
-import { findParser, officialRegistry } from '../../src/grading/parsers/registry.ts';
-import { resolveGradeSpec } from '../../src/grading/spec.ts';
+import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
+import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const diff = (...paths: string[]) => paths.map((path) => `diff --git a/${path} b/${path}\n`).join('');
 const BODY = 'PASSED t.py::a\nPASSED t.py::b\n===== 2 passed in 0.01s =====\n';

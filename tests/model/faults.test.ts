@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
-import { createModelFactory } from '../../src/model/factory.ts';
 import type { ModelErrorResponse, ModelReply, ModelResponse } from '../../src/model/model.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import type { Directive } from '../support/fakeModelServer.ts';
 import { ASK, autoClock, configOf, KEY, manualClock, modelOf, recorder, wire } from './harness.ts';
 

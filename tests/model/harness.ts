@@ -1,9 +1,9 @@
 /** Clocks that need no waiting, a listener that remembers, and a model wired to a fake server. */
 
-import { modelConfigSchema } from '../../src/model/config.ts';
-import { createModelFactory } from '../../src/model/factory.ts';
 import type { Clock } from '../../src/model/limits/clock.ts';
 import type { CallListener, CallRecord, Message, ModelFactory } from '../../src/model/model.ts';
+import { modelConfigSchema } from '../../src/model/modelConfig.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import {
   type FakeModelServer,
   type FakeServerOptions,

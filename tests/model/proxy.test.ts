@@ -2,8 +2,8 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { createModelFactory } from '../../src/model/factory.ts';
 import { proxyFrom } from '../../src/model/http/proxySettings.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 import { ASK, autoClock, configOf, KEY, recorder } from './harness.ts';
 

@@ -1,7 +1,7 @@
 // A recorded run again: the same replies, failures, rows and costs, and a note where the environment answered differently.
 import { describe, expect, test } from 'vitest';
-import { createModelFactory } from '../../src/model/factory.ts';
 import type { CallRecord, Message } from '../../src/model/model.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import {
   createReplayModel,
   type Divergence,

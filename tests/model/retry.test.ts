@@ -1,10 +1,10 @@
 // The seed's retry rules: formula, jitter, cap, precedence of Retry-After, and what a person reads when they are used up.
 
 import { describe, expect, test } from 'vitest';
-import { retryConfigSchema } from '../../src/model/config.ts';
 import { formatDuration } from '../../src/model/limits/clock.ts';
 import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/limits/retry.ts';
 import { parseReset, rateHint, retryAfter } from '../../src/model/limits/retryAfter.ts';
+import { retryConfigSchema } from '../../src/model/modelConfig.ts';
 import fc from '../support/property.ts';
 import { autoClock } from './harness.ts';
 

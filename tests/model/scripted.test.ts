@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createModelFactory } from '../../src/model/factory.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { missingScripts } from '../../src/model/offline/scripted.ts';
 import { ASK, autoClock, configOf, recorder } from './harness.ts';
 

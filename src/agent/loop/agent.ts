@@ -10,7 +10,7 @@ import type { CallListener, Message, ModelErrorResponse, ModelReply } from '../.
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
 import { type Action, type Call, isAction } from '../action.ts';
-import { type Dialect, dialectOf, withOwnIds } from '../compat/dialect.ts';
+import { type Dialect, dialectOf, withOwnIds } from '../compat/compatDialect.ts';
 import type {
   Agent,
   AgentCallbacks,

@@ -3,7 +3,7 @@ import type { CommandResult } from '../../environment/environment.ts';
 import type { Message, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { isAction } from '../action.ts';
-import { returnCode } from '../compat/dialect.ts';
+import { returnCode } from '../compat/compatDialect.ts';
 import { exceptionType } from '../compat/publishedFailure.ts';
 import type { TerminatingException } from './exceptions.ts';
 import type { Turn } from './protocol.ts';

@@ -1,7 +1,7 @@
 /** Counts what an attempt has used, and says when a limit is reached. 0 is off, for every limit. */
 import type { CallListener, CallRecord, ModelReply, Usage } from '../../model/model.ts';
 import { type NanoDollars, nanoToDollars } from '../../money.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../agentConfig.ts';
 import { type Limit, LimitsExceeded } from './exceptions.ts';
 
 export interface Meter {

@@ -1,7 +1,7 @@
 /** Too often in a row: malformed replies, empty replies, commands that time out. */
 import type { CommandResult } from '../../environment/environment.ts';
-import type { Dialect } from '../compat/dialect.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../agentConfig.ts';
+import type { Dialect } from '../compat/compatDialect.ts';
 import {
   CommandTimeoutsExceeded,
   EmptyReply,

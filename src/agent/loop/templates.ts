@@ -1,5 +1,5 @@
 /** The templates an agent works with: the configuration's, else the defaults of its protocol or of the published agent it imitates. */
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../agentConfig.ts';
 
 export interface Templates {
   readonly system: string;

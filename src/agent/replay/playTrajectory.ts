@@ -8,7 +8,7 @@ import { nanoToDollars } from '../../money.ts';
 import type { AgentResult } from '../contract.ts';
 import { createAgent } from '../loop/agent.ts';
 import { timeExceeded } from '../loop/deadline.ts';
-import { type RecordedMessage, type Recording, readRecording } from './recording.ts';
+import { type RecordedMessage, type Recording, readRecording } from './readRecording.ts';
 import { OWN_ENDS, type Script, scriptOf } from './script.ts';
 
 export interface Difference {

@@ -4,16 +4,16 @@ import { readCompletion } from '../../model/dialects/chat/reply.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
 import { type Action, isAction } from '../action.ts';
-import { dialectOf } from '../compat/dialect.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../agentConfig.ts';
+import { dialectOf } from '../compat/compatDialect.ts';
 import { contentText } from '../loop/degrade.ts';
 import type { Protocol } from '../loop/protocol.ts';
 import { SUBMIT_MARKERS } from '../loop/submission.ts';
 import { templatesOf } from '../loop/templates.ts';
 import { textResult } from '../textResult.ts';
 import { type InvertOutput, invertValue, observationInverter, timeoutInverter } from './invert.ts';
-import { recordedCost } from './prices.ts';
-import type { RecordedMessage, Recording } from './recording.ts';
+import type { RecordedMessage, Recording } from './readRecording.ts';
+import { recordedCost } from './recordedCost.ts';
 
 export interface Script {
   readonly task: string;

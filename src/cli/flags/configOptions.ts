@@ -7,7 +7,7 @@ import { configHash } from '../../config/identity.ts';
 import { type LoadedConfig, loadConfig } from '../../config/load.ts';
 import type { RunConfig } from '../../config/run.ts';
 import type { ImagesConfig } from '../../environment/images/config.ts';
-import type { GradingConfig } from '../../grading/config.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { CliError } from '../terminal/context.ts';

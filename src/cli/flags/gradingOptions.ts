@@ -1,7 +1,7 @@
 /** From the flags of `evaluate` to a grading configuration and the rows of the datasets named. */
-import { type Dataset, type LoadedRow, loadDataset } from '../../dataset/read/load.ts';
-import { type GradingConfig, gradingConfigSchema } from '../../grading/config.ts';
-import type { ParserRegistry } from '../../grading/parsers/registry.ts';
+import { type Dataset, type LoadedRow, loadDataset } from '../../dataset/read/loadDataset.ts';
+import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
+import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import { CliError } from '../terminal/context.ts';
 import { hubVariables } from '../verbs/datasets.ts';

@@ -2,7 +2,7 @@
 
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import { loadDataset } from '../../dataset/read/load.ts';
+import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/images/config.ts';

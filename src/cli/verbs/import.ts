@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
-import { loadDataset } from '../../dataset/read/load.ts';
+import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
 import { importedName, readMiniRun } from '../../report/files/importMiniRun.ts';
 import { exportRun } from '../../runner/record/exportRun.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
-import { readRecording, UnplayableRecording } from '../../agent/replay/recording.ts';
+import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
 import { environmentConfigSchema } from '../../environment/config.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../environment/owner.ts';

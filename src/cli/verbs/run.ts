@@ -1,6 +1,6 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { mkdirSync } from 'node:fs';
-import { loadDataset } from '../../dataset/read/load.ts';
+import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { armCrash } from '../../runner/control/crash.ts';

@@ -5,7 +5,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
-import { DATASET_ALIASES, hubReposOf } from '../registry.ts';
+import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 
 /** The variables that decide where the Hugging Face cache lies. */
 export interface HubEnv {

@@ -1,8 +1,8 @@
 /** Parsers of the C, Go, Rust, Java and PHP repositories of SWE-bench Multilingual. */
 import { eachLine } from '../../base/python/lines.ts';
 import { isSpaceAt, isWordAt, SPACE, strip } from '../../base/python/text.ts';
-import { type LogParser, nameBudget, type Status, StatusMap } from './contract.ts';
 import { beforeLastParens, durationStart, opening, skipSpaces, stripped, withoutPlace } from './lineRules.ts';
+import { type LogParser, nameBudget, type Status, StatusMap } from './logParser.ts';
 
 const REDIS: Readonly<Record<string, Status>> = {
   '[ok]:': 'PASSED',

@@ -1,5 +1,5 @@
 /** The XML report of doctest (nlohmann/json). A small reader for the elements it uses; a report that is not well formed is an error. */
-import { type LogParser, ParserError, StatusMap } from './contract.ts';
+import { type LogParser, ParserError, StatusMap } from './logParser.ts';
 
 const TAG =
   /<(?:!--[\s\S]*?-->|!\[CDATA\[[\s\S]*?\]\]>|\?[\s\S]*?\?>|(\/?)([A-Za-z_:][\w:.-]*)((?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>)/y;

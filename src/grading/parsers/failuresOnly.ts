@@ -11,8 +11,8 @@ import {
   stripStart,
   withoutAnsi,
 } from '../../base/python/text.ts';
-import { type LogParser, StatusMap } from './contract.ts';
 import { lastMatch } from './lineRules.ts';
+import { type LogParser, StatusMap } from './logParser.ts';
 
 interface FailedLines {
   readonly head: RegExp;

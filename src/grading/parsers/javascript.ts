@@ -1,7 +1,6 @@
 /** Parsers of the JavaScript repositories of SWE-bench Multilingual: jest, vitest, karma, TAP. */
 import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, isSpaceAt } from '../../base/python/text.ts';
-import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './contract.ts';
 import {
   durationStart,
   looseDurationStart,
@@ -11,6 +10,7 @@ import {
   stripped,
   ticked,
 } from './lineRules.ts';
+import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
 
 const JEST = ticked({ '✓': 'PASSED', '✕': 'FAILED', '○': 'SKIPPED' }, durationStart);
 export const parseJest = stripped((line, dialect) => {

@@ -1,7 +1,7 @@
 /** Building blocks of the parsers that look at one line at a time. None of them goes back over a line more than a fixed number of times. */
 import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
-import { type LogParser, type Status, StatusMap } from './contract.ts';
+import { type LogParser, type Status, StatusMap } from './logParser.ts';
 
 export interface Result {
   readonly name: string;

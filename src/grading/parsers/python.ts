@@ -1,7 +1,7 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
 import { eachLine } from '../../base/python/lines.ts';
 import { SPACE, strip, tokens } from '../../base/python/text.ts';
-import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './contract.ts';
+import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './logParser.ts';
 
 const startsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.startsWith(word));
 const endsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.endsWith(word));

@@ -12,8 +12,8 @@ import {
   stripEnd,
   withoutAnsi,
 } from '../../base/python/text.ts';
-import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './contract.ts';
 import { lastMatch } from './lineRules.ts';
+import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
 
 const FILE_DURATIONS = ['ms', `[${SPACE}]s`, 's'].map(
   (unit) => new RegExp(`[${SPACE}]\\([\\p{Nd}.]+${unit}\\)`, 'gu'),

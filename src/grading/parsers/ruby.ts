@@ -1,7 +1,7 @@
 /** Parsers of the Ruby repositories of SWE-bench Multilingual. */
 import { isWordAt, SPACE } from '../../base/python/text.ts';
-import { type LogParser, ParserError, type Status } from './contract.ts';
 import { lastMatch, stripped } from './lineRules.ts';
+import { type LogParser, ParserError, type Status } from './logParser.ts';
 
 /** `Suite#test. 0.01 s = .`: the last of `.`, `F` and `E` on the line counts, if an `=` and a full stop stand before it. */
 export const parseMinitest = stripped((line) => {

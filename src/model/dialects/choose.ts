@@ -1,5 +1,5 @@
 /** Which dialect a configuration means. */
-import type { ModelConfig } from '../config.ts';
+import type { ModelConfig } from '../modelConfig.ts';
 import { chatDialect } from './chat/chat.ts';
 import type { Dialect } from './dialect.ts';
 

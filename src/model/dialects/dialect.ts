@@ -2,8 +2,9 @@
  * What tells one provider's protocol from another: requests out, replies in. There is one object of this kind for each dialect.
  * Connections, deadlines, retries, limits and the ledger are shared by all of them (model/http, model/limits).
  */
-import type { ModelConfig } from '../config.ts';
+
 import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
+import type { ModelConfig } from '../modelConfig.ts';
 
 export const DIALECT_NAMES = ['chat', 'responses', 'messages', 'gemini'] as const;
 export type DialectName = (typeof DIALECT_NAMES)[number];

@@ -2,7 +2,7 @@
  * A model behind HTTP, whatever dialect it speaks. What all slots share (connections, limiter) lives in the factory; a model is made
  * for each attempt.
  */
-import type { ModelConfig } from '../config.ts';
+
 import type { Dialect, RequestWriter } from '../dialects/dialect.ts';
 import { sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
@@ -12,12 +12,13 @@ import { type CallEnd, createLimiter, type Limiter, type Release } from '../limi
 import { backoffMs, planRetry, type TryResult, withRetries } from '../limits/retry.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
 import type { Message, Model, ModelFactory, ModelReply, ModelResponse, QueryOptions } from '../model.ts';
+import type { ModelConfig } from '../modelConfig.ts';
 import { estimateNano } from '../prices.ts';
 import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
+import { createTransport, type Deadlines } from './httpTransport.ts';
 import { redactor } from './keyShapes.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createSender } from './send.ts';
-import { createTransport, type Deadlines } from './transport.ts';
 
 export interface HttpModelOptions {
   readonly dialect: Dialect;

@@ -1,8 +1,8 @@
 /** How a request leaves: OpenAI's dialects through the openai client, the others straight through the transport. */
 import { OpenAI } from 'openai';
-import type { ModelConfig } from '../config.ts';
 import type { Dialect } from '../dialects/dialect.ts';
-import type { Exchange, Transport } from './transport.ts';
+import type { ModelConfig } from '../modelConfig.ts';
+import type { Exchange, Transport } from './httpTransport.ts';
 
 interface Parts {
   readonly dialect: Dialect;

@@ -3,9 +3,9 @@
  * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. The SDK's own retries are off.
  */
 import type { Verdict } from '../classify.ts';
-import type { RetryConfig } from '../config.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { ModelResponse, ProviderErrorMetadata } from '../model.ts';
+import type { RetryConfig } from '../modelConfig.ts';
 import { type Clock, formatDuration } from './clock.ts';
 import type { Wait } from './retryAfter.ts';
 

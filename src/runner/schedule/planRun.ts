@@ -1,13 +1,13 @@
 /** From a resolved configuration and a selection to the rows of a new run, and what differs when a run is continued. Pure. */
-import type { AgentConfig } from '../../agent/config.ts';
+import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { DatasetConfig } from '../../config/dataset.ts';
 import type { RunConfig } from '../../config/run.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { datasetHash, recordedRow } from '../../dataset/record.ts';
 import type { EnvironmentConfig } from '../../environment/config.ts';
 import type { ImagesConfig } from '../../environment/images/config.ts';
-import type { GradingConfig } from '../../grading/config.ts';
-import type { ModelConfig } from '../../model/config.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { ModelConfig } from '../../model/modelConfig.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { RunPlan } from '../../store/records/runs.ts';
 

@@ -2,7 +2,7 @@
 import { type RunConfig, runConfigSchema } from '../../config/run.ts';
 import type { EnvironmentConfig } from '../../environment/config.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/config.ts';
-import { type GradingConfig, gradingConfigSchema } from '../../grading/config.ts';
+import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import { storedArm, storedConfig } from '../../store/records/storedConfig.ts';
 import type { ArmConfig } from './planRun.ts';

@@ -1,6 +1,6 @@
 // Trajectories in format 1.1, made by our own agent in each of its three forms, replay equal: also without the raw outputs.
 import { describe, expect, test } from 'vitest';
-import type { AgentConfig } from '../../../src/agent/config.ts';
+import type { AgentConfig } from '../../../src/agent/agentConfig.ts';
 import { createAgent } from '../../../src/agent/loop/agent.ts';
 import { replayTrajectory } from '../../../src/agent/replay/playTrajectory.ts';
 import type { ModelReply } from '../../../src/model/model.ts';

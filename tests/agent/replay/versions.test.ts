@@ -2,7 +2,7 @@
 // can know. The shapes are those of the real agents, run at their tags over scripted replies.
 import { describe, expect, test } from 'vitest';
 import { replayTrajectory } from '../../../src/agent/replay/playTrajectory.ts';
-import { UnplayableRecording } from '../../../src/agent/replay/recording.ts';
+import { UnplayableRecording } from '../../../src/agent/replay/readRecording.ts';
 
 const OBSERVATION =
   '{% if output.exception_info %}<exception>{{ output.exception_info }}</exception>\n{% endif %}<returncode>{{ output.returncode }}</returncode>\n<output>\n{{ output.output }}</output>';

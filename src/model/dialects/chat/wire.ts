@@ -1,6 +1,7 @@
 /** From messages to the bytes of a chat completions request. */
-import type { ModelConfig } from '../../config.ts';
+
 import type { Message, ToolSpec } from '../../model.ts';
+import type { ModelConfig } from '../../modelConfig.ts';
 import type { RequestWriter } from '../dialect.ts';
 import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../growingBuffer.ts';
 import { sentParameters } from '../kwargs.ts';

@@ -1,4 +1,4 @@
-// Shuffle, slice and filter against results that CPython 3.11 gave (fixtures/python-golden.json) and reference golden values.
+// Shuffle, slice and filter against results that CPython 3.11 gave (fixtures/pythonGolden.json) and reference golden values.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ interface Golden {
   filterIds: string[];
 }
 const golden = JSON.parse(
-  readFileSync(join(import.meta.dirname, 'fixtures', 'python-golden.json'), 'utf8'),
+  readFileSync(join(import.meta.dirname, 'fixtures', 'pythonGolden.json'), 'utf8'),
 ) as Golden;
 const range = (n: number) => Array.from({ length: n }, (_, i) => i);
 

@@ -11,7 +11,7 @@ import type { CommandResult, Environment } from '../../environment/environment.t
 import type { Message, ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
 import type { Action } from '../action.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../agentConfig.ts';
 import type { TerminatingException } from '../loop/exceptions.ts';
 import { bashBlock, NO_TOOL_CALLS, type Protocol, toolCall } from '../loop/protocol.ts';
 import { markerPrefix, SUBMIT_MARKERS, type Submission, submissionOf } from '../loop/submission.ts';

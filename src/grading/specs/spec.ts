@@ -1,11 +1,11 @@
 /** From a dataset row to what grading it takes: image, script, parser, expected tests. A row that cannot be graded says why. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Instance, imageOf } from '../dataset/instance.ts';
-import type { Dialect } from './parsers/contract.ts';
-import { findParser, officialRegistry, type ParserRegistry } from './parsers/registry.ts';
-import { MARK } from './readLog.ts';
-import pythonFacts from './specs/python.json' with { type: 'json' };
+import { type Instance, imageOf } from '../../dataset/instance.ts';
+import type { Dialect } from '../parsers/logParser.ts';
+import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
+import { MARK } from '../readLog.ts';
+import pythonFacts from './python.json' with { type: 'json' };
 import { type ScriptFacts, synthesiseScript } from './synthesise.ts';
 
 /** A binary file that a text patch cannot carry (Multimodal): put in place just before the tests. */

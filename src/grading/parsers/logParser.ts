@@ -1,5 +1,5 @@
 /** What a log parser is: a pure function from the text of a test run to the status of each test it names. */
-import type { GradingConfig } from '../config.ts';
+import type { GradingConfig } from '../gradingConfig.ts';
 
 export type Dialect = GradingConfig['dialect'];
 

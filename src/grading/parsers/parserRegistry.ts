@@ -11,7 +11,6 @@ import {
   parsePhpunit,
   parseRedis,
 } from './compiled.ts';
-import type { LogParser } from './contract.ts';
 import { parseDoctest } from './doctest.ts';
 import {
   parseBpmnJs,
@@ -29,6 +28,7 @@ import {
   parseTap,
   parseVitest,
 } from './javascript.ts';
+import type { LogParser } from './logParser.ts';
 import {
   parseDjango,
   parseMatplotlib,

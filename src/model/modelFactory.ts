@@ -1,12 +1,12 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { resolve } from 'node:path';
 import { importUserModule } from '../userModule.ts';
-import type { ModelConfig } from './config.ts';
 import { dialectOf } from './dialects/choose.ts';
 import { ModelConfigError } from './failure.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
+import type { ModelConfig } from './modelConfig.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
 import { createScriptedFactory } from './offline/scripted.ts';
 

@@ -1,5 +1,5 @@
 // For maintainers: writes datasets/demo/demo.jsonl from the repositories' streams and the issue texts beside it.
-//   node scripts/derive-demo.ts
+//   node scripts/deriveDemo.ts
 // The two test lists are measured, not written by hand: each eval script runs in its image without and with the gold patch.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

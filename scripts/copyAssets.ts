@@ -25,7 +25,7 @@ writeFileSync(join(TARGET, 'build.json'), `${JSON.stringify(checkoutFacts())}\n`
 
 const command = join(TARGET, 'cli', 'bin.js');
 if (!existsSync(command)) {
-  process.stderr.write(`copy-assets: ${command} is not there; run tsc -p tsconfig.build.json first\n`);
+  process.stderr.write(`copyAssets: ${command} is not there; run tsc -p tsconfig.build.json first\n`);
   process.exitCode = 1;
 } else {
   chmodSync(command, 0o755);

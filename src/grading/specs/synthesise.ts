@@ -1,5 +1,5 @@
 /** The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. */
-import type { Dialect } from './parsers/contract.ts';
+import type { Dialect } from '../parsers/logParser.ts';
 
 export interface ScriptFacts {
   readonly test_cmd: string;

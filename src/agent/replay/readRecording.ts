@@ -1,6 +1,6 @@
 /** A trajectory file as mini-swe-agent (formats 1 and 1.1) or swebatch wrote it, read loosely: what a replay needs and nothing else. */
 import { z } from 'zod';
-import { type AgentConfig, agentConfigSchema } from '../config.ts';
+import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 
 const record = z.record(z.string(), z.unknown());
 

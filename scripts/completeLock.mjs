@@ -1,5 +1,5 @@
 // For maintainers: adds to package-lock.json the optional packages of other platforms that npm left out.
-//   node scripts/complete-lock.mjs
+//   node scripts/completeLock.mjs
 // npm drops an optional package from the lock when the registry it asks does not have it (mirrors often carry only some
 // platforms), and then `npm ci` refuses the lock as out of sync. The entries lack only the checksum, which npm takes from the registry.
 import { readFileSync, writeFileSync } from 'node:fs';

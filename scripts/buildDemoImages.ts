@@ -1,5 +1,5 @@
 // Builds the images of the demo dataset and of the tests; a second run finds them by content hash and does nothing.
-//   node scripts/build-demo-images.ts [--tests] [--rebuild]
+//   node scripts/buildDemoImages.ts [--tests] [--rebuild]
 // Without an option: the base, the test image and one image per demo instance. --tests: base and test image only.
 import { parseArgs } from 'node:util';
 import { readDemoRows } from './demo/dataset.ts';

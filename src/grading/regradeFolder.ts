@@ -13,9 +13,9 @@ import {
   instanceReportText,
   writeTextFile,
 } from './logLayout.ts';
-import type { Dialect } from './parsers/contract.ts';
-import { findParser, officialRegistry, type ParserRegistry } from './parsers/registry.ts';
-import { type GradeSpec, resolveGradeSpec } from './spec.ts';
+import type { Dialect } from './parsers/logParser.ts';
+import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
+import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
 
 export interface RegradeOptions {
   readonly dialect: Dialect;

@@ -1,6 +1,6 @@
 /** What a recorded reply cost: what the provider says it charged, else the dated row of its model. */
 import { z } from 'zod';
-import { pricesSchema } from '../../model/config.ts';
+import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
 import { dollarsToNano, type NanoDollars } from '../../money.ts';
 
