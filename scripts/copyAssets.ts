@@ -2,7 +2,7 @@
 // command becomes executable.
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { checkoutFacts } from '../src/cli/facts.ts';
+import { checkoutFacts } from '../src/service/manifest/facts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');

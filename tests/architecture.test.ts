@@ -52,7 +52,7 @@ const HOME: Record<string, string> = {
   'p-queue': 'runner',
   yargs: 'cli',
   'cli-progress': 'cli',
-  pino: 'cli',
+  pino: 'service',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
 };

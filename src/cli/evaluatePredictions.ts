@@ -8,22 +8,24 @@ import type { Dataset, LoadedRow } from '../dataset/read/loadDataset.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { goldPredictions, type Prediction, parsePredictions, unknownIds } from '../grading/predictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';
+import { databasePath, resultsRoot } from '../service/resultsRoot.ts';
+import { UserError } from '../service/userError.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { calibration } from '../store/records/calibration.ts';
 import { gradeRun } from './evaluateRun.ts';
 import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { CliError, databasePath, EXIT, printData, resultsRoot, say } from './terminal/context.ts';
+import { EXIT, printData, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 
 async function datasetOf(args: EvaluateArgs, target: string): Promise<Dataset> {
   const [source, ...more] = args.subset;
   if (source === undefined)
-    throw new CliError(`--subset is missing: ${target} does not say which tests are expected`, {
+    throw new UserError(`--subset is missing: ${target} does not say which tests are expected`, {
       hint: `swebatch evaluate ${target} --subset verified`,
     });
-  if (more.length > 0) throw new CliError('predictions are graded against one dataset; give --subset once');
+  if (more.length > 0) throw new UserError('predictions are graded against one dataset; give --subset once');
   return loadSubset(args, source);
 }
 
@@ -36,14 +38,14 @@ function predictionsOf(target: string, rows: readonly LoadedRow[]): readonly Pre
   try {
     text = readFileSync(target, 'utf8');
   } catch (error) {
-    throw new CliError(`${target} cannot be read: ${(error as Error).message}`);
+    throw new UserError(`${target} cannot be read: ${(error as Error).message}`);
   }
   const read = parsePredictions(text, target);
-  if (!read.ok) throw new CliError(read.problems.join('\n'));
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
   for (const warning of read.warnings) say(`warning: ${warning}`);
   const unknown = unknownIds(read.predictions, new Set(rows.map((row) => row.instance.instance_id)));
   if (unknown.length > 0)
-    throw new CliError(
+    throw new UserError(
       `${target}: ${unknown.length} prediction(s) are for instances that the dataset does not have: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ', …' : ''}`,
       { hint: 'name the dataset that the predictions were made for' },
     );
@@ -67,9 +69,9 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
   const wanted = wantedIds(args);
   const rows = new Map(dataset.rows.map((row) => [row.instance.instance_id, row]));
   const strangers = [...(wanted ?? [])].filter((id) => !rows.has(id));
-  if (strangers.length > 0) throw new CliError(`the dataset has no instance ${strangers.join(', ')}`);
+  if (strangers.length > 0) throw new UserError(`the dataset has no instance ${strangers.join(', ')}`);
   const predictions = predictionsOf(target, dataset.rows).filter((p) => !wanted || wanted.has(p.instance_id));
-  if (predictions.length === 0) throw new CliError('none of the instances asked for has a prediction');
+  if (predictions.length === 0) throw new UserError('none of the instances asked for has a prediction');
   const unpredicted = [...(wanted ?? [])].filter((id) => !predictions.some((p) => p.instance_id === id));
   if (unpredicted.length > 0) say(`warning: no prediction for ${unpredicted.join(', ')}`);
 
@@ -78,7 +80,7 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
   const store = openStore(databasePath(root));
   const name = args.runId ?? defaultName(target, dataset);
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
-    throw new CliError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
+    throw new UserError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
   try {
     return await withRunLock(store, root, name, async () => {
       const environment = environmentConfigSchema.parse({});
@@ -100,7 +102,7 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
         }),
         now: () => new Date(),
       });
-      if (!recorded.ok) throw new CliError(recorded.message);
+      if (!recorded.ok) throw new UserError(recorded.message);
       const whole = dataset.rows.filter((row) => !wanted || wanted.has(row.instance.instance_id));
       const code = await gradeRun({
         store,

@@ -18,6 +18,11 @@ import { exportRunReports, type GradedWhole } from '../runner/record/runReports.
 import { pricesOfRun } from '../runner/record/tokenPrices.ts';
 import type { PlannedInstance } from '../runner/runAttempt.ts';
 import { plannedArm } from '../runner/schedule/plannedConfig.ts';
+import { openGradingImages } from '../service/images/openImages.ts';
+import { commandOn, databasePath, requireRun, resultsRoot } from '../service/resultsRoot.ts';
+import { redactorOf } from '../service/secrets.ts';
+import { UserError } from '../service/userError.ts';
+import { VERSION } from '../service/version.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { goldStandings } from '../store/records/calibration.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
@@ -26,22 +31,8 @@ import { storedConfig } from '../store/records/storedConfig.ts';
 import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { openGradingImages } from './runImages.ts';
-import {
-  CliError,
-  commandOn,
-  databasePath,
-  EXIT,
-  inert,
-  printData,
-  printJson,
-  requireRun,
-  resultsRoot,
-  say,
-} from './terminal/context.ts';
-import { environmentRedactor } from './terminal/secrets.ts';
+import { EXIT, inert, printData, printJson, say } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
-import { VERSION } from './version.ts';
 
 export interface GradingTask {
   readonly store: Store;
@@ -60,7 +51,7 @@ export interface GradingTask {
 export async function evaluateRun(args: EvaluateArgs, selector: string): Promise<number> {
   const root = resultsRoot(args.output);
   if (!existsSync(databasePath(root)))
-    throw new CliError(`there are no results in ${root}, so no run "${selector}"`, {
+    throw new UserError(`there are no results in ${root}, so no run "${selector}"`, {
       hint: 'name another results root with -o; a predictions file must end in .json or .jsonl',
     });
   const store = openStore(databasePath(root));
@@ -82,7 +73,7 @@ function instanceOf(row: InstanceRow, run: RunRow): Instance {
   const read = instanceSchema.safeParse(JSON.parse(row.row));
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  throw new CliError(
+  throw new UserError(
     `${inert(row.instance_id)} of run ${run.name} cannot be graded: ${issue!.path.join('.')}: ${issue!.message}`,
   );
 }
@@ -99,16 +90,16 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const dir = join(root, run.name);
   const planned = instancesOf(store, run.id);
   const unknown = [...(task.only ?? [])].filter((id) => !planned.some((row) => row.instance_id === id));
-  if (unknown.length > 0) throw new CliError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
   if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
-    throw new CliError(
+    throw new UserError(
       `there is nothing to grade in ${run.name}: it was imported from verdicts alone, and no patch of it is known`,
       { hint: 'import its predictions with --report, or with the report beside them' },
     );
   const instances = new Map<number, PlannedInstance>(
     planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]),
   );
-  const redactor = environmentRedactor();
+  const redactor = redactorOf(process.env);
   const events = createEvents(undefined, cleanedBy(redactor));
   const stop = createStopLadder({
     onInterrupt: 'capture',
@@ -128,6 +119,7 @@ export async function gradeRun(task: GradingTask): Promise<number> {
   const silence = listenForSignals(stop, events);
   const arms = armsOf(store, run.id);
   const images = openGradingImages(
+    process.env,
     arms.map((arm) => {
       const planned = plannedArm(arm);
       return { name: arm.name, ...planned, environment: environmentOf(planned.environment) };

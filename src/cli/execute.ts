@@ -15,20 +15,23 @@ import { createStopLadder } from '../runner/control/stop.ts';
 import { cleanedBy, createEvents } from '../runner/events.ts';
 import { runSession, type SessionResult } from '../runner/runSession.ts';
 import type { ArmConfig } from '../runner/schedule/planRun.ts';
+import { requireEngine } from '../service/images/engines.ts';
+import { enginesOf, type OpenedImages, openRunImages } from '../service/images/openImages.ts';
+import { commandOn } from '../service/resultsRoot.ts';
+import { redactorOf } from '../service/secrets.ts';
+import { createNotifier } from '../service/start/notify.ts';
+import { openReplay } from '../service/start/replayModel.ts';
+import { openLog } from '../service/start/runLog.ts';
+import { UserError } from '../service/userError.ts';
+import { VERSION } from '../service/version.ts';
 import { guarded, type Store } from '../store/open.ts';
 import { type RunRow, spentNano } from '../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../store/records/trials.ts';
-import { requireEngine } from './imageEngine.ts';
-import { openReplay } from './replayModel.ts';
-import { enginesOf, type OpenedImages, openRunImages } from './runImages.ts';
-import { CliError, commandOn, EXIT, env, printJson, say } from './terminal/context.ts';
+import { EXIT, env, printJson, say } from './terminal/context.ts';
 import { failureLines } from './terminal/failures.ts';
-import { openLog } from './terminal/log.ts';
-import { createNotifier } from './terminal/notify.ts';
 import { createProgress, type ProgressMode } from './terminal/progress.ts';
-import { environmentRedactor, keepFromTerminal } from './terminal/secrets.ts';
+import { keepFromTerminal } from './terminal/secrets.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
-import { VERSION } from './version.ts';
 
 export interface ExecuteRequest {
   readonly store: Store;
@@ -73,7 +76,7 @@ export async function withRunLock<T>(
       ) !== 'dead',
     (taking) => guarded(store, () => store.transaction(taking).immediate()),
   );
-  if (!lock.ok) throw new CliError(lock.message);
+  if (!lock.ok) throw new UserError(lock.message);
   if (lock.tookOver)
     say(`note: took over the lock of pid ${lock.tookOver.pid} on ${lock.tookOver.host}, which is gone`);
   try {
@@ -86,7 +89,10 @@ export async function withRunLock<T>(
 /** The caller holds the lock. */
 export async function executeRun(request: ExecuteRequest): Promise<number> {
   const { store, root, run, config } = request;
-  const redactor = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
+  const redactor = redactorOf(
+    process.env,
+    request.arms.map((a) => a.model.api_key_env),
+  );
   keepFromTerminal(redactor);
   refuseLostRecords(store, run, join(root, run.name));
   const recovered = recoverRun(store, run.id, new Date().toISOString());
@@ -123,7 +129,12 @@ export async function executeRun(request: ExecuteRequest): Promise<number> {
   let result: SessionResult;
   let opened: OpenedImages | undefined;
   try {
-    opened = await openRunImages(request.arms, request.images ?? imagesConfigSchema.parse({}), events);
+    opened = await openRunImages(
+      process.env,
+      request.arms,
+      request.images ?? imagesConfigSchema.parse({}),
+      events,
+    );
     const engineDir = await opened?.images.engineDir();
     result = await runSession({
       store,
@@ -161,7 +172,7 @@ async function reapOrphans(arms: readonly ArmConfig[]): Promise<void> {
   for (const host of enginesOf(arms)) {
     try {
       const { removed, failed } = await reap({
-        ...(host !== undefined && { docker: requireEngine(host).docker }),
+        ...(host !== undefined && { docker: requireEngine(process.env, host).docker }),
         limitMs: REAP_LIMIT_MS,
       });
       if (removed.length > 0)

@@ -18,11 +18,12 @@ import { jsonText } from '../report/render/json.ts';
 import { renderMarkdown } from '../report/render/renderMarkdown.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import { pricesOfRun } from '../runner/record/tokenPrices.ts';
+import type { NamedSide } from '../service/compare/sides.ts';
+import { sidesOfRun } from '../service/compare/sides.ts';
+import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { nightsOf, remeasurementsOfRun } from '../store/records/baselines.ts';
-import type { NamedSide } from './sides.ts';
-import { sidesOfRun } from './sides.ts';
-import { CliError, EXIT, env, inert, say } from './terminal/context.ts';
+import { EXIT, env, inert, say } from './terminal/context.ts';
 
 /** "2%", "2pp" or 0.02. */
 const share = z
@@ -94,12 +95,12 @@ export function policyOf(args: GateArgs): GatePolicy {
 }
 
 function idsFrom(path: string): string[] {
-  if (!existsSync(path)) throw new CliError(`--must-pass: there is no file ${path}`);
+  if (!existsSync(path)) throw new UserError(`--must-pass: there is no file ${path}`);
   const ids = readFileSync(path, 'utf8')
     .split(/\r?\n/)
     .map((l) => l.replace(/#.*/, '').trim())
     .filter(Boolean);
-  if (ids.length === 0) throw new CliError(`--must-pass: ${path} names no instance`);
+  if (ids.length === 0) throw new UserError(`--must-pass: ${path} names no instance`);
   return ids;
 }
 

@@ -1,11 +1,11 @@
 /** yargs: one file a verb. A verb's handler returns its exit code. */
 import { closest } from '../base/text/closest.ts';
+import { VERSION } from '../service/version.ts';
 import { usageMessage } from './flags/usage.ts';
 import { plainLs } from './plainLs.ts';
 import { EXIT, explain, lostOutput, printJson, say } from './terminal/context.ts';
 import { forTerminal } from './terminal/secrets.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
-import { VERSION } from './version.ts';
 
 export async function main(args: readonly string[]): Promise<number> {
   let exitCode: number = EXIT.done;

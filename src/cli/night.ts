@@ -8,14 +8,15 @@ import { gateDocument } from '../report/gate/gateDocument.ts';
 import { DEFAULT_SEED } from '../report/measure/summary.ts';
 import { renderTerminal } from '../report/render/renderTerminal.ts';
 import type { RunEvent } from '../runner/events.ts';
+import { type NamedSide, sidesOfRun } from '../service/compare/sides.ts';
+import { createNotifier } from '../service/start/notify.ts';
+import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun, lastComparable } from '../store/records/baselines.ts';
 import { findRun, type RunRow, runByName } from '../store/records/runs.ts';
 import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
 import { remeasure } from './remeasure.ts';
-import { type NamedSide, sidesOfRun } from './sides.ts';
-import { CliError, EXIT, printData, say } from './terminal/context.ts';
-import { createNotifier } from './terminal/notify.ts';
+import { EXIT, printData, say } from './terminal/context.ts';
 import { type ProgressMode, printEvent } from './terminal/progress.ts';
 
 export const nightArgs = {
@@ -88,7 +89,7 @@ export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'n
   if (name === 'last' || baselineRun(store, name)) return;
   const found = findRun(store, name);
   if ('id' in found && found.name !== run.name) return;
-  throw new CliError(`--baseline: there is no baseline or other run "${name}"`, {
+  throw new UserError(`--baseline: there is no baseline or other run "${name}"`, {
     hint: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
   });
 }

@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs';
 import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
+import { UserError } from '../service/userError.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { CliError, EXIT, inert, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, inert, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 
 const shown = ({
@@ -30,11 +31,11 @@ const shown = ({
 
 export async function regrade(args: EvaluateArgs): Promise<number> {
   if (args.subset.length === 0)
-    throw new CliError('--regrade needs the dataset that says which tests are expected', {
+    throw new UserError('--regrade needs the dataset that says which tests are expected', {
       hint: 'add --subset verified, or --subset FILE.parquet; it may be given several times',
     });
   const missing = args.regrade.filter((folder) => !existsSync(folder));
-  if (missing.length > 0) throw new CliError(`there is no folder ${missing.join(', ')}`);
+  if (missing.length > 0) throw new UserError(`there is no folder ${missing.join(', ')}`);
   const config = gradingOf(args);
   const rows = await loadSubsets(args);
   const wanted = wantedIds(args);
@@ -54,7 +55,7 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
   }
   for (const sentence of skipped) say(`note: ${inert(sentence)}`);
   if (all.length === 0)
-    throw new CliError(`no instance folders in ${args.regrade.join(', ')}`, {
+    throw new UserError(`no instance folders in ${args.regrade.join(', ')}`, {
       hint: 'an instance folder holds test_output.txt; its name is the instance id',
     });
 

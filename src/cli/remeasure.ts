@@ -1,11 +1,13 @@
 /** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
+
 import { plannedConfig } from '../runner/schedule/plannedConfig.ts';
+import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { remeasurementsOfRun } from '../store/records/baselines.ts';
 import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/records/runs.ts';
 import { storedManifest } from '../store/records/storedConfig.ts';
 import { executeRun, withRunLock } from './execute.ts';
-import { CliError, say } from './terminal/context.ts';
+import { say } from './terminal/context.ts';
 
 export interface RemeasureRequest {
   readonly store: Store;
@@ -29,7 +31,7 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
   const planned = plannedConfig(run);
   const arm = planned.arms.find((a) => a.name === request.arm);
   if (run.imported === 1 || !arm)
-    throw new CliError(`${run.name} cannot be measured again: its configuration is not ours`, {
+    throw new UserError(`${run.name} cannot be measured again: its configuration is not ours`, {
       hint: 'leave --remeasure out',
     });
   const left = budgetLeft(store, run);

@@ -29,8 +29,8 @@ const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'b
 /** For every client of this process: how an engine is found where nobody names one. */
 async function findEngines(): Promise<void> {
   const { chooseEngine } = await import('../environment/engines/engineClient.ts');
-  const { engineOptions } = await import('./imageEngine.ts');
-  chooseEngine(engineOptions);
+  const { engineOptions } = await import('../service/images/engines.ts');
+  chooseEngine((host) => engineOptions(process.env, host));
 }
 
 /** The verb of that name alone, or all of them for a word that is none. */

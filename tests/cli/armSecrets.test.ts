@@ -1,6 +1,6 @@
 // Secrets of this machine that somebody wrote into what goes into a container.
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { secretFindings } from '../../src/cli/armChecks.ts';
+import { secretFindings } from '../../src/service/plan/armChecks.ts';
 
 type Arm = Parameters<typeof secretFindings>[0];
 const armWith = (environment: { env?: Record<string, string>; startup_command?: string }) =>
@@ -23,7 +23,7 @@ describe('secrets in the configuration of containers', () => {
     ],
   ])('the value of $%s is refused by name, and not shown', (name, environment, where) => {
     vi.stubEnv(name, 'sk-canary-1234567');
-    const [finding, ...others] = secretFindings(armWith(environment));
+    const [finding, ...others] = secretFindings(armWith(environment), process.env);
     expect(others).toEqual([]);
     expect(finding).toMatchObject({
       ok: false,
@@ -35,6 +35,6 @@ describe('secrets in the configuration of containers', () => {
   test('anything else is the user’s own', () => {
     vi.stubEnv('MY_OWN_KEY', 'sk-canary-1234567');
     const own = { env: { A: 'b', C: '‹redacted:MY_OWN_KEY›' }, startup_command: 'true' };
-    expect(secretFindings(armWith(own))).toEqual([]);
+    expect(secretFindings(armWith(own), process.env)).toEqual([]);
   });
 });

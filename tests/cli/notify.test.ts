@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { createNotifier } from '../../src/cli/terminal/notify.ts';
 import { runConfigSchema } from '../../src/config/run.ts';
 import type { RunEvent } from '../../src/runner/events.ts';
+import { createNotifier } from '../../src/service/start/notify.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'swebatch-notify-'));
 afterAll(() => rmSync(dir, { recursive: true }));

@@ -10,8 +10,8 @@ import type { ImagesConfig } from '../../environment/images/config.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { PACKAGE_ROOT } from '../../service/version.ts';
 import { CliError } from '../terminal/context.ts';
-import { PACKAGE_ROOT } from '../version.ts';
 import type { RunArgs } from './runArgs.ts';
 
 export interface ResolvedConfig {

@@ -1,33 +1,15 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
-import { dirname, relative, resolve } from 'node:path';
 import { ModelConfigError } from '../../model/failure.ts';
-import {
-  asStorageError,
-  isSqlite,
-  lastOpened,
-  openStore,
-  StorageError,
-  type Store,
-} from '../../store/open.ts';
-import { findRun, hasRuns, type RunRow } from '../../store/records/runs.ts';
+import { type Notice, variable } from '../../service/caller.ts';
+import { UserError } from '../../service/userError.ts';
+import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
 import { forTerminal } from './secrets.ts';
 
-/** design.md, CLI. */
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
-/** A problem that the person at the terminal can act on; `hint` is the next thing to do. */
-export class CliError extends Error {
-  override readonly name = 'CliError';
-  readonly exitCode: number;
-  readonly hint: string | undefined;
-  constructor(message: string, more: { exitCode?: number; hint?: string } = {}) {
-    super(message);
-    this.exitCode = more.exitCode ?? EXIT.usage;
-    this.hint = more.hint;
-  }
-}
+export { UserError as CliError };
 
 /**
  * Output that goes nowhere ends the output, not the work. A reader that goes away (`| head -1`) is no failure; data that was asked for
@@ -64,51 +46,21 @@ export function say(text: string): void {
   process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);
 }
 
-export const env = (name: string): string | undefined => {
-  const value = process.env[name];
-  return value === undefined || value === '' ? undefined : value;
-};
+/** What the service has to say beside its results. */
+export const sayNotice = ({ level, text }: Notice): void =>
+  say(inert(level === 'info' ? text : `${level}: ${text}`));
 
-export const resultsRoot = (option: string | undefined): string => resolve(option ?? 'results');
-
-/** A command for the person to copy: it names the results root where that is not the default one. */
-export function commandOn(root: string, words: string): string {
-  if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
-  const near = relative('', root);
-  const path = near.startsWith('..') ? root : near || '.';
-  return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
-}
-
-export const databasePath = (root: string): string => resolve(root, 'swebatch.db');
-
-export function openForReading(root: string): Store {
-  return openStore(databasePath(root), { readonly: true });
-}
-
-/** A run by name, unique prefix or "last"; anything else says what there is. */
-export function requireRun(store: Store, selector: string): RunRow {
-  const found = findRun(store, selector);
-  if ('id' in found) return found;
-  if (found.candidates.length > 0)
-    throw new CliError(`"${selector}" names several runs: ${found.candidates.join(', ')}`);
-  if (!hasRuns(store))
-    throw new CliError(`${dirname(store.name)} holds no runs yet`, {
-      hint: 'start one with "swebatch run", or name another results root with -o',
-    });
-  throw new CliError(`there is no run "${selector}"`, {
-    hint: `list them with ${commandOn(dirname(store.name), 'ls')}`,
-  });
-}
+export const env = (name: string): string | undefined => variable(process.env, name);
 
 /** What a disk says, and no defect of ours. */
 const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR']);
 
 /** Turns whatever a verb threw into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
-  if (error instanceof CliError)
+  if (error instanceof UserError)
     return {
       text: error.hint ? `${error.message}\n  ${error.hint}` : error.message,
-      exitCode: error.exitCode,
+      exitCode: EXIT.usage,
       kind: 'usage',
     };
   if (error instanceof ModelConfigError) return { text: error.message, exitCode: EXIT.usage, kind: 'config' };

@@ -6,9 +6,9 @@ import { imagesConfigSchema, parsePolicy } from '../../environment/images/config
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import { duration } from '../../report/render/format.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
-import { openImages } from '../imageEngine.ts';
-import { enginesOf } from '../runImages.ts';
-import { CliError } from './context.ts';
+import { openImages } from '../../service/images/engines.ts';
+import { enginesOf } from '../../service/images/openImages.ts';
+import { UserError } from '../../service/userError.ts';
 
 export interface DiskPlan {
   /** Undefined with one engine. */
@@ -52,6 +52,7 @@ export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> 
   for (const host of hosts) {
     try {
       const service = await openImages(
+        process.env,
         {
           // "keep": looking at the disk must not make room on it.
           config: { ...config, policy: 'keep' },
@@ -75,7 +76,7 @@ export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> 
         await service.close();
       }
     } catch (error) {
-      if (!(error instanceof CliError)) throw error;
+      if (!(error instanceof UserError)) throw error;
       problems.push(error.message);
     }
   }

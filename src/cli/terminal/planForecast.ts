@@ -12,9 +12,9 @@ import {
 import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { duration } from '../../report/render/format.ts';
 import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
+import { enginesOf } from '../../service/images/openImages.ts';
+import { databasePath, openForReading, resultsRoot } from '../../service/resultsRoot.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
-import { enginesOf } from '../runImages.ts';
-import { databasePath, openForReading, resultsRoot } from './context.ts';
 import { type DiskAnswer, imagesToPull } from './planDisk.ts';
 
 export interface PlanForecast {

@@ -1,21 +1,6 @@
-/** Which environment variables hold secrets: those the configuration names, those that look like a key, and a proxy's password. */
-
-import { createRedactor, type Redactor, type Secret } from '../../base/text/redact.ts';
-import { proxyFrom, proxySecrets } from '../../model/http/proxySettings.ts';
-
-const LOOKS_SECRET = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
-
-export function loadedSecrets(names: readonly string[]): Secret[] {
-  const wanted = new Set(names);
-  const named = Object.entries(process.env).flatMap(([name, value]) =>
-    value && (wanted.has(name) || LOOKS_SECRET.test(name)) ? [{ name, value }] : [],
-  );
-  const proxy = proxySecrets(proxyFrom((name) => process.env[name]));
-  return [...named, ...proxy.map((value) => ({ name: 'PROXY', value }))];
-}
-
-export const environmentRedactor = (names: readonly string[] = []): Redactor =>
-  createRedactor(loadedSecrets(names));
+/** Keeps the terminal free of the secrets of this process. */
+import type { Redactor } from '../../base/text/redact.ts';
+import { redactorOf } from '../../service/secrets.ts';
 
 let ofTerminal: Redactor | undefined;
 
@@ -25,6 +10,6 @@ export const keepFromTerminal = (redactor: Redactor): void => {
 };
 
 export const forTerminal = (text: string): string => {
-  ofTerminal ??= environmentRedactor();
+  ofTerminal ??= redactorOf(process.env);
   return ofTerminal.text(text);
 };

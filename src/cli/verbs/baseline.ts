@@ -1,22 +1,13 @@
 /** `swebatch baseline`: which run nights are held against. */
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import {
-  CliError,
-  databasePath,
-  EXIT,
-  inert,
-  openForReading,
-  printData,
-  printJson,
-  requireRun,
-  resultsRoot,
-  say,
-} from '../terminal/context.ts';
+import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
 
 const argsSchema = z.object({
   action: z.enum(['set', 'show', 'remove']),
@@ -64,15 +55,15 @@ export const baselineVerb: Verb = {
     const store = openStore(databasePath(root));
     try {
       if (args.action === 'remove') {
-        if (!removeBaseline(store, args.name)) throw new CliError(`no baseline "${args.name}" is set`);
+        if (!removeBaseline(store, args.name)) throw new UserError(`no baseline "${args.name}" is set`);
         say(`baseline ${args.name} removed`);
         return EXIT.done;
       }
       if (args.name === 'last')
-        throw new CliError(
+        throw new UserError(
           '"last" is no name for a baseline: --baseline last means the newest comparable run',
         );
-      if (!args.run) throw new CliError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
+      if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
       const run = requireRun(store, args.run);
       if (run.status !== 'complete')
         say(`warning: ${run.name} is ${run.status}; what it misses cannot be compared`);

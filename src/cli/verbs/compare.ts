@@ -9,13 +9,15 @@ import { conditionsOf, recordDifferences } from '../../report/measure/facts.ts';
 import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
+import { labelled, lazyStore, type NamedSide, sidesOf } from '../../service/compare/sides.ts';
+import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
+import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
 import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from '../gating.ts';
 import { remeasure } from '../remeasure.ts';
-import { labelled, lazyStore, type NamedSide, sidesOf } from '../sides.ts';
-import { CliError, databasePath, EXIT, printData, resultsRoot, say } from '../terminal/context.ts';
+import { EXIT, printData, say } from '../terminal/context.ts';
 import { FORMATS, render, runFolder } from './report.ts';
 
 const argsSchema = z.object({
@@ -91,7 +93,7 @@ export const compareVerb: Verb = {
         ),
       );
       if (sides.length < 2)
-        throw new CliError('compare needs two sides', { hint: 'name a second run, arm or file' });
+        throw new UserError('compare needs two sides', { hint: 'name a second run, arm or file' });
       if (args.config) return await compareConfig(args, sides);
       if (args.gate) return await gateSides(args, root, sides);
       const all = compareAll(
@@ -135,7 +137,7 @@ function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {
 async function compareConfig(args: CompareArgs, sides: readonly NamedSide[]): Promise<number> {
   const [a, b] = sides;
   if (!a?.from || !b?.from || sides.length !== 2)
-    throw new CliError('--config compares two runs of this results root');
+    throw new UserError('--config compares two runs of this results root');
   const manifestOf = ({ from }: NamedSide): unknown => conditionsOf(from!.data, from!.arm);
   const differences = recordDifferences(manifestOf(a), manifestOf(b));
   await put(args, jsonText({ schema_version: 1, a: a.side.label, b: b.side.label, differences }), () =>
@@ -147,7 +149,7 @@ async function compareConfig(args: CompareArgs, sides: readonly NamedSide[]): Pr
 async function gateSides(args: CompareArgs, root: string, sides: readonly NamedSide[]): Promise<number> {
   const [a, b] = sides;
   if (!a || !b || sides.length !== 2)
-    throw new CliError('--gate judges one run against one other', { hint: 'name an arm as RUN/ARM' });
+    throw new UserError('--gate judges one run against one other', { hint: 'name an arm as RUN/ARM' });
   const repeats = args.remeasure ?? 0;
   // A comparison of files alone needs no database.
   const store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;

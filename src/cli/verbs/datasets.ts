@@ -5,12 +5,14 @@ import { dirname, extname } from 'node:path';
 import type { Argv } from 'yargs';
 import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
-import { HUB_VARIABLES, type HubAccessEnv, hubAccess } from '../../dataset/hub/hubAccess.ts';
+import { type HubAccessEnv, hubAccess } from '../../dataset/hub/hubAccess.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
 import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
+import { hubVariables as hubSettings } from '../../service/hubVariables.ts';
+import { UserError } from '../../service/userError.ts';
 import { jsonOption, type Verb } from '../flags/verb.ts';
-import { CliError, EXIT, env, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 interface Options {
@@ -26,12 +28,12 @@ interface Options {
 
 /** The variables of the hub's own tools, from this process. */
 export function hubVariables(): HubAccessEnv {
-  return Object.fromEntries(HUB_VARIABLES.map((name) => [name, env(name)]));
+  return hubSettings(process.env);
 }
 
 const sourceOf = ({ action, source }: Options): string => {
   if (source) return source;
-  throw new CliError(`datasets ${action} needs the name of a dataset`, {
+  throw new UserError(`datasets ${action} needs the name of a dataset`, {
     hint: `give one of ${DATASET_ALIASES.join(', ')}, a hub id such as org/name, or a path`,
   });
 };
@@ -40,7 +42,7 @@ async function load(options: Options): Promise<Dataset> {
   const { split, revision, dataDir } = options;
   const result = await loadDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
   if (result.ok) return result.dataset;
-  throw new CliError(result.problems.map((problem) => inert(problem.message)).join('\n'));
+  throw new UserError(result.problems.map((problem) => inert(problem.message)).join('\n'));
 }
 
 function ls(options: Options): number {
@@ -130,7 +132,7 @@ async function pull(options: Options): Promise<number> {
       say(`${inert(path)}: ${tenth * 10} % of ${(size / 1e6).toFixed(1)} MB`);
     },
   });
-  if (!result.ok) throw new CliError(inert(result.message));
+  if (!result.ok) throw new UserError(inert(result.message));
   if (options.json) printJson(result);
   else
     printData(
@@ -150,7 +152,7 @@ async function pull(options: Options): Promise<number> {
 async function verify(options: Options): Promise<number> {
   const { split, revision, dataDir } = options;
   const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
-  if (!location.ok) throw new CliError(inert(location.message));
+  if (!location.ok) throw new UserError(inert(location.message));
   const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(location.found.files[0]!))?.[0];
   const files = snapshot === undefined ? [] : await verifySnapshot(snapshot);
   const bad = files.filter((file) => !file.ok);
@@ -177,11 +179,11 @@ async function verify(options: Options): Promise<number> {
 async function convert(options: Options): Promise<number> {
   const form = extname(options.out ?? '').slice(1);
   if (form !== 'jsonl' && form !== 'json')
-    throw new CliError('datasets convert writes a .jsonl or .json file', {
+    throw new UserError('datasets convert writes a .jsonl or .json file', {
       hint: 'for example: swebatch datasets convert lite lite.jsonl',
     });
   if (existsSync(options.out!))
-    throw new CliError(`${options.out} exists already`, { hint: 'name another file' });
+    throw new UserError(`${options.out} exists already`, { hint: 'name another file' });
   const dataset = await load(options);
   const text = datasetText(
     dataset.rows.map((row) => row.instance),

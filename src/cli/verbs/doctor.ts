@@ -4,14 +4,16 @@ import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
+import { requireEngine } from '../../service/images/engines.ts';
+import { bad, checkArm, type Finding, good } from '../../service/plan/armChecks.ts';
+import { enginesNeeded } from '../../service/plan/preflight.ts';
+import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
-import { bad, checkArm, type Finding, good } from '../armChecks.ts';
 import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
 import { checkArgs, runArgsSchema } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { requireEngine } from '../imageEngine.ts';
-import { enginesNeeded } from '../preflight.ts';
-import { databasePath, EXIT, inert, printData, printJson, resultsRoot } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/caller.ts';
+import { EXIT, inert, printData, printJson } from '../terminal/context.ts';
 
 export const doctorVerb: Verb = {
   command: 'doctor',
@@ -63,7 +65,7 @@ async function oneEngine(host: string | undefined): Promise<Finding[]> {
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
   const facts = `${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
   // A remote engine's disk cannot be seen from here, and has the same paths.
-  const { socketPath } = requireEngine(host).docker.modem as { socketPath?: string };
+  const { socketPath } = requireEngine(process.env, host).docker.modem as { socketPath?: string };
   if (!socketPath || !existsSync(engine.rootDir)) return [good(what, facts)];
   const fix =
     'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
@@ -82,7 +84,7 @@ function engineFix(message: string): string {
 
 async function ask(host: string | undefined): Promise<EngineInfo> {
   try {
-    return await engineInfo(host === undefined ? undefined : requireEngine(host).docker);
+    return await engineInfo(host === undefined ? undefined : requireEngine(process.env, host).docker);
   } catch (error) {
     return { ok: false, message: (error as Error).message };
   }
@@ -145,7 +147,7 @@ async function configuration(
     ];
   const findings = [good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`)];
   for (const warning of warnings) findings.push(good('configuration', warning));
-  for (const arm of arms) findings.push(...(await checkArm(arm, run.cost_limit)));
+  for (const arm of arms) findings.push(...(await checkArm(arm, run.cost_limit, thisProcess())));
   await loadParsers(grading.parsers, process.cwd()).catch((error: Error) =>
     findings.push(bad('grading', error.message, 'correct grading.parsers')),
   );

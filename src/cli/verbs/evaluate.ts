@@ -1,13 +1,13 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
 import { existsSync } from 'node:fs';
 import type { Argv } from 'yargs';
+import { UserError } from '../../service/userError.ts';
 import { evaluatePredictions } from '../evaluatePredictions.ts';
 import { evaluateRun } from '../evaluateRun.ts';
 import { evaluateArgsSchema } from '../flags/evaluateArgs.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
 import { regrade } from '../regrade.ts';
-import { CliError } from '../terminal/context.ts';
 
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 
@@ -16,16 +16,16 @@ async function run(argv: Readonly<Record<string, unknown>>): Promise<number> {
   if (args.regrade.length > 0) return regrade(args);
   const target = args.verifyGold ? 'gold' : args.target;
   if (args.verifyGold && args.target !== undefined && args.target !== 'gold')
-    throw new CliError('--verify-gold grades the gold patches of a dataset; leave the run or file out', {
+    throw new UserError('--verify-gold grades the gold patches of a dataset; leave the run or file out', {
       hint: 'swebatch evaluate --verify-gold --subset verified',
     });
   if (target === undefined)
-    throw new CliError('what is to be evaluated?', {
+    throw new UserError('what is to be evaluated?', {
       hint: 'name a run ("last"), a predictions file (preds.json, all_preds.jsonl), "gold", or use --regrade DIR',
     });
   if (target === 'gold' || PREDICTIONS.test(target)) return evaluatePredictions(args, target);
   if (existsSync(target) && args.subset.length > 0)
-    throw new CliError(`${target} is no predictions file: its name must end in .json or .jsonl`);
+    throw new UserError(`${target} is no predictions file: its name must end in .json or .jsonl`);
   return evaluateRun(args, target);
 }
 

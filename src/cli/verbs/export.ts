@@ -12,23 +12,16 @@ import { exportManifest, exportPredictions, exportTrajectories } from '../../run
 import { recordedTrials } from '../../runner/record/recordedReplies.ts';
 import { recordingOf } from '../../runner/record/recording.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { redactorOf } from '../../service/secrets.ts';
+import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { exportHtml } from '../../viewer/exportHtml.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import {
-  EXIT,
-  openForReading,
-  printData,
-  printJson,
-  requireRun,
-  resultsRoot,
-  say,
-} from '../terminal/context.ts';
-import { environmentRedactor } from '../terminal/secrets.ts';
-import { VERSION } from '../version.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { submissionOptions, submissionSchema, submit } from './exportSubmission.ts';
 import { runFolder } from './report.ts';
 
@@ -115,7 +108,7 @@ async function writeRecording(store: Store, run: RunRow, to: string): Promise<st
     dataset_hash: run.dataset_hash,
     arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
   };
-  const { text } = environmentRedactor();
+  const { text } = redactorOf(process.env);
   await writeAtomically(
     path,
     recordingOf(facts, () => recordedTrials(store, run), text),

@@ -15,11 +15,12 @@ import {
 import { type Box, CHECKLIST } from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
 import { partFolder } from '../../runner/record/exportRun.ts';
+import { redactorOf } from '../../service/secrets.ts';
+import { UserError } from '../../service/userError.ts';
+import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
-import { CliError, EXIT, inert, printData, say } from '../terminal/context.ts';
-import { environmentRedactor } from '../terminal/secrets.ts';
-import { VERSION } from '../version.ts';
+import { EXIT, inert, printData, say } from '../terminal/context.ts';
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
@@ -94,7 +95,7 @@ export async function submit(args: Args): Promise<number> {
     ...(args.claim ? { claims: Object.fromEntries(args.claim.map((box) => [box, true])) } : {}),
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
-    redactor: environmentRedactor(),
+    redactor: redactorOf(process.env),
     logsFolder: dirname(
       instanceFolder(
         join(args.folder, partFolder(args.store, args.run, arm.name, 1)),
@@ -114,7 +115,7 @@ function pickArm(args: Args): { name: string; model: string } {
   const found = args.arm === undefined ? arms : arms.filter((a) => a.name === args.arm);
   const [only] = found;
   if (only && found.length === 1) return only;
-  throw new CliError(
+  throw new UserError(
     args.arm === undefined
       ? `${args.run.name} has several arms`
       : `${args.run.name} has no arm "${args.arm}"`,
@@ -129,16 +130,16 @@ function splitOf(source: string): Split {
 }
 
 function readMetadata(path: string): SubmissionMetadata {
-  if (!existsSync(path)) throw new CliError(`--metadata: there is no file ${path}`);
+  if (!existsSync(path)) throw new UserError(`--metadata: there is no file ${path}`);
   let value: unknown;
   try {
     value = parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new CliError(`--metadata: ${path} is not YAML: ${(error as Error).message}`);
+    throw new UserError(`--metadata: ${path} is not YAML: ${(error as Error).message}`);
   }
   const found = parseMetadata(value);
   if (found.ok) return found.metadata;
-  throw new CliError(`${path} would not be accepted:\n${found.problems.map((p) => `  ${p}`).join('\n')}`);
+  throw new UserError(`${path} would not be accepted:\n${found.problems.map((p) => `  ${p}`).join('\n')}`);
 }
 
 function tell(result: SubmissionResult, json: boolean): number {

@@ -10,6 +10,8 @@ import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import type { ImageService } from '../../environment/images/imageService.ts';
 import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
 import { imageKey } from '../../environment/images/registry/imageReference.ts';
+import { openImages } from '../../service/images/engines.ts';
+import { UserError } from '../../service/userError.ts';
 import {
   type ImagesArgs,
   type ImagesSettings,
@@ -18,8 +20,7 @@ import {
   settingsOf,
 } from '../flags/imagesOptions.ts';
 import type { Verb } from '../flags/verb.ts';
-import { openImages } from '../imageEngine.ts';
-import { CliError, EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { hubVariables } from './datasets.ts';
 
@@ -43,15 +44,15 @@ const gb = (bytes: number) =>
 async function imagesOf(args: ImagesArgs): Promise<string[]> {
   if (args.image) return args.image;
   if (!args.source)
-    throw new CliError(`images ${args.action} needs a dataset or --image`, {
+    throw new UserError(`images ${args.action} needs a dataset or --image`, {
       hint: `for example: swebatch images ${args.action} verified --slice 0:50`,
     });
   const { split, dataDir, slice, filter } = args;
   const loaded = await loadDataset(args.source, { split, dataDir, env: hubVariables() });
-  if (!loaded.ok) throw new CliError(loaded.problems.map((p) => inert(p.message)).join('\n'));
+  if (!loaded.ok) throw new UserError(loaded.problems.map((p) => inert(p.message)).join('\n'));
   const selection = selectInstances(loaded.dataset.rows, { slice, filter });
-  if (selection.kind === 'empty') throw new CliError(selection.message);
-  if (selection.kind === 'invalid') throw new CliError(selection.problems.join('\n'));
+  if (selection.kind === 'empty') throw new UserError(selection.message);
+  if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
   return [...new Set(selection.rows.map(({ row }) => imageOf(row.instance)))];
 }
 
@@ -200,6 +201,7 @@ async function onEngine(
   host: string | undefined,
 ): Promise<Result> {
   const service = await openImages(
+    process.env,
     {
       config: images,
       pull: args.pull,

@@ -17,6 +17,9 @@ import {
   verdictsOfLeaderboard,
   verdictsOfRunReport,
 } from '../../service/import/readReports.ts';
+import { commandOn, databasePath, resultsRoot } from '../../service/resultsRoot.ts';
+import { UserError } from '../../service/userError.ts';
+import { VERSION } from '../../service/version.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
@@ -24,8 +27,7 @@ import { trialLines } from '../../store/records/trialLines.ts';
 import { attemptById } from '../../store/records/trials.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { CliError, commandOn, databasePath, EXIT, printJson, resultsRoot, say } from '../terminal/context.ts';
-import { VERSION } from '../version.ts';
+import { EXIT, printJson, say } from '../terminal/context.ts';
 import { hubVariables } from './datasets.ts';
 
 const argsSchema = z.object({
@@ -84,7 +86,7 @@ export const importVerb: Verb = {
     const { imported, verdicts } = await read(args);
     for (const warning of imported.warnings) say(`warning: ${warning}`);
     if (imported.instances.length === 0)
-      throw new CliError(`nothing to import in ${args.source}`, {
+      throw new UserError(`nothing to import in ${args.source}`, {
         hint: 'it holds neither trajectories, predictions nor reports',
       });
     const dataset = args.subset ? await datasetFor(args.subset, args) : null;
@@ -98,11 +100,11 @@ export const importVerb: Verb = {
           .replace(/\.json$/, '')
           .replace(/[^A-Za-z0-9_.-]/g, '_');
       if (resolve(args.source) === join(root, name))
-        throw new CliError(
+        throw new UserError(
           `${args.source} is where the files of run ${name} would be written; choose another --run-id`,
         );
       if (runByName(store, name))
-        throw new CliError(`there is a run ${name} already; choose another --run-id`);
+        throw new UserError(`there is a run ${name} already; choose another --run-id`);
       const run = importRun(store, {
         name,
         imported,
@@ -126,7 +128,7 @@ export const importVerb: Verb = {
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
 async function read({ source, report }: z.infer<typeof argsSchema>): Promise<GradedElsewhere> {
   const found = statSync(source, { throwIfNoEntry: false });
-  if (!found) throw new CliError(`there is no ${source}`);
+  if (!found) throw new UserError(`there is no ${source}`);
   if (!found.isDirectory())
     return (await runFromInstanceReport(source)) ?? runFromReport(source, verdictsIn(source));
   const mini = readMiniRun(source);
@@ -142,14 +144,14 @@ async function verdictsAt(path: string, run: GradedElsewhere['imported']): Promi
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return (found && verdictsOfLeaderboard(path, run)) ?? verdictsIn(path);
   const { verdicts } = await runFromInstanceReports(path);
-  if (verdicts.size === 0) throw new CliError(`--report: there are no instance folders in ${path}`);
+  if (verdicts.size === 0) throw new UserError(`--report: there are no instance folders in ${path}`);
   return verdicts;
 }
 
 function verdictsIn(path: string): Verdicts {
-  if (!existsSync(path)) throw new CliError(`--report: there is no file ${path}`);
+  if (!existsSync(path)) throw new UserError(`--report: there is no file ${path}`);
   const read = verdictsOfRunReport(path);
-  if (!read.ok) throw new CliError(read.message);
+  if (!read.ok) throw new UserError(read.message);
   return read.verdicts;
 }
 
@@ -159,7 +161,7 @@ async function datasetFor(subset: string, args: z.infer<typeof argsSchema>) {
     ...(args.dataDir ? { dataDir: args.dataDir } : {}),
     env: hubVariables(),
   });
-  if (!loaded.ok) throw new CliError(loaded.problems.map((p) => p.message).join('\n'));
+  if (!loaded.ok) throw new UserError(loaded.problems.map((p) => p.message).join('\n'));
   return loaded.dataset;
 }
 

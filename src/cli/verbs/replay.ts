@@ -9,8 +9,9 @@ import { environmentConfigSchema } from '../../environment/config.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
+import { UserError } from '../../service/userError.ts';
 import { jsonOption, type Verb } from '../flags/verb.ts';
-import { CliError, EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {
   readonly file: string;
@@ -52,7 +53,7 @@ export const replayVerb: Verb = {
       ),
   async run(argv) {
     const files = (argv.files as string[]).flatMap(trajectoryFiles);
-    if (files.length === 0) throw new CliError('no *.traj.json file there');
+    if (files.length === 0) throw new UserError('no *.traj.json file there');
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
@@ -63,7 +64,7 @@ export const replayVerb: Verb = {
     }
     const unreadable = results.filter((r) => r.problem !== undefined);
     // One file that is none among many must not hide what the others came to; alone it is a wrong argument.
-    if (unreadable.length === files.length) throw new CliError(unreadable.map((r) => r.problem).join('\n'));
+    if (unreadable.length === files.length) throw new UserError(unreadable.map((r) => r.problem).join('\n'));
     if (argv.json)
       printJson(
         results.map(
@@ -101,7 +102,7 @@ export const replayVerb: Verb = {
 
 function trajectoryFiles(path: string): string[] {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat) throw new CliError(`there is no ${path}`);
+  if (!stat) throw new UserError(`there is no ${path}`);
   if (!stat.isDirectory()) return [path];
   return readdirSync(path, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.traj.json'))
@@ -164,7 +165,7 @@ async function replayInDocker(json: unknown, argv: Readonly<Record<string, unkno
   const { image: itsImage, ...recorded } = recordedEnvironmentSchema.parse(json).info.config.environment;
   const image = (argv.image as string | undefined) ?? itsImage;
   if (!image)
-    throw new CliError(`${recording.instanceId}: the recording names no image; give one with --image`);
+    throw new UserError(`${recording.instanceId}: the recording names no image; give one with --image`);
   // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
   const ours = 'seal_history' in recorded;
   const { cwd, timeout, env } = recorded;

@@ -13,13 +13,14 @@ import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { EXIT, openForReading, printData, requireRun, resultsRoot, say } from '../terminal/context.ts';
+import { EXIT, printData, say } from '../terminal/context.ts';
 
 export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
 

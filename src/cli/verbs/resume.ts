@@ -5,17 +5,20 @@ import { dollarsToNano } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
 import { armCrash } from '../../runner/control/crash.ts';
 import { type PlannedConfig, plannedConfig } from '../../runner/schedule/plannedConfig.ts';
+import { preflight } from '../../service/plan/preflight.ts';
+import { databasePath, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { checkSameImages, tellOtherRevision } from '../../service/start/continuity.ts';
+import { UserError } from '../../service/userError.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/events.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
-import { checkSameImages, sayOtherRevision } from '../continuity.ts';
 import { executeRun, withRunLock } from '../execute.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { costLimitOption, jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { preflight } from '../preflight.ts';
-import { CliError, databasePath, env, requireRun, resultsRoot, say } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/caller.ts';
+import { env, say } from '../terminal/context.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 
 const argsSchema = z.object({
@@ -74,12 +77,13 @@ export const resumeVerb: Verb = {
       ),
   async run(argv) {
     const args = checkArgs(argsSchema, argv);
+    const caller = thisProcess();
     armCrash(env('SWEBATCH_CRASH_AT'));
     const root = resultsRoot(args.output);
     const store = openStore(databasePath(root));
     try {
       const run = requireRun(store, args.run);
-      if (run.imported === 1) throw new CliError(`${run.name} was imported; it has nothing to resume`);
+      if (run.imported === 1) throw new UserError(`${run.name} was imported; it has nothing to resume`);
       const planned = plannedConfig(run);
       const { arms, images } = planned;
       const config = {
@@ -90,14 +94,14 @@ export const resumeVerb: Verb = {
         ...planned.grading,
         ...(args.evaluate === undefined ? {} : { enabled: args.evaluate }),
       };
-      await preflight({ arms, run: config, grading });
+      await preflight({ arms, run: config, grading }, caller);
       return await withRunLock(store, root, run.name, async () => {
         if (args.costLimit !== undefined)
           setRunBudget(store, run.id, args.costLimit > 0 ? dollarsToNano(args.costLimit) : null);
         recordChanges(store, run, planned, args);
         reopen(store, run, args);
-        sayOtherRevision(run);
-        await checkSameImages(store, run, arms, args.allowConfigChange);
+        tellOtherRevision(run, caller);
+        await checkSameImages(store, run, arms, { allow: args.allowConfigChange, env: caller.env });
         return executeRun({
           store,
           root,
@@ -135,7 +139,7 @@ function reopen(store: Store, run: RunRow, args: z.infer<typeof argsSchema>): vo
   const lines = trialLines(store, run.id);
   const ids = new Set(args.id?.flatMap((i) => i.split(',')));
   const unknown = [...ids].filter((id) => !lines.some((l) => l.instance_id === id));
-  if (unknown.length > 0) throw new CliError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
   const wanted = lines.filter(
     (l) =>
       l.state === 'sealed' &&

@@ -5,30 +5,29 @@ import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { armCrash } from '../../runner/control/crash.ts';
 import { type ArmConfig, planRun, type RunRequest } from '../../runner/schedule/planRun.ts';
+import { gatherManifest } from '../../service/manifest/manifest.ts';
+import { armProblems, preflight } from '../../service/plan/preflight.ts';
+import {
+  commandOn,
+  databasePath,
+  openForReading,
+  requireRun,
+  resultsRoot,
+} from '../../service/resultsRoot.ts';
+import { checkSameImages, checkSameRun } from '../../service/start/continuity.ts';
+import { openReplay } from '../../service/start/replayModel.ts';
+import { UserError } from '../../service/userError.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
-import { checkSameImages, checkSameRun } from '../continuity.ts';
 import { executeRun, withRunLock } from '../execute.ts';
 import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
 import { checkArgs, type RunArgs, runArgsSchema, runOptions } from '../flags/runArgs.ts';
 import type { Verb } from '../flags/verb.ts';
-import { gatherManifest } from '../manifest.ts';
 import { judgeNight, requireBaseline } from '../night.ts';
-import { armProblems, preflight } from '../preflight.ts';
-import { openReplay } from '../replayModel.ts';
-import {
-  CliError,
-  commandOn,
-  databasePath,
-  EXIT,
-  env,
-  openForReading,
-  requireRun,
-  resultsRoot,
-  say,
-} from '../terminal/context.ts';
+import { thisProcess } from '../terminal/caller.ts';
+import { EXIT, env, say } from '../terminal/context.ts';
 import { printPlan } from '../terminal/printPlan.ts';
 import { hubVariables } from './datasets.ts';
 
@@ -38,15 +37,17 @@ export const runVerb: Verb = {
   builder: runOptions,
   async run(argv) {
     const args = checkArgs(runArgsSchema, argv);
+    const caller = thisProcess();
     armCrash(env('SWEBATCH_CRASH_AT'));
     const resolved = await resolveConfig(args);
     for (const warning of resolved.warnings) say(`warning: ${warning}`);
     const request = await requestFor(args, resolved);
     if (args.dryRun) {
-      for (const problem of await armProblems(resolved)) say(`warning: a run would be refused: ${problem}`);
+      for (const problem of await armProblems(resolved, caller))
+        say(`warning: a run would be refused: ${problem}`);
       return printPlan(request, args);
     }
-    await preflight(resolved);
+    await preflight(resolved, caller);
     const root = resultsRoot(args.output);
     mkdirSync(root, { recursive: true });
     const store = openStore(databasePath(root));
@@ -57,8 +58,11 @@ export const runVerb: Verb = {
         const existing = runByName(store, request.name);
         const run = existing ?? (await newRun(store, request, resolved, args));
         if (existing) {
-          checkSameRun(store, existing, request, args.allowConfigChange);
-          await checkSameImages(store, existing, request.arms, args.allowConfigChange);
+          checkSameRun(store, existing, request, { allow: args.allowConfigChange, tell: caller.tell });
+          await checkSameImages(store, existing, request.arms, {
+            allow: args.allowConfigChange,
+            env: caller.env,
+          });
           if (args.redoExisting) redo(store, existing, request);
         }
         return executeRun({
@@ -121,7 +125,10 @@ async function newRun(
   resolved: ResolvedConfig,
   args: RunArgs,
 ): Promise<RunRow> {
-  const manifest = await gatherManifest(request, resolved, args);
+  const manifest = await gatherManifest(request, resolved, {
+    ...thisProcess(),
+    failedIn: args.failedIn,
+  });
   return insertRun(store, planRun({ ...request, manifest }));
 }
 
@@ -129,7 +136,7 @@ async function newRun(
 async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunRequest> {
   const { rows_sha256: expected, ...wanted } = resolved.dataset;
   if (!wanted.subset)
-    throw new CliError('--subset is missing, and the configuration names no dataset.subset', {
+    throw new UserError('--subset is missing, and the configuration names no dataset.subset', {
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
   const loaded = await loadDataset(wanted.subset, {
@@ -139,7 +146,7 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
     env: hubVariables(),
   });
   if (!loaded.ok)
-    throw new CliError(
+    throw new UserError(
       `the dataset cannot be used; ${loaded.problems.length} problem(s), nothing was started:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
     );
   const { dataset } = loaded;
@@ -157,8 +164,8 @@ async function requestFor(args: RunArgs, resolved: ResolvedConfig): Promise<RunR
       .filter(Boolean),
     seed: wanted.seed,
   });
-  if (selection.kind === 'invalid') throw new CliError(selection.problems.join('\n'));
-  if (selection.kind === 'empty') throw new CliError(selection.message);
+  if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
+  if (selection.kind === 'empty') throw new UserError(selection.message);
   for (const warning of selection.warnings) say(`warning: ${warning}`);
   const selected = selection.rows.map(({ row, weight }) => ({
     instance: row.instance,
@@ -196,7 +203,7 @@ function checkRows(
   revision: string | null,
 ): void {
   if (expected === undefined || datasetHash(selected) === expected) return;
-  throw new CliError(
+  throw new UserError(
     `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
     {
       hint: 'name the dataset with its revision (--subset, --revision), or remove dataset.rows_sha256 to run on these rows',
@@ -228,7 +235,7 @@ function idsFor(args: RunArgs, named: readonly string[] | undefined): string[] |
     const run = requireRun(store, args.failedIn);
     const lines = trialLines(store, run.id);
     if (!lines.some((l) => l.outcome !== null))
-      throw new CliError(`run ${run.name} has no verdicts`, {
+      throw new UserError(`run ${run.name} has no verdicts`, {
         hint: `grade it with ${commandOn(resultsRoot(args.output), `evaluate ${run.name}`)}`,
       });
     const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
 import { formatCost } from '../../money.ts';
+import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { UserError } from '../../service/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { observedIn } from '../../store/records/observed.ts';
 import { armsOf, type RunRow, spentNano } from '../../store/records/runs.ts';
@@ -15,18 +17,7 @@ import type { AttemptDocument, MessageChunk } from '../../viewer/documents/docum
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { patchLines, trajectoryLines } from '../../viewer/terminal.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import {
-  CliError,
-  commandOn,
-  EXIT,
-  inert,
-  openForReading,
-  printData,
-  printExactly,
-  printJson,
-  requireRun,
-  resultsRoot,
-} from '../terminal/context.ts';
+import { EXIT, inert, printData, printExactly, printJson } from '../terminal/context.ts';
 
 export const showVerb: Verb = {
   command: 'show <run> [instance]',
@@ -96,10 +87,10 @@ function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
   const ids = new Set(found.map((l) => l.instance_id));
   if (ids.size === 1) return found.at(-1)!;
   if (ids.size === 0)
-    throw new CliError(`run ${run.name} has no instance "${part}"`, {
+    throw new UserError(`run ${run.name} has no instance "${part}"`, {
       hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
     });
-  throw new CliError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
+  throw new UserError(`"${part}" names several instances: ${[...ids].slice(0, 8).join(', ')}`);
 }
 
 /** Lines of a message; `--full` shows all. */
@@ -113,7 +104,7 @@ function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, u
       ? (attempts.find((a) => a.id === line.attempt_id) ?? attempts.at(-1))
       : attempts.find((a) => a.number === argv.attempt);
   if (!attempt)
-    throw new CliError(
+    throw new UserError(
       attempts.length === 0
         ? `${line.instance_id} was not run yet`
         : `${line.instance_id} has attempts 1 to ${attempts.length}`,

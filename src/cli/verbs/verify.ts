@@ -1,8 +1,9 @@
 /** `swebatch verify RUN`: checks every invariant of a run's record. */
 import type { Argv } from 'yargs';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { verifyRun } from '../../store/verify.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { EXIT, openForReading, printData, printJson, requireRun, resultsRoot } from '../terminal/context.ts';
+import { EXIT, printData, printJson } from '../terminal/context.ts';
 
 export const verifyVerb: Verb = {
   command: 'verify <run>',

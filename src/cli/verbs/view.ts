@@ -1,21 +1,13 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { UserError } from '../../service/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
 import { startViewer } from '../../viewer/server.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import {
-  CliError,
-  EXIT,
-  env,
-  openForReading,
-  printData,
-  printJson,
-  requireRun,
-  resultsRoot,
-  say,
-} from '../terminal/context.ts';
+import { EXIT, env, printData, printJson, say } from '../terminal/context.ts';
 
 const argsSchema = z.object({
   results: z.string().optional(),
@@ -59,7 +51,8 @@ export const viewVerb: Verb = {
     const args = checkArgs(argsSchema, argv);
     const results = resultsRoot(args.results ?? args.output);
     if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
-    if (args.run !== undefined) throw new CliError('--run goes with --bundle; the live page shows every run');
+    if (args.run !== undefined)
+      throw new UserError('--run goes with --bundle; the live page shows every run');
     return serve(results, args);
   },
 };
@@ -96,7 +89,7 @@ async function serve(results: string, args: z.infer<typeof argsSchema>): Promise
     port: args.port,
     ...(token ? { token } : {}),
   }).catch((error: unknown) => {
-    throw error instanceof Error && error.name === 'Error' ? new CliError(error.message) : error;
+    throw error instanceof Error && error.name === 'Error' ? new UserError(error.message) : error;
   });
   if (args.json) printJson({ url: viewer.url });
   else printData(viewer.url);

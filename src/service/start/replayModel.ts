@@ -1,11 +1,12 @@
 /** What `replay:NAME` names: a run of this results root, or a recording file that `export RUN recording` wrote; `/ARM` picks one of its arms. */
 import { statSync } from 'node:fs';
-import type { ReplaySource } from '../model/offline/replayed.ts';
-import { replaySourceOf } from '../runner/record/recordedReplies.ts';
-import { openRecording } from '../runner/record/recording.ts';
-import type { Store } from '../store/open.ts';
-import { armsOf } from '../store/records/runs.ts';
-import { CliError, requireRun } from './terminal/context.ts';
+import type { ReplaySource } from '../../model/offline/replayed.ts';
+import { replaySourceOf } from '../../runner/record/recordedReplies.ts';
+import { openRecording } from '../../runner/record/recording.ts';
+import type { Store } from '../../store/open.ts';
+import { armsOf } from '../../store/records/runs.ts';
+import { requireRun } from '../resultsRoot.ts';
+import { UserError } from '../userError.ts';
 
 export interface OpenedReplay {
   readonly source: ReplaySource;
@@ -29,7 +30,7 @@ export function openReplay(name: string, store: () => Store, playing?: string): 
     const arm = chosen(arms);
     const found = arm === undefined ? arms : arms.filter((a) => a.name === arm);
     if (found.length > 0) return found;
-    throw new CliError(`${target} has no arm "${arm}"`, {
+    throw new UserError(`${target} has no arm "${arm}"`, {
       hint: `it has: ${arms.map((a) => a.name).join(', ')}`,
     });
   };
@@ -37,7 +38,7 @@ export function openReplay(name: string, store: () => Store, playing?: string): 
     const recording = readRecording(target);
     return { arms: pick(recording.index.arms), source: recording.source(chosen(recording.index.arms)) };
   }
-  if (target.includes('/')) throw new CliError(`there is no recording ${name}`);
+  if (target.includes('/')) throw new UserError(`there is no recording ${name}`);
   const db = store();
   const run = requireRun(db, target);
   const all = armsOf(db, run.id);
@@ -49,6 +50,6 @@ function readRecording(path: string) {
   try {
     return openRecording(path);
   } catch (error) {
-    throw new CliError((error as Error).message);
+    throw new UserError((error as Error).message);
   }
 }

@@ -1,13 +1,18 @@
 /** A run that goes on must be the same run: what changed since it began is refused with a readable difference, or recorded as a boundary. */
-import { FIELD_CLASSES } from '../config/identity.ts';
-import { instanceSchema } from '../dataset/instance.ts';
-import { locateDataset } from '../dataset/read/locate.ts';
-import { gradingHashOf } from '../dataset/read/row.ts';
-import { datasetHash } from '../dataset/record.ts';
-import { dollarsToNano } from '../money.ts';
-import { type ArmConfig, differences, differencesText, type RunRequest } from '../runner/schedule/planRun.ts';
-import type { Store } from '../store/open.ts';
-import { insertEvent } from '../store/records/events.ts';
+import { FIELD_CLASSES } from '../../config/identity.ts';
+import { instanceSchema } from '../../dataset/instance.ts';
+import { locateDataset } from '../../dataset/read/locate.ts';
+import { gradingHashOf } from '../../dataset/read/row.ts';
+import { datasetHash } from '../../dataset/record.ts';
+import { dollarsToNano } from '../../money.ts';
+import {
+  type ArmConfig,
+  differences,
+  differencesText,
+  type RunRequest,
+} from '../../runner/schedule/planRun.ts';
+import type { Store } from '../../store/open.ts';
+import { insertEvent } from '../../store/records/events.ts';
 import {
   imagesOfRun,
   instancesOf,
@@ -15,11 +20,12 @@ import {
   setArmConfig,
   setRunBudget,
   setRunConfig,
-} from '../store/records/runs.ts';
-import { storedConfig, storedManifest } from '../store/records/storedConfig.ts';
-import { contentsHere, type ImageContent } from './engineImages.ts';
-import { CliError, inert, say } from './terminal/context.ts';
-import { hubVariables } from './verbs/datasets.ts';
+} from '../../store/records/runs.ts';
+import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
+import type { Caller, Tell, Variables } from '../caller.ts';
+import { hubVariables } from '../hubVariables.ts';
+import { contentsHere, type ImageContent } from '../images/imageContents.ts';
+import { UserError } from '../userError.ts';
 
 type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 
@@ -45,37 +51,43 @@ function isIdentity(key: string): boolean {
 const SECTIONS = new Set(['agent', 'environment', 'model']);
 
 /** A run that is resumed keeps the rows it recorded; that the dataset has moved on meanwhile is said. */
-export function sayOtherRevision(run: RunRow): void {
+export function tellOtherRevision(run: RunRow, { env, tell }: Caller): void {
   const { dataset_source: source, dataset_revision: recorded } = run;
   if (recorded === null) return;
-  const location = locateDataset(source, { env: hubVariables() });
+  const location = locateDataset(source, { env: hubVariables(env) });
   const here = location.ok ? location.found.revision : null;
   if (here !== null && here !== recorded)
-    say(
-      `note: ${inert(source)} is at revision ${here.slice(0, 12)} here; run ${run.name} goes on with the rows of ${recorded.slice(0, 12)} that it recorded`,
-    );
+    tell({
+      level: 'note',
+      text: `${source} is at revision ${here.slice(0, 12)} here; run ${run.name} goes on with the rows of ${recorded.slice(0, 12)} that it recorded`,
+    });
 }
 
-export function checkSameRun(store: Store, run: RunRow, request: RunRequest, allow: boolean): void {
+export function checkSameRun(
+  store: Store,
+  run: RunRow,
+  request: RunRequest,
+  { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
+): void {
   const stored = { arms: [], ...storedConfig(run) };
   const { run: runConfig, grading, images, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, arms: askedArms };
   const single = stored.arms.length === 1 && config.arms.length === 1;
   const [was, is] = [comparable(stored, single), comparable(config, single)];
   const changed = differences(was, is, isIdentity);
-  const rows = changedRows(store, run, request);
+  const rows = changedRows(store, run, request, tell);
   const problems = [
     ...(changed.length > 0 ? [`the configuration changed:\n${differencesText(changed)}`] : []),
     ...(rows.length > 0 ? [`the dataset changed:\n${rows.map((r) => `  ${r}`).join('\n')}`] : []),
   ];
   if (problems.length > 0 && !allow)
-    throw new CliError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
+    throw new UserError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
       hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
     });
   const arms = stored.arms.map((a) => a.name).join(', ');
   const asked = request.arms.map((a) => a.name).join(', ');
   if (arms !== asked)
-    throw new CliError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new --run-id`);
+    throw new UserError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new --run-id`);
   if (problems.length > 0)
     insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
   const settings = differences(was, is, (key) => !isIdentity(key));
@@ -98,12 +110,12 @@ export async function checkSameImages(
   store: Store,
   run: RunRow,
   arms: readonly ArmConfig[],
-  allow: boolean,
+  { allow, env }: { readonly allow: boolean; readonly env: Variables },
 ): Promise<void> {
   const began = (storedManifest(run).images ?? {}) as Record<string, string | null>;
   const ran = imagesOfRun(store, run.id);
   const names = [...ran.keys()];
-  const here = await contentsHere(arms, names);
+  const here = await contentsHere(env, arms, names);
   const changed = names.flatMap((name) => {
     const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
     const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
@@ -112,7 +124,7 @@ export async function checkSameImages(
   });
   if (changed.length === 0) return;
   if (!allow)
-    throw new CliError(`run ${run.name} cannot go on: images changed:\n${differencesText(changed)}`, {
+    throw new UserError(`run ${run.name} cannot go on: images changed:\n${differencesText(changed)}`, {
       hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
     });
   insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
@@ -123,10 +135,10 @@ const isContent = (digest: string, now: ImageContent): boolean =>
   digest === now.id || now.digests.some((one) => one.split('@').at(-1) === digest.split('@').at(-1));
 
 /** What is selected now must be rows that the run was planned with, unchanged. */
-function changedRows(store: Store, run: RunRow, request: RunRequest): string[] {
+function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell): string[] {
   const moved = revisionChange(run.dataset_revision, request.dataset.revision);
   if (datasetHash(request.selected) === run.dataset_hash) {
-    if (moved) say(`note: the dataset's ${moved}; the selected rows are the same`);
+    if (moved) tell({ level: 'note', text: `the dataset's ${moved}; the selected rows are the same` });
     return [];
   }
   const planned = new Map(instancesOf(store, run.id).map((i) => [i.instance_id, i]));

@@ -1,11 +1,12 @@
 /** What the engines of a run have today under the names of its images: for the manifest, and to see whether an image is another one. */
 import { join } from 'node:path';
-import { type ImageLedger, openImageLedger } from '../environment/images/disk/imageLedger.ts';
-import { dockerImageEngine } from '../environment/images/dockerImageEngine.ts';
-import { imageKey } from '../environment/images/registry/imageReference.ts';
-import type { ArmConfig } from '../runner/schedule/planRun.ts';
-import { requireEngine, stateDir } from './imageEngine.ts';
-import { enginesOf } from './runImages.ts';
+import { type ImageLedger, openImageLedger } from '../../environment/images/disk/imageLedger.ts';
+import { dockerImageEngine } from '../../environment/images/dockerImageEngine.ts';
+import { imageKey } from '../../environment/images/registry/imageReference.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import type { Variables } from '../caller.ts';
+import { type EngineConnected, requireEngine, stateDir } from './engines.ts';
+import { enginesOf } from './openImages.ts';
 
 export interface ImageContent {
   readonly id: string;
@@ -15,24 +16,25 @@ export interface ImageContent {
 
 /** For each name, what each engine that has it has; engines that do not answer say nothing. */
 export async function contentsHere(
+  env: Variables,
   arms: readonly ArmConfig[],
   names: readonly string[],
 ): Promise<ReadonlyMap<string, readonly ImageContent[]>> {
-  const ledger = openImageLedger(join(stateDir(), 'images.jsonl'));
+  const ledger = openImageLedger(join(stateDir(env), 'images.jsonl'));
   const engines = await Promise.all(
     enginesOf(arms).map((host) =>
-      contentsOn(host, names, ledger).catch(() => new Map<string, ImageContent>()),
+      contentsOn(requireEngine(env, host), names, ledger).catch(() => new Map<string, ImageContent>()),
     ),
   );
   return new Map(names.map((name) => [name, engines.flatMap((found) => found.get(name) ?? [])]));
 }
 
 async function contentsOn(
-  host: string | undefined,
+  { docker }: EngineConnected,
   names: readonly string[],
   ledger: ImageLedger,
 ): Promise<Map<string, ImageContent>> {
-  const engine = dockerImageEngine(requireEngine(host).docker);
+  const engine = dockerImageEngine(docker);
   const own = await ledger.own((await engine.info()).id);
   const found = new Map<string, ImageContent>();
   for (const name of new Set(names)) {

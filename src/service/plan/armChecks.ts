@@ -2,13 +2,13 @@
  * Can an arm work at all: a model is named, its key is there, its price is known, the modules and replies that it names can be loaded.
  * `run` and `resume` refuse before anything is made or paid; `doctor` shows each answer.
  */
-import { findAgent } from '../agent/loadAgent.ts';
-import { checkEnvironmentClass } from '../environment/factory.ts';
-import { createModelFactory } from '../model/modelFactory.ts';
-import { isFreeName, NO_PRICE_FIX, priceKnown } from '../model/prices.ts';
-import type { ArmConfig } from '../runner/schedule/planRun.ts';
-import { env } from './terminal/context.ts';
-import { environmentRedactor } from './terminal/secrets.ts';
+import { findAgent } from '../../agent/loadAgent.ts';
+import { checkEnvironmentClass } from '../../environment/factory.ts';
+import { createModelFactory } from '../../model/modelFactory.ts';
+import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { type Caller, type Variables, variable } from '../caller.ts';
+import { redactorOf } from '../secrets.ts';
 
 export interface Finding {
   readonly what: string;
@@ -21,7 +21,11 @@ export const good = (what: string, detail: string): Finding => ({ what, ok: true
 export const bad = (what: string, detail: string, fix: string): Finding => ({ what, ok: false, detail, fix });
 
 /** `runLimit` in dollars, 0 is none: only a limit needs a price. */
-export async function checkArm(arm: ArmConfig, runLimit: number): Promise<Finding[]> {
+export async function checkArm(
+  arm: ArmConfig,
+  runLimit: number,
+  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
+): Promise<Finding[]> {
   const { name, model } = arm;
   if (model.model_class === 'openai' && !model.model_name)
     return [
@@ -31,17 +35,20 @@ export async function checkArm(arm: ArmConfig, runLimit: number): Promise<Findin
         'name one with -m MODEL, or model.model_name in the configuration',
       ),
     ];
-  const { free, problems } = await loadParts(arm);
-  return [...(free === null ? [] : modelFindings(arm, runLimit, free)), ...problems, ...secretFindings(arm)];
+  const { free, problems } = await loadParts(arm, cwd);
+  return [
+    ...(free === null ? [] : modelFindings(arm, runLimit, free, env)),
+    ...problems,
+    ...secretFindings(arm, env),
+  ];
 }
 
-/** No secret enters a container, also not one that somebody wrote into the configuration (issue 3 line 13). */
-export function secretFindings({
-  name,
-  model,
-  environment,
-}: Pick<ArmConfig, 'name' | 'model' | 'environment'>): Finding[] {
-  const secrets = environmentRedactor([model.api_key_env]);
+/** No secret enters a container, also not one that somebody wrote into the configuration . */
+export function secretFindings(
+  { name, model, environment }: Pick<ArmConfig, 'name' | 'model' | 'environment'>,
+  env: Variables,
+): Finding[] {
+  const secrets = redactorOf(env, [model.api_key_env]);
   const given: Record<string, string> = { startup_command: environment.startup_command ?? '' };
   for (const [key, value] of Object.entries(environment.env)) given[`env.${key}`] = value;
   return Object.entries(given).flatMap(([key, value]) => {
@@ -57,7 +64,12 @@ export function secretFindings({
   });
 }
 
-function modelFindings({ name, agent, model }: ArmConfig, runLimit: number, free: boolean): Finding[] {
+function modelFindings(
+  { name, agent, model }: ArmConfig,
+  runLimit: number,
+  free: boolean,
+  env: Variables,
+): Finding[] {
   if (isFreeName(model.model_name))
     return [good(`model of arm ${name}`, `${model.model_name} needs no key and costs nothing`)];
   const what = `price of arm ${name}`;
@@ -69,13 +81,13 @@ function modelFindings({ name, agent, model }: ArmConfig, runLimit: number, free
         ? bad(what, `no price for "${model.model_name ?? model.model_class}"`, NO_PRICE_FIX)
         : good(what, 'unknown, and no limit asks for it: what is paid will be unknown');
   // A module of the user's knows itself what it needs.
-  return model.model_class === 'openai' ? [keyFinding({ name, model }), price] : [price];
+  return model.model_class === 'openai' ? [keyFinding({ name, model }, env), price] : [price];
 }
 
 /** A local server often needs no key; with the provider's own address one is always needed. */
-function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>): Finding {
+function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Variables): Finding {
   const what = `key of arm ${name}`;
-  if (env(model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
+  if (variable(env, model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
   if (model.base_url) return good(what, `none, and ${model.base_url} may need none`);
   return bad(
     what,
@@ -85,11 +97,11 @@ function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>): Finding
 }
 
 /** Loads what the arm names, and leaves nothing open. `free`: the user's model says so itself; null when there is none. */
-async function loadParts({ name, agent, environment, model }: ArmConfig) {
+async function loadParts({ name, agent, environment, model }: ArmConfig, cwd: string) {
   const problems: Finding[] = [];
   const tell = (what: string, message: string, fix: string) =>
     void problems.push(bad(`${what} of arm ${name}`, message, fix));
-  const found = await findAgent(agent.agent_class, process.cwd());
+  const found = await findAgent(agent.agent_class, cwd);
   if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
   await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
     tell('environment', error.message, 'correct it, or leave it out for docker'),

@@ -1,20 +1,20 @@
 /** The manifest of a run (run.json): everything that is needed to judge and repeat it, locked at start. */
 
-import { templatesOf } from '../agent/loop/templates.ts';
-import { BASH_TOOL } from '../agent/tool.ts';
-import { imageOf } from '../dataset/instance.ts';
-import { DEFAULT_SEED } from '../dataset/select/select.ts';
-import { type EngineInfo, engineInfo } from '../environment/engines/engineInfo.ts';
-import { describeRequests } from '../model/describe.ts';
-import { sha256 } from '../runner/attempt/choosePatch.ts';
-import type { ArmConfig, RunRequest } from '../runner/schedule/planRun.ts';
-import { contentsHere } from './engineImages.ts';
+import { templatesOf } from '../../agent/loop/templates.ts';
+import { BASH_TOOL } from '../../agent/tool.ts';
+import { imageOf } from '../../dataset/instance.ts';
+import { DEFAULT_SEED } from '../../dataset/select/select.ts';
+import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
+import { describeRequests } from '../../model/describe.ts';
+import { sha256 } from '../../runner/attempt/choosePatch.ts';
+import type { ArmConfig, RunRequest } from '../../runner/schedule/planRun.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../images/engines.ts';
+import { contentsHere } from '../images/imageContents.ts';
+import { enginesOf } from '../images/openImages.ts';
+import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
+import { redactorOf } from '../secrets.ts';
 import { machineFacts, programFacts } from './facts.ts';
-import type { ResolvedConfig } from './flags/configOptions.ts';
-import type { RunArgs } from './flags/runArgs.ts';
-import { requireEngine } from './imageEngine.ts';
-import { enginesOf } from './runImages.ts';
-import { environmentRedactor } from './terminal/secrets.ts';
 
 export const MANIFEST_VERSION = 1;
 
@@ -40,21 +40,24 @@ const factsOf = (engine: EngineInfo) =>
 export async function gatherManifest(
   request: RunRequest,
   resolved: ResolvedConfig,
-  args: RunArgs,
+  { env, command, failedIn }: Pick<Caller, 'env' | 'command'> & { readonly failedIn?: string | undefined },
 ): Promise<Record<string, unknown>> {
   const engines = await Promise.all(
     enginesOf(resolved.arms).map(async (host) => ({
       host,
-      info: await engineInfo(host === undefined ? undefined : requireEngine(host).docker),
+      info: await engineInfo(host === undefined ? undefined : requireEngine(env, host).docker),
     })),
   );
-  const secrets = environmentRedactor(request.arms.map((a) => a.model.api_key_env));
+  const secrets = redactorOf(
+    env,
+    request.arms.map((a) => a.model.api_key_env),
+  );
   const images = [
     ...new Set(
       request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(s.instance))),
     ),
   ];
-  const known = await contentsHere(resolved.arms, images);
+  const known = await contentsHere(env, resolved.arms, images);
   const { wanted } = request.dataset;
   const ids = request.selected.map((s) => s.instance.instance_id);
   const manifest = {
@@ -62,7 +65,7 @@ export async function gatherManifest(
     run_id: request.name,
     created_at: request.createdAt,
     program: programFacts(),
-    command: process.argv.slice(2),
+    command: command ?? [],
     machine: machineFacts(),
     docker: engines.map(({ info }) => factsOf(info)).find((facts) => facts !== null) ?? null,
     ...(engines.some(({ host }) => host !== undefined) && {
@@ -108,7 +111,7 @@ export async function gatherManifest(
       sample: wanted.sample ?? null,
       stratify: wanted.stratify ?? null,
       seed: wanted.seed ?? DEFAULT_SEED,
-      failed_in: args.failedIn ?? null,
+      failed_in: failedIn ?? null,
     },
     images: Object.fromEntries(
       images.map((name) => {

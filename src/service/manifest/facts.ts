@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../runner/attempt/choosePatch.ts';
-import { PACKAGE_ROOT, VERSION } from './version.ts';
+import { sha256 } from '../../runner/attempt/choosePatch.ts';
+import { PACKAGE_ROOT, VERSION } from '../version.ts';
 
 export interface ProgramFacts {
   readonly version: string;

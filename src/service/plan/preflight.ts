@@ -1,35 +1,39 @@
 /** What is checked before anything is made, started or paid. All problems are said at once. */
-import { engineInfo } from '../environment/engines/engineInfo.ts';
-import { loadParsers } from '../grading/userParsers.ts';
+import { engineInfo } from '../../environment/engines/engineInfo.ts';
+import { loadParsers } from '../../grading/userParsers.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../images/engines.ts';
+import { UserError } from '../userError.ts';
 import { checkArm } from './armChecks.ts';
-import type { ResolvedConfig } from './flags/configOptions.ts';
-import { requireEngine } from './imageEngine.ts';
-import { CliError } from './terminal/context.ts';
+import type { ResolvedConfig } from './resolvedConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'>;
 
-export async function preflight({ arms, run, grading }: Checked): Promise<void> {
-  const problems = await armProblems({ arms, run, grading });
-  const hosts = enginesNeeded({ arms, grading });
+export async function preflight(checked: Checked, caller: Caller): Promise<void> {
+  const problems = await armProblems(checked, caller);
+  const hosts = enginesNeeded(checked);
   const engines = await Promise.all(
-    hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(host).docker)),
+    hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
   );
   const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
   // One of several is enough to begin: the others are asked again while the run works.
   if (hosts.length > 0 && silent.length === engines.length)
     problems.push(`Docker does not answer (${silent.join('; ')}); start it, or see "swebatch doctor"`);
-  if (problems.length > 0) throw new CliError(problems.join('\n'));
+  if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
 /** What is wrong with what the configuration names; needs no engine. */
-export async function armProblems({ arms, run, grading }: Checked): Promise<string[]> {
-  const findings = await Promise.all(arms.map((arm) => checkArm(arm, run.cost_limit)));
+export async function armProblems(
+  { arms, run, grading }: Checked,
+  caller: Pick<Caller, 'env' | 'cwd'>,
+): Promise<string[]> {
+  const findings = await Promise.all(arms.map((arm) => checkArm(arm, run.cost_limit, caller)));
   const problems = findings
     .flat()
     .filter((finding) => !finding.ok)
     .map(({ what, detail, fix }) => `${what}: ${detail}; ${fix}`);
   if (grading.enabled)
-    await loadParsers(grading.parsers, process.cwd()).catch((error: Error) => problems.push(error.message));
+    await loadParsers(grading.parsers, caller.cwd).catch((error: Error) => problems.push(error.message));
   return problems;
 }
 

@@ -1,12 +1,13 @@
 /** From what a person names on the command line to sides of a comparison: runs, arms of runs, baselines, files and folders. */
 import { existsSync, statSync } from 'node:fs';
-import { readSide, SideError } from '../report/compare/readSide.ts';
-import { type Side, sideOfArm } from '../report/compare/side.ts';
-import type { Store } from '../store/open.ts';
-import { baselineRun } from '../store/records/baselines.ts';
-import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
-import { findRun, type RunRow } from '../store/records/runs.ts';
-import { CliError, databasePath, openForReading } from './terminal/context.ts';
+import { readSide, SideError } from '../../report/compare/readSide.ts';
+import { type Side, sideOfArm } from '../../report/compare/side.ts';
+import type { Store } from '../../store/open.ts';
+import { baselineRun } from '../../store/records/baselines.ts';
+import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
+import { findRun, type RunRow } from '../../store/records/runs.ts';
+import { databasePath, openForReading } from '../resultsRoot.ts';
+import { UserError } from '../userError.ts';
 
 export interface NamedSide {
   readonly side: Side;
@@ -29,7 +30,7 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
     const name = selector.split(':')[1] ?? 'default';
     const run = baselineRun(store(), name);
     if (!run)
-      throw new CliError(`no baseline "${name}" is set`, {
+      throw new UserError(`no baseline "${name}" is set`, {
         hint: 'set one with "swebatch baseline set RUN"',
       });
     return sidesOfRun(store(), run);
@@ -37,7 +38,7 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
   const isRun = runNamed(selector, root, store);
   if (isRun) return isRun;
   if (existsSync(selector)) return [{ side: readFileSide(selector), from: null }];
-  throw new CliError(`"${selector}" is neither a run in ${root} nor a file`, {
+  throw new UserError(`"${selector}" is neither a run in ${root} nor a file`, {
     hint: 'list runs with "swebatch ls"; RUN/ARM names one arm of a run',
   });
 }
@@ -57,7 +58,7 @@ function runOf(selector: string, store: Store): NamedSide[] | null {
   const whole = findRun(store, selector);
   if ('id' in whole) return sidesOfRun(store, whole);
   if (whole.candidates.length > 1 && !existsSync(selector))
-    throw new CliError(`"${selector}" names several runs: ${whole.candidates.join(', ')}`);
+    throw new UserError(`"${selector}" names several runs: ${whole.candidates.join(', ')}`);
   // RUN/ARM, where the arm is often a model name with slashes of its own.
   const slash = selector.indexOf('/');
   const run = slash > 0 ? findRun(store, selector.slice(0, slash)) : null;
@@ -88,7 +89,7 @@ function readFileSide(path: string): Side {
   try {
     return readSide(path);
   } catch (error) {
-    if (error instanceof SideError || error instanceof SyntaxError) throw new CliError(error.message);
+    if (error instanceof SideError || error instanceof SyntaxError) throw new UserError(error.message);
     throw error;
   }
 }

@@ -1,18 +1,19 @@
 /** The images of a run, on the engine or engines of its arms: what they have to say goes out as events of the run. */
-import type { EnvironmentConfig } from '../environment/config.ts';
-import type { EnginePool } from '../environment/engines/enginePool.ts';
-import { type EngineImageSource, enginePoolOf } from '../environment/factory.ts';
-import type { ImagesConfig } from '../environment/images/config.ts';
-import type { StageEvent } from '../environment/images/pull/pullStage.ts';
+import type { EnvironmentConfig } from '../../environment/config.ts';
+import type { EnginePool } from '../../environment/engines/enginePool.ts';
+import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
+import type { ImagesConfig } from '../../environment/images/config.ts';
+import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
 import {
   imagesOfOneEngine,
   imagesOfSeveralEngines,
   type RunImages,
-} from '../environment/images/runImages.ts';
-import type { RunEvents } from '../runner/events.ts';
-import type { ArmConfig } from '../runner/schedule/planRun.ts';
-import { imagesOn, openImages } from './imageEngine.ts';
-import { CliError } from './terminal/context.ts';
+} from '../../environment/images/runImages.ts';
+import type { RunEvents } from '../../runner/events.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import type { Variables } from '../caller.ts';
+import { UserError } from '../userError.ts';
+import { imagesOn, openImages } from './engines.ts';
 
 export interface OpenedImages {
   readonly images: RunImages;
@@ -30,6 +31,7 @@ export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
 
 /** Undefined when no arm runs in Docker. Arms share their engines, and the pull policy of the first. */
 export async function openRunImages(
+  env: Variables,
   arms: readonly ArmConfig[],
   config: ImagesConfig,
   events: RunEvents,
@@ -39,14 +41,14 @@ export async function openRunImages(
   const { hosts } = first;
   const settings = { ...config, pull: first.pull };
   if (hosts.length === 0) {
-    const service = await openImages(serviceOptions(first, config, events, undefined));
+    const service = await openImages(env, serviceOptions(first, config, events, undefined));
     return { images: shown(imagesOfOneEngine(service, settings), events) };
   }
   const differs = dockerArms(arms).find(
     ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
   );
   if (differs)
-    throw new CliError(`arm ${differs.name} names other engines than the first arm`, {
+    throw new UserError(`arm ${differs.name} names other engines than the first arm`, {
       hint: 'give all arms the same environment.hosts',
     });
   const note = (text: string) => events.emit({ type: 'note', text });
@@ -54,7 +56,7 @@ export async function openRunImages(
   const services = new Map(
     hosts.map(({ host }) => [
       host,
-      imagesOn({ ...serviceOptions(first, config, events, host), elsewhere: true }, host),
+      imagesOn(env, { ...serviceOptions(first, config, events, host), elsewhere: true }, host),
     ]),
   );
   const images = imagesOfSeveralEngines(services, pool, settings, note);
@@ -68,6 +70,7 @@ export interface GradingImages extends EngineImageSource {
 
 /** For gradings without a run beside them. Engines are looked for when the first image is needed: there may be nothing to grade. */
 export function openGradingImages(
+  env: Variables,
   arms: readonly ArmConfig[],
   config: ImagesConfig,
   needed: readonly string[],
@@ -77,7 +80,7 @@ export function openGradingImages(
   let opening: Promise<RunImages> | undefined;
   let opened: RunImages | undefined;
   const open = async () => {
-    opened = (await openRunImages(arms, config, events))!.images;
+    opened = (await openRunImages(env, arms, config, events))!.images;
     await opened.need(needed);
     return opened;
   };

@@ -1,0 +1,59 @@
+/** The engines that the caller's variables mean, and the image service of each. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import {
+  connectEngine,
+  DOCKER_VARIABLES,
+  type EngineConnection,
+} from '../../environment/engines/connectEngine.ts';
+import {
+  createImageService,
+  type ImageService,
+  type ImageServiceOptions,
+} from '../../environment/images/imageService.ts';
+import { type Variables, variable } from '../caller.ts';
+import { UserError } from '../userError.ts';
+
+/** Where swebatch remembers across runs which images it pulled. */
+export const stateDir = (env: Variables): string =>
+  join(
+    variable(env, 'XDG_STATE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.local', 'state'),
+    'swebatch',
+  );
+
+export type EngineConnected = Extract<EngineConnection, { ok: true }>;
+
+/** `host`: an engine that `environment.hosts` names; without one the default engine. */
+export function requireEngine(env: Variables, host?: string): EngineConnected {
+  const variables = Object.fromEntries(DOCKER_VARIABLES.map((name) => [name, variable(env, name)]));
+  const connection = connectEngine(variables, host);
+  if (!connection.ok) throw new UserError(connection.message);
+  return connection;
+}
+
+/** For clients; undefined leaves the default socket to dockerode. */
+export function engineOptions(env: Variables, host?: string) {
+  const { options, source } = requireEngine(env, host);
+  return source === 'default' && host === undefined ? undefined : options;
+}
+
+type Given = Omit<ImageServiceOptions, 'docker' | 'dockerConfigDir' | 'stateDir'>;
+
+export async function openImages(env: Variables, options: Given, host?: string): Promise<ImageService> {
+  const { docker, source } = requireEngine(env, host);
+  try {
+    await docker.ping();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UserError(`the Docker engine (${source}) does not answer: ${reason}`, {
+      hint: 'start it, or see "swebatch doctor"',
+    });
+  }
+  return imagesOn(env, options, host);
+}
+
+/** Without asking whether the engine answers: one of several may come later. */
+export function imagesOn(env: Variables, options: Given, host?: string): ImageService {
+  const { docker, configDir } = requireEngine(env, host);
+  return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env), ...options });
+}

@@ -1,0 +1,17 @@
+/** A configuration with nothing left open: what is planned, checked and recorded. */
+import type { DatasetConfig } from '../../config/dataset.ts';
+import type { RunConfig } from '../../config/run.ts';
+import type { ImagesConfig } from '../../environment/images/config.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+
+export interface ResolvedConfig {
+  readonly arms: readonly ArmConfig[];
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images: ImagesConfig;
+  readonly dataset: DatasetConfig;
+  readonly hash: string;
+  readonly warnings: readonly string[];
+  readonly files: readonly { readonly path: string; readonly sha256: string }[];
+}

@@ -1,0 +1,34 @@
+/** A results root: where its database lies, a run in it by name, and the command that a person would copy for it. */
+import { dirname, relative, resolve } from 'node:path';
+import { openStore, type Store } from '../store/open.ts';
+import { findRun, hasRuns, type RunRow } from '../store/records/runs.ts';
+import { UserError } from './userError.ts';
+
+export const resultsRoot = (option: string | undefined): string => resolve(option ?? 'results');
+
+export const databasePath = (root: string): string => resolve(root, 'swebatch.db');
+
+export const openForReading = (root: string): Store => openStore(databasePath(root), { readonly: true });
+
+/** It names the results root where that is not the default one. */
+export function commandOn(root: string, words: string): string {
+  if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
+  const near = relative('', root);
+  const path = near.startsWith('..') ? root : near || '.';
+  return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
+}
+
+/** A run by name, unique prefix or "last"; anything else says what there is. */
+export function requireRun(store: Store, selector: string): RunRow {
+  const found = findRun(store, selector);
+  if ('id' in found) return found;
+  if (found.candidates.length > 0)
+    throw new UserError(`"${selector}" names several runs: ${found.candidates.join(', ')}`);
+  if (!hasRuns(store))
+    throw new UserError(`${dirname(store.name)} holds no runs yet`, {
+      hint: 'start one with "swebatch run", or name another results root with -o',
+    });
+  throw new UserError(`there is no run "${selector}"`, {
+    hint: `list them with ${commandOn(dirname(store.name), 'ls')}`,
+  });
+}
