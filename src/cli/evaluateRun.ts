@@ -1,6 +1,7 @@
 /** `evaluate RUN`: grades what a run has predicted and nobody graded yet, writes the harness's reports, and says what came out. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { inert } from '../base/text/terminal.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
@@ -31,7 +32,7 @@ import { storedConfig } from '../store/records/storedConfig.ts';
 import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { EXIT, inert, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 
 export interface GradingTask {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
+import { inert } from '../base/text/terminal.ts';
 import { dollarsToNano } from '../money.ts';
 import { type Comparison, compareSides } from '../report/compare/compare.ts';
 import type { Side } from '../report/compare/side.ts';
@@ -23,7 +24,7 @@ import { sidesOfRun } from '../service/compare/sides.ts';
 import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { nightsOf, remeasurementsOfRun } from '../store/records/baselines.ts';
-import { EXIT, env, inert, say } from './terminal/context.ts';
+import { EXIT, env, say } from './terminal/context.ts';
 
 /** "2%", "2pp" or 0.02. */
 const share = z

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { pathName } from '../base/text/fileName.ts';
 import type { RunConfig } from '../config/run.ts';
-import { pathName } from '../report/files/layout.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
 import { DEFAULT_SEED } from '../report/measure/summary.ts';
 import { renderTerminal } from '../report/render/renderTerminal.ts';

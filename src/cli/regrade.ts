@@ -1,12 +1,13 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
 import { existsSync } from 'node:fs';
+import { inert } from '../base/text/terminal.ts';
 import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import { UserError } from '../service/userError.ts';
 import type { EvaluateArgs } from './flags/evaluateArgs.ts';
 import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { EXIT, inert, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 
 const shown = ({

@@ -1,8 +1,8 @@
 /** The harness's folders: `logs/run_evaluation/<run>/<model>/<id>/…` and the run report beside them. Writing, and finding them again. */
-import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pythonJson } from '../base/python/jsonDump.ts';
+import { harnessName } from '../base/text/fileName.ts';
 import type { EvaluationResult } from './evaluatePrediction.ts';
 import { runLogText } from './runLog.ts';
 
@@ -15,25 +15,10 @@ export const FILES = {
   report: 'report.json',
 } as const;
 
-/** Room for the run's name and a suffix beside it: file systems end at 255 bytes. */
-const MODEL_BYTES = 112;
-
-/**
- * A model's name as one path component: `/` becomes `__`, as everywhere in the field; the rest only keeps it from leaving its place and
- * from being too long for one (then its beginning and a hash of it).
- */
-export function modelFolder(model: string): string {
-  const flat = model.replaceAll('/', '__').replaceAll('\0', '_');
-  if (flat === '' || flat === '.' || flat === '..') return `_${flat}`;
-  if (Buffer.byteLength(flat) <= MODEL_BYTES) return flat;
-  const hash = createHash('sha256').update(model).digest('hex').slice(0, 12);
-  return `${new TextDecoder().decode(Buffer.from(flat).subarray(0, MODEL_BYTES - 16)).replace(/\uFFFD+$/, '')}-${hash}`;
-}
-
 export const instanceFolder = (root: string, run: string, model: string, id: string): string =>
-  join(root, LOG_ROOT, run, modelFolder(model), id);
+  join(root, LOG_ROOT, run, harnessName(model), id);
 
-export const runReportName = (model: string, run: string): string => `${modelFolder(model)}.${run}.json`;
+export const runReportName = (model: string, run: string): string => `${harnessName(model)}.${run}.json`;
 
 export const instanceReportText = (report: object): string => pythonJson(report);
 

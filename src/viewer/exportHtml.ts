@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { html } from '../base/text/html.ts';
 import { formatCost } from '../money.ts';
 import { attemptPaths, withDocuments } from './bundle.ts';
 import type { RunDocument, TrialPage } from './documents/documents.ts';
@@ -60,13 +61,11 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
   });
 }
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => `&#${c.codePointAt(0)};`);
-
 /** What a mail program that runs no scripts shows. */
 function summaryOf(run: RunDocument, rows: TrialPage['rows'], left: number): string {
   const { summary } = run;
   const { tally, money } = summary;
-  const cell = (text: string) => `<td>${escapeHtml(text)}</td>`;
+  const cell = (text: string) => `<td>${html(text)}</td>`;
   const body = rows
     .map(
       (row) =>
@@ -77,8 +76,8 @@ function summaryOf(run: RunDocument, rows: TrialPage['rows'], left: number): str
     left > 0
       ? `<p>${left} trajectories are left out to keep this file small; swebatch view has them all.</p>`
       : '';
-  return `<h1>${escapeHtml(summary.name)}</h1>
-<p>${escapeHtml(summary.status)}: ${tally.resolved} of ${tally.graded} graded resolved, ${tally.valid} of ${tally.planned} valid, ${formatCost(money.costNano)}${money.unknownCalls > 0 ? ' or more' : ''}.</p>
+  return `<h1>${html(summary.name)}</h1>
+<p>${html(summary.status)}: ${tally.resolved} of ${tally.graded} graded resolved, ${tally.valid} of ${tally.planned} valid, ${formatCost(money.costNano)}${money.unknownCalls > 0 ? ' or more' : ''}.</p>
 ${note}<table><thead><tr><th>instance</th><th>arm</th><th>ended</th><th>outcome</th><th>steps</th><th>cost</th></tr></thead><tbody>
 ${body}
 </tbody></table>`;
@@ -97,8 +96,7 @@ function assemble(
   // Base64 has no "<", so a document can end no element.
   const data = [...packed]
     .map(
-      ([path, body]) =>
-        `<script type="application/octet-stream" data-path="${escapeHtml(path)}">${body}</script>`,
+      ([path, body]) => `<script type="application/octet-stream" data-path="${html(path)}">${body}</script>`,
     )
     .join('\n');
   return index

@@ -3,7 +3,7 @@
  * clock in, lines out; all foreign text is inert.
  */
 
-import { safeText } from '../base/text/visibleText.ts';
+import { inert } from '../base/text/terminal.ts';
 import { formatCost } from '../money.ts';
 import { wilson } from '../report/statistics/proportions.ts';
 import type { AttemptDocument, MessageDocument, OutlineRow, RunDocument } from './documents/documents.ts';
@@ -24,37 +24,34 @@ export function* trajectoryLines(
   for (const message of messages) {
     yield '';
     yield rule(rows.get(message.seq), message.role);
-    if (message.reasoning) yield* indent(safeText(message.reasoning).split('\n'), '  · ');
-    if (message.content !== '') yield* fold(safeText(message.content).split('\n'), options.maxLines ?? 40);
+    if (message.reasoning) yield* indent(inert(message.reasoning).split('\n'), '  · ');
+    if (message.content !== '') yield* fold(inert(message.content).split('\n'), options.maxLines ?? 40);
     for (const call of message.toolCalls)
-      yield* indent(
-        safeText(call.text).split('\n'),
-        call.name === 'bash' ? '  $ ' : `  ${safeText(call.name)} `,
-      );
+      yield* indent(inert(call.text).split('\n'), call.name === 'bash' ? '  $ ' : `  ${inert(call.name)} `);
   }
 }
 
 /** The patch of an attempt, under a rule like a message's. */
 export function patchLines(patch: string, options: TrajectoryOptions = {}): string[] {
-  return [rule(undefined, 'patch'), ...fold(safeText(patch).split('\n'), options.maxLines ?? 40)];
+  return [rule(undefined, 'patch'), ...fold(inert(patch).split('\n'), options.maxLines ?? 40)];
 }
 
 function* headLines(doc: AttemptDocument): Generator<string> {
   const { attempt, instance, trial, run } = doc;
   const verdict = doc.evaluations.find((evaluation) => evaluation.current);
-  yield safeText(
+  yield inert(
     `${instance.instanceId}  run ${run.name}, arm ${trial.arm}, epoch ${trial.epoch}, attempt ${attempt.number} of ${doc.attempts.length}`,
   );
-  yield safeText(
+  yield inert(
     `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clock(attempt.elapsedMs)}`,
   );
-  if (attempt.error) yield safeText(`error: ${attempt.error}`);
+  if (attempt.error) yield inert(`error: ${attempt.error}`);
   for (const flag of attempt.flags)
-    yield safeText(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);
+    yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);
 }
 
 function rule(row: OutlineRow | undefined, role: string): string {
-  const parts = [safeText(role)];
+  const parts = [inert(role)];
   if (row && row.step !== null) parts.push(`step ${row.step}`);
   if (row?.call) parts.push(clock(row.call.latency_ms), formatCost(row.call.cost_nano));
   if (row && row.execMs !== null) parts.push(clock(row.execMs));
@@ -113,16 +110,16 @@ export function watchLines(run: RunDocument, nowMs: number): string[] {
     ([name, list]) => `${name} ${list.length}`,
   );
   const lines = [
-    `${safeText(summary.name)}  ${summary.status}  ${tally.sealed}/${tally.planned} sealed, ${tally.running} running, ${tally.pending} pending`,
-    `${resolvedOf(run)}; ${tally.classes.map(([name, n]) => `${safeText(name)} ${n}`).join(', ')}`,
+    `${inert(summary.name)}  ${summary.status}  ${tally.sealed}/${tally.planned} sealed, ${tally.running} running, ${tally.pending} pending`,
+    `${resolvedOf(run)}; ${tally.classes.map(([name, n]) => `${inert(name)} ${n}`).join(', ')}`,
     `${spent}${budget}${pace ? `, ${formatCost(Math.round(pace.nanoPerHour))}/h, ${pace.perHour.toFixed(1)} trials/h, about ${clock(pace.leftMs)} left` : ''}`,
     `slots ${slots.length}: ${phases.join(', ') || 'idle'}${pulls.now > 0 ? `; pulling ${pulls.now}` : ''}`,
   ];
-  if (breaker?.open) lines.push(safeText(`held since ${breaker.at}: ${breaker.reason}`));
+  if (breaker?.open) lines.push(inert(`held since ${breaker.at}: ${breaker.reason}`));
   for (const slot of slots) {
     const since = slot.phaseSince === null ? null : nowMs - Date.parse(slot.phaseSince);
     lines.push(
-      safeText(
+      inert(
         `  ${String(slot.slot ?? '-').padStart(3)}  ${slot.instanceId.padEnd(32)} step ${String(slot.steps).padStart(3)}  ${`${slot.phase ?? '-'} ${clock(since)}`.padEnd(22)} ${formatCost(slot.costNano)}`,
       ),
     );

@@ -3,13 +3,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { harnessName } from '../../src/base/text/fileName.ts';
 import type { Instance } from '../../src/dataset/instance.ts';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
 import type { EvaluationResult } from '../../src/grading/evaluatePrediction.ts';
 import {
   findInstanceFolders,
   instanceFolder,
-  modelFolder,
   runMetadataText,
   runReportName,
   writeInstanceLogs,
@@ -90,17 +90,17 @@ describe('writing', () => {
     expect(existsSync(join(path, 'test_output.txt'))).toBe(false);
   });
   test('a model name never leaves its place', () => {
-    expect(modelFolder('../../etc')).toBe('..__..__etc');
-    expect(modelFolder('..')).toBe('_..');
-    expect(modelFolder('')).toBe('_');
+    expect(harnessName('../../etc')).toBe('..__..__etc');
+    expect(harnessName('..')).toBe('_..');
+    expect(harnessName('')).toBe('_');
     expect(runReportName('a/b', 'r')).toBe('a__b.r.json');
   });
   test('a name too long for a file system is cut, and two such names stay apart', async () => {
     const long = (end: string) => `${'é'.repeat(300)}${end}`;
-    const [one, two] = [modelFolder(long('1')), modelFolder(long('2'))];
+    const [one, two] = [harnessName(long('1')), harnessName(long('2'))];
     expect(one).not.toBe(two);
     expect(one).toMatch(/^é+-[0-9a-f]{12}$/);
-    expect(modelFolder(long('1'))).toBe(one);
+    expect(harnessName(long('1'))).toBe(one);
     const run = 'r'.repeat(128);
     const path = instanceFolder(root, run, long('1'), `a__${'b'.repeat(120)}-1`);
     await writeInstanceLogs(path, result, 'diff\n');

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { redactor } from '../../src/base/text/keyShapes.ts';
 import { dispatcherOptions } from '../../src/model/http/httpTransport.ts';
-import { redactor } from '../../src/model/http/keyShapes.ts';
 import type { CallListener, Message } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { ASK, configOf, KEY, modelOf, recorder, wire } from './harness.ts';

@@ -1,7 +1,9 @@
 /**
  * Replaces every secret we loaded where it would be written: exact values in plain, base64, URL-encoded and JSON-escaped form.
- * By value, not by pattern: what we did not load we cannot know, and what we did is never missed (field-problems.md S1).
+ * By value, not by pattern: what we did not load we cannot know, and what we did is never missed.
  */
+
+import { asciiOnly } from './asciiOnly.ts';
 
 export interface Secret {
   /** Name of the environment variable it came from. */
@@ -108,10 +110,6 @@ function percentEncoded(value: string): string[] {
     return [form, small, form.replaceAll('%20', '+'), small.replaceAll('%20', '+')];
   });
 }
-
-/** As Python's json writes what is not ASCII. */
-const asciiOnly = (value: string): string =>
-  value.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Inside a longer base64 text a secret can start at any of three bit offsets; the characters at the seams belong to its neighbours. */
 function base64Cores(value: string): string[] {

@@ -1,6 +1,7 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
+import { inert } from '../../base/text/terminal.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { type Notice, variable } from '../../service/caller.ts';
 import { UserError } from '../../service/userError.ts';
@@ -85,12 +86,4 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
     exitCode: EXIT.storage,
     kind: 'internal',
   };
-}
-
-/** Control characters, escapes and bidi overrides made visible: text of models and containers never steers a terminal. */
-export function inert(text: string): string {
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (c) => (c === '\r' ? '' : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  );
 }

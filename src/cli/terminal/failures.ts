@@ -1,8 +1,9 @@
 /** Why trials said nothing about the model: each exit reason once, with how often it was and what one of them said. */
+
+import { inert } from '../../base/text/terminal.ts';
 import type { Store } from '../../store/open.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { attemptById } from '../../store/records/trials.ts';
-import { inert } from './context.ts';
 
 const LONGEST = 300;
 

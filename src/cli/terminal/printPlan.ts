@@ -1,4 +1,6 @@
 /** `run --dry-run`: what would run, what it needs, and what it can show. Needs no replies; without an engine or a registry it says what it cannot know. */
+
+import { inert } from '../../base/text/terminal.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import { duration, plural } from '../../report/render/format.ts';
@@ -7,7 +9,7 @@ import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { modelNameOf } from '../../runner/schedule/planRun.ts';
 import type { RunArgs } from '../flags/runArgs.ts';
-import { EXIT, inert, printData, printJson } from './context.ts';
+import { EXIT, printData, printJson } from './context.ts';
 import { diskRows, imageStates, planDisk } from './planDisk.ts';
 import { forecastRows, planForecast } from './planForecast.ts';
 import { table } from './table.ts';

@@ -2,9 +2,11 @@
  * Shows a run while it works: bars on a terminal, one line per finished trial and a heartbeat elsewhere. People's text goes to stderr;
  * stdout is for data. Listens to events only, so nothing here can break a run.
  */
+
+import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import type { RunEvent, TrialLabel } from '../../runner/events.ts';
-import { inert, printData, say } from './context.ts';
+import { printData, say } from './context.ts';
 import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {
   apply,

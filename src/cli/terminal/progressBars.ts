@@ -1,6 +1,7 @@
 /** The bars of a terminal: fixed rows, which cli-progress is good at (reference stack.md 2.7). Draws on stderr. */
 import { MultiBar, Presets, type SingleBar } from 'cli-progress';
-import { inert, say } from './context.ts';
+import { inert } from '../../base/text/terminal.ts';
+import { say } from './context.ts';
 import {
   apply,
   clip,

@@ -1,11 +1,12 @@
 /** `swebatch ls RUN --watch`: follows a live run from another terminal, from the database alone. */
+
+import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, runById, spentNano } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
-import { inert } from './context.ts';
 import { clock, eta } from './progressState.ts';
 
 export interface WatchOptions {

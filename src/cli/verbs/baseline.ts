@@ -1,13 +1,14 @@
 /** `swebatch baseline`: which run nights are held against. */
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { inert } from '../../base/text/terminal.ts';
 import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { checkArgs } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 const argsSchema = z.object({
   action: z.enum(['set', 'show', 'remove']),

@@ -1,8 +1,9 @@
 /** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
 import type { Argv } from 'yargs';
+import { inert } from '../../base/text/terminal.ts';
 import { reap } from '../../environment/docker/reaper.ts';
 import { jsonOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 export const cleanVerb: Verb = {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import type { Argv } from 'yargs';
+import { inert } from '../../base/text/terminal.ts';
 import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
 import { type HubAccessEnv, hubAccess } from '../../dataset/hub/hubAccess.ts';
@@ -12,7 +13,7 @@ import { locateDataset } from '../../dataset/read/locate.ts';
 import { hubVariables as hubSettings } from '../../service/hubVariables.ts';
 import { UserError } from '../../service/userError.ts';
 import { jsonOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 interface Options {

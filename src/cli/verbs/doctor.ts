@@ -2,6 +2,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
+import { inert } from '../../base/text/terminal.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import { requireEngine } from '../../service/images/engines.ts';
@@ -13,7 +14,7 @@ import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
 import { checkArgs, runArgsSchema } from '../flags/runArgs.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
 import { thisProcess } from '../terminal/caller.ts';
-import { EXIT, inert, printData, printJson } from '../terminal/context.ts';
+import { EXIT, printData, printJson } from '../terminal/context.ts';
 
 export const doctorVerb: Verb = {
   command: 'doctor',

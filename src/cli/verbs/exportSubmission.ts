@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
+import { inert } from '../../base/text/terminal.ts';
 import { instanceFolder } from '../../grading/logLayout.ts';
 import { jsonText } from '../../report/render/json.ts';
 import {
@@ -20,7 +21,7 @@ import { UserError } from '../../service/userError.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
-import { EXIT, inert, printData, say } from '../terminal/context.ts';
+import { EXIT, printData, say } from '../terminal/context.ts';
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];

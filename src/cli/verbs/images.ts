@@ -1,5 +1,6 @@
 /** `swebatch images plan | pull | ls | gc | check`: the images of a dataset, before and after the runs. */
 
+import { inert } from '../../base/text/terminal.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';
@@ -20,7 +21,7 @@ import {
   settingsOf,
 } from '../flags/imagesOptions.ts';
 import type { Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { hubVariables } from './datasets.ts';
 

@@ -1,12 +1,13 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
 import type { Argv } from 'yargs';
+import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { listRuns, spentNano } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { classCounts, lastSigns } from '../../store/records/trials.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { watchRun } from '../terminal/watch.ts';
 

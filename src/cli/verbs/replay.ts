@@ -5,13 +5,14 @@ import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
+import { inert } from '../../base/text/terminal.ts';
 import { environmentConfigSchema } from '../../environment/config.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../service/userError.ts';
 import { jsonOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {
   readonly file: string;

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import type { Argv } from 'yargs';
+import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
@@ -17,7 +18,7 @@ import type { AttemptDocument, MessageChunk } from '../../viewer/documents/docum
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { patchLines, trajectoryLines } from '../../viewer/terminal.ts';
 import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { EXIT, inert, printData, printExactly, printJson } from '../terminal/context.ts';
+import { EXIT, printData, printExactly, printJson } from '../terminal/context.ts';
 
 export const showVerb: Verb = {
   command: 'show <run> [instance]',

@@ -1,10 +1,11 @@
 /** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
+
+import { type Redact, snippet } from '../../base/text/keyShapes.ts';
 import { classify, type Fault, type Verdict } from '../classify.ts';
 import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { type Exchange, newExchange, type TransportError } from './httpTransport.ts';
-import { type Redact, snippet } from './keyShapes.ts';
 import { readEvents } from './serverSentEvents.ts';
 
 export interface Endpoint {

@@ -3,6 +3,7 @@
  * for each attempt.
  */
 
+import { redactor } from '../../base/text/keyShapes.ts';
 import type { Dialect, RequestWriter } from '../dialects/dialect.ts';
 import { sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
@@ -16,7 +17,6 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { estimateNano } from '../prices.ts';
 import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
 import { createTransport, type Deadlines } from './httpTransport.ts';
-import { redactor } from './keyShapes.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createSender } from './send.ts';
 

@@ -1,17 +1,6 @@
 /** Where the exported files of a run lie: flat for one arm and one epoch, else one folder for each. */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-
-/** File systems end at 255 bytes. */
-const LONGEST = 200;
-
-/** A name that is one path component: official tools write "/" of a model name as "__". */
-export const pathName = (name: string): string => {
-  const safe = name.replaceAll('/', '__').replace(/[^A-Za-z0-9_.@+-]/g, '_');
-  if (safe.length > LONGEST)
-    return `${safe.slice(0, LONGEST - 13)}-${createHash('sha256').update(name).digest('hex').slice(0, 12)}`;
-  return /^\.+$/.test(safe) || safe === '' ? `_${safe}` : safe;
-};
+import { pathName } from '../../base/text/fileName.ts';
 
 export interface Part<T> {
   readonly arm: string;

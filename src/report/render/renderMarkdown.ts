@@ -1,6 +1,7 @@
 /** Blocks as GitHub-flavoured Markdown: for summary.md, step summaries and pull requests. */
 
-import { markdown, plain } from '../../base/text/safeText.ts';
+import { markdown } from '../../base/text/markdown.ts';
+import { plain } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
 
 export const renderMarkdown = (document: Document): string =>

@@ -1,6 +1,6 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
 import { head as beginning, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
-import { line, plain } from '../../base/text/safeText.ts';
+import { line, plain } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
 
 export const TERMINAL_WIDTH = 80;

@@ -1,6 +1,6 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
 
-import { plain } from '../../base/text/safeText.ts';
+import { toCsv } from '../../base/text/csv.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { flagsOf, isGraded, standingOf } from '../measure/verdict.ts';
 
@@ -82,16 +82,8 @@ export function trialsCsv(data: RunData): string {
       flags: flagsOf(t).join(' '),
     };
   });
-  return [COLUMNS.join(','), ...rows.map((row) => COLUMNS.map((c) => cell(row[c])).join(','))]
-    .map((l) => `${l}\r\n`)
-    .join('');
-}
-
-function cell(value: Cell): string {
-  if (value === null) return '';
-  if (typeof value !== 'string') return String(value);
-  // Nor may a cell move the cursor of a terminal that the table is printed to.
-  const text = plain(value);
-  const inert = /^[=+\-@\t]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  return toCsv(
+    COLUMNS.map((header) => ({ header, value: (row: (typeof rows)[number]) => row[header] })),
+    rows,
+  );
 }

@@ -4,8 +4,9 @@
  */
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathName } from '../../base/text/fileName.ts';
 import { exitStatusesYaml } from '../../report/files/exitStatuses.ts';
-import { partsOf, pathName } from '../../report/files/layout.ts';
+import { partsOf } from '../../report/files/layout.ts';
 import { predictionsOf, predsJson, predsJsonl } from '../../report/files/predictions.ts';
 import { trajectoryJson, trajectoryPath } from '../../report/files/trajectory.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';

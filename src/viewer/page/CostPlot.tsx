@@ -3,10 +3,10 @@ import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import { wilson } from '../../report/statistics/proportions.ts';
 import type { TrialDocument } from '../documents/documents.ts';
+import { plain } from './foreignText.ts';
 import { nano, rate } from './format.ts';
 import { axis, ink, Plot } from './Plot.tsx';
 import { type Side, scoreOf } from './side.ts';
-import { plain } from './Text.tsx';
 
 interface Point {
   label: string;

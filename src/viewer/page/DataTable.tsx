@@ -11,14 +11,14 @@ import {
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
-import type { CsvValue } from '../csv.ts';
+import type { FieldValue } from '../documents/filter.ts';
 import { go } from './route.ts';
 
 export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   /** What is sorted, filtered and exported. */
-  readonly value: (row: Row) => CsvValue;
+  readonly value: (row: Row) => FieldValue;
   readonly cell?: (row: Row) => ReactNode;
   readonly width: number;
   readonly numeric?: boolean;
@@ -49,7 +49,7 @@ const features = tableFeatures({
 
 const ROW_HEIGHT = 32;
 
-function compare(a: CsvValue, b: CsvValue): number {
+function compare(a: FieldValue, b: FieldValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return String(a).localeCompare(String(b), 'en', { numeric: true });
 }
@@ -68,7 +68,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         sortUndefined: 'last' as const,
         sortDescFirst: column.numeric ?? false,
         sortFn: (a: { getValue(id: string): unknown }, b: { getValue(id: string): unknown }, id: string) =>
-          compare(a.getValue(id) as CsvValue, b.getValue(id) as CsvValue),
+          compare(a.getValue(id) as FieldValue, b.getValue(id) as FieldValue),
       })),
     [columns],
   );

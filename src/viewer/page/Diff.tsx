@@ -3,7 +3,7 @@ import 'diff2html/bundles/css/diff2html.min.css';
 import { ColorSchemeType } from 'diff2html/lib/types.js';
 import { Diff2HtmlUI } from 'diff2html/lib-esm/ui/js/diff2html-ui-base.js';
 import { useEffect, useRef } from 'react';
-import { showUnseen, stripEscapes } from '../../base/text/visibleText.ts';
+import { plain } from './foreignText.ts';
 import { highlighter } from './highlighter.ts';
 
 const TOO_LONG = 400_000;
@@ -13,7 +13,7 @@ export function Diff({ text, label, split = false }: { text: string; label: stri
   const tooLong = text.length > TOO_LONG;
   useEffect(() => {
     if (!target.current || tooLong) return;
-    const safe = showUnseen(stripEscapes(text));
+    const safe = plain(text);
     const ui = new Diff2HtmlUI(
       target.current,
       safe,
@@ -37,7 +37,7 @@ export function Diff({ text, label, split = false }: { text: string; label: stri
   if (tooLong)
     return (
       <pre className="output">
-        {showUnseen(stripEscapes(text.slice(0, TOO_LONG)))}
+        {plain(text.slice(0, TOO_LONG))}
         {`\n… ${text.length - TOO_LONG} characters more: see the raw patch`}
       </pre>
     );

@@ -4,10 +4,10 @@ import type { TrialDocument } from '../documents/documents.ts';
 import { compileFilter, type Fields, type FieldValue } from '../documents/filter.ts';
 import { keyOf } from '../documents/pairs.ts';
 import { type Column, DataTable } from './DataTable.tsx';
+import { plain } from './foreignText.ts';
 import { Badge, CsvButton, FilterBox } from './parts.tsx';
 import { href, setQuery, useRoute } from './route.ts';
 import type { Side } from './side.ts';
-import { plain } from './Text.tsx';
 
 interface MatrixRow {
   readonly key: string;

@@ -8,11 +8,11 @@ import {
 } from '../../report/statistics/paired.ts';
 import type { TrialDocument } from '../documents/documents.ts';
 import type { Pair, PairSummary } from '../documents/pairs.ts';
+import { plain } from './foreignText.ts';
 import { cost, words } from './format.ts';
 import { Badge, Foldout } from './parts.tsx';
 import { href } from './route.ts';
 import type { Side } from './side.ts';
-import { plain } from './Text.tsx';
 import { ending } from './trialColumns.tsx';
 
 const points = (share: number): string => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}`;

@@ -2,10 +2,10 @@
 import { useEffect, useState } from 'react';
 import type { Slot } from '../documents/documents.ts';
 import { type Column, DataTable } from './DataTable.tsx';
+import { plain } from './foreignText.ts';
 import { duration, nano } from './format.ts';
 import { Badge } from './parts.tsx';
 import { href } from './route.ts';
-import { plain } from './Text.tsx';
 
 const columnsAt = (now: number): readonly Column<Slot>[] => [
   {

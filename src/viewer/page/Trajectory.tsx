@@ -8,10 +8,10 @@ import {
   type OutlineRow,
 } from '../documents/documents.ts';
 import { Conversation } from './Conversation.tsx';
+import { plain } from './foreignText.ts';
 import { duration, integer, nano, short } from './format.ts';
 import { setQuery, useRoute } from './route.ts';
 import { useDocument } from './source.ts';
-import { plain } from './Text.tsx';
 
 const estimate = (row: OutlineRow): number => 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 const isFailure = (row: OutlineRow): boolean => row.timedOut || (row.exitCode !== null && row.exitCode !== 0);

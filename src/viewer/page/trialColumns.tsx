@@ -2,9 +2,9 @@
 import type { TrialDocument } from '../documents/documents.ts';
 import type { Fields } from '../documents/filter.ts';
 import type { Column } from './DataTable.tsx';
+import { plain } from './foreignText.ts';
 import { cost, duration, short, time, tokens, words } from './format.ts';
 import { Badge, Flags } from './parts.tsx';
-import { plain } from './Text.tsx';
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 

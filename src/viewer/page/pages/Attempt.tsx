@@ -1,12 +1,12 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
 import type { AttemptDocument } from '../../documents/documents.ts';
+import { plain } from '../foreignText.ts';
 import { cost, duration, integer, short, time, tokens, words } from '../format.ts';
 import { PatchPanel } from '../PatchPanel.tsx';
 import { Badge, Fact, Flags, Tabs, Waiting } from '../parts.tsx';
 import { RawPanel } from '../RawPanel.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { useDocument } from '../source.ts';
-import { plain } from '../Text.tsx';
 import { Trajectory } from '../Trajectory.tsx';
 import { Waterfall } from '../Waterfall.tsx';
 

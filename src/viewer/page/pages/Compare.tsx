@@ -3,6 +3,7 @@ import { useMemo } from 'react';
 import type { RunList, TrialDocument } from '../../documents/documents.ts';
 import { pairsOf, summarize } from '../../documents/pairs.ts';
 import { CostPlot } from '../CostPlot.tsx';
+import { plain } from '../foreignText.ts';
 import { cost, rate } from '../format.ts';
 import { Matrix } from '../Matrix.tsx';
 import { useManyTrials } from '../manyTrials.ts';
@@ -11,7 +12,6 @@ import { Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';
 import { type Side, scoreOf } from '../side.ts';
 import { useDocument } from '../source.ts';
-import { plain } from '../Text.tsx';
 
 const MOST = 8;
 

@@ -2,11 +2,11 @@
 import { useMemo } from 'react';
 import type { HistoryRow } from '../../documents/documents.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
+import { plain } from '../foreignText.ts';
 import { rate, time } from '../format.ts';
 import { CsvButton, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { useDocument } from '../source.ts';
-import { plain } from '../Text.tsx';
 import { TRIAL_COLUMNS } from '../trialColumns.tsx';
 
 const SHOWN = new Set([

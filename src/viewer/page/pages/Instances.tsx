@@ -2,10 +2,10 @@
 import { useMemo } from 'react';
 import { compileFilter } from '../../documents/filter.ts';
 import { DataTable } from '../DataTable.tsx';
+import { plain } from '../foreignText.ts';
 import { rate } from '../format.ts';
 import { ColumnPicker, CsvButton, FilterBox, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { plain } from '../Text.tsx';
 import { TRIAL_COLUMNS, TRIAL_FIELDS, trialWords } from '../trialColumns.tsx';
 import { useRunId, useTrials } from '../trials.ts';
 

@@ -4,12 +4,12 @@ import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/documents.ts';
 import { paceOf } from '../../terminal.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
+import { plain } from '../foreignText.ts';
 import { cost, DASH, duration, integer, nano, percent, rate, short, time, tokens, words } from '../format.ts';
 import { axis, ink, Plot } from '../Plot.tsx';
 import { Badge, Fact, Foldout, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { SlotTable } from '../SlotTable.tsx';
-import { plain } from '../Text.tsx';
 import { useRun, useRunId } from '../trials.ts';
 
 export function RunPage({ run }: { run: string }) {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { safeText, settleLines, showUnseen, stripEscapes } from '../../src/base/text/visibleText.ts';
+import { inert as safeText } from '../../src/base/text/terminal.ts';
+import { settleLines, showUnseen, stripEscapes } from '../../src/base/text/visible.ts';
 import fc from '../support/property.ts';
-import { HOSTILE } from './fixture.ts';
+import { HOSTILE } from '../viewer/fixture.ts';
 
 describe('text of others', () => {
   test('colours go or stay, everything else that escapes goes', () => {

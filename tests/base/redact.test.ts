@@ -1,8 +1,8 @@
 // Secrets are found in the forms in which tools print them.
 
 import { describe, expect, test } from 'vitest';
-import { createRedactor } from '../src/base/text/redact.ts';
-import fc from './support/property.ts';
+import { createRedactor } from '../../src/base/text/redact.ts';
+import fc from '../support/property.ts';
 
 const KEY = 'sk-ca/nary+"42"!-Zß';
 const redactor = () => createRedactor([{ name: 'OPENAI_API_KEY', value: KEY }]);

@@ -1,0 +1,29 @@
+/** Names of others as one component of a path: it never leaves its folder and is never too long for one. */
+import { createHash } from 'node:crypto';
+import { DANGEROUS } from './dangerous.ts';
+
+/** File systems end at 255 bytes. */
+const LONGEST = 200;
+/** In the harness's folders a run's name and a suffix stand beside the model's. */
+const HARNESS_LONGEST = 112;
+
+const ofName = (name: string): string => createHash('sha256').update(name).digest('hex').slice(0, 12);
+
+/** Nothing but portable characters; "/" of a model's name becomes "__", as official tools write it. */
+export function pathName(name: string): string {
+  const safe = name.replaceAll('/', '__').replace(/[^A-Za-z0-9_.@+-]/g, '_');
+  if (safe.length > LONGEST) return `${safe.slice(0, LONGEST - 13)}-${ofName(name)}`;
+  return /^\.*$/.test(safe) ? `_${safe}` : safe;
+}
+
+/** As the official harness names a model's folder; only what would leave the place, hide or steer is replaced. */
+export function harnessName(name: string): string {
+  const flat = name
+    .replaceAll('/', '__')
+    .replace(/[\t\n]/g, '_')
+    .replace(DANGEROUS, '_');
+  if (flat === '' || flat === '.' || flat === '..') return `_${flat}`;
+  if (Buffer.byteLength(flat) <= HARNESS_LONGEST) return flat;
+  const head = new TextDecoder().decode(Buffer.from(flat).subarray(0, HARNESS_LONGEST - 16));
+  return `${head.replace(/\uFFFD+$/, '')}-${ofName(name)}`;
+}

@@ -1,0 +1,38 @@
+/**
+ * Keys by their shape, for those that we did not load; `redact.ts` finds by value those that we did. What a provider wrote loses
+ * everything that looks like a key. What is about to be published is only reported, so its shapes are exact.
+ */
+
+const LOOKS_LIKE_KEY =
+  /\b(sk|pk|rk|gsk|xai|AIza)[-_][A-Za-z0-9_*.-]{6,}|\bAIza[A-Za-z0-9_-]{10,}|Bearer\s+[^\s"',]+/g;
+
+/** Prefixes are the providers' own; lengths keep words and test fixtures out where they can. */
+export const PUBLISHED_SHAPES: readonly (readonly [kind: string, shape: RegExp])[] = [
+  ['OpenAI or OpenRouter key', /\bsk-(?:proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{32,}/],
+  ['Anthropic key', /\bsk-ant-[A-Za-z0-9_-]{32,}/],
+  ['GitHub token', /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})/],
+  ['Hugging Face token', /\bhf_[A-Za-z0-9]{34,}/],
+  ['AWS access key', /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/],
+  ['Google API key', /\bAIza[0-9A-Za-z_-]{35}\b/],
+  ['Slack token', /\bxox[abprs]-[0-9A-Za-z-]{20,}/],
+  ['private key', /-----BEGIN (?:RSA |EC |OPENSSH |DSA )?PRIVATE KEY-----/],
+  ['credentials in a URL', /\bhttps?:\/\/[^\s/:@'"]{1,64}:[^\s/@'"]{8,}@/],
+];
+
+export type Redact = (text: string) => string;
+
+/** Error bodies like to repeat the key they refused. */
+export function redactor(secrets: readonly string[]): Redact {
+  // Short strings would tear holes into every text; no provider's key is that short.
+  const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length);
+  return (text) =>
+    known.reduce((out, secret) => out.replaceAll(secret, '[key]'), text).replace(LOOKS_LIKE_KEY, '[key]');
+}
+
+const SNIPPET = 200;
+
+/** One line of at most 200 characters. */
+export function snippet(text: string, redact: Redact): string {
+  const line = redact(text).replace(/\s+/g, ' ').trim();
+  return line.length > SNIPPET ? `${line.slice(0, SNIPPET).toWellFormed()}…` : line;
+}

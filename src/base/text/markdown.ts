@@ -1,0 +1,15 @@
+import { ENTITIES } from './html.ts';
+import { line } from './plain.ts';
+
+// GitHub looks for mentions, issues and addresses in what it rendered, where an escape or an entity is the character again.
+const APART = '&#8203;';
+
+/** Foreign text for one line of Markdown: no table, link, image, emphasis, mention or tag comes from data. */
+export const markdown = (text: string): string =>
+  line(text)
+    .replace(/[&<>]/g, (c) => ENTITIES[c]!)
+    .replace(/[\\`*_{}[\]()#|~!]/g, (c) => `\\${c}`)
+    .replace(/@(?=\w)/g, `@${APART}`)
+    .replace(/\\#(?=\d)/g, `\\#${APART}`)
+    .replace(/:(?=\/\/)/g, `:${APART}`)
+    .replace(/\bwww\./gi, (www) => `${www.slice(0, 3)}${APART}.`);
