@@ -45,3 +45,6 @@ export const sortedPythonJson = (value: unknown): string => write(value, { inden
 /** ASCII as Python writes it, without lone surrogates, and with JavaScript's own spaces: indent 0 is one line without any. */
 export const asciiJson = (value: unknown, indent = 2): string =>
   asciiOnly(JSON.stringify(wellFormed(value), null, indent));
+
+/** `json.dumps(value)`: on one line, as litellm writes the arguments of a call. */
+export const pythonLine = (value: unknown): string => write(value, { indent: null, sortKeys: false }, 0);

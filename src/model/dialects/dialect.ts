@@ -72,6 +72,9 @@ export interface Assembly {
   characters(): number;
 }
 
+/** `own`: the provider's documented form, with our cache marks. `litellm`: what mini-swe-agent's requests look like (agent.compat). */
+export type RequestStyle = 'own' | 'litellm';
+
 export interface RequestWriter {
   /** The body for this history. Its bytes are good until the next call of `write`. */
   write(messages: readonly Message[], tools?: readonly ToolSpec[]): Uint8Array;
@@ -94,7 +97,7 @@ export interface Dialect {
   /** Every field of a request beside the model and the messages, in its order. */
   parameters(config: ModelConfig, tools: readonly ToolSpec[] | undefined): Record<string, unknown>;
   /** One for each conversation. Cost over a conversation is linear in its length. */
-  createWriter(config: ModelConfig, model: string): RequestWriter;
+  createWriter(config: ModelConfig, model: string, style: RequestStyle): RequestWriter;
   /** Reads the body of a success. Never throws. */
   read(body: unknown): ReadResult;
   factsOf(body: Record<string, unknown>): AnswerFacts;

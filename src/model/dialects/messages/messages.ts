@@ -1,0 +1,45 @@
+/** Anthropic's Messages API, also behind gateways that speak it. */
+import type { ModelConfig } from '../../config.ts';
+import type { Dialect } from '../dialect.ts';
+import { extraHeaders } from '../kwargs.ts';
+import { readUsage } from '../usage.ts';
+import { messagesParameters } from './parameters.ts';
+import { factsOf, readMessage } from './reply.ts';
+import { assembleMessages } from './stream.ts';
+import { createMessagesWriter } from './writer.ts';
+
+const VERSION = '2023-06-01';
+
+/** A base URL is given with the version, without it, or whole: each is what some tool of the field expects. */
+function pathUnder(baseUrl: string | undefined): string {
+  const path = baseUrl === undefined ? '' : new URL(baseUrl).pathname.replace(/\/+$/, '');
+  if (path.endsWith('/v1/messages')) return '';
+  return path.endsWith('/v1') ? '/messages' : '/v1/messages';
+}
+
+/** A key is sent as one; a token of a subscription or a gateway is a bearer's. */
+const authorization = (config: ModelConfig, apiKey: string): Record<string, string> =>
+  config.api_key_env === 'ANTHROPIC_AUTH_TOKEN'
+    ? { authorization: `Bearer ${apiKey}` }
+    : { 'x-api-key': apiKey };
+
+export const messagesDialect: Dialect = {
+  name: 'messages',
+  defaultBaseUrl: 'https://api.anthropic.com',
+  sentModel: ({ model_name }) => (model_name ?? '').replace(/^anthropic\//, ''),
+  target: (config, _model, apiKey) => ({
+    path: pathUnder(config.base_url),
+    headers: {
+      'anthropic-version': VERSION,
+      accept: 'application/json',
+      ...authorization(config, apiKey),
+      ...extraHeaders(config.model_kwargs),
+    },
+  }),
+  parameters: messagesParameters,
+  createWriter: createMessagesWriter,
+  read: readMessage,
+  factsOf,
+  readUsage,
+  assemble: assembleMessages,
+};
