@@ -1,5 +1,6 @@
 /** What a user may set under `model:`. 0 means off for every limit. */
 import { z } from 'zod';
+import { DIALECT_NAMES } from './dialects/dialect.ts';
 
 const dollarsPerMillion = z.number().min(0);
 
@@ -33,6 +34,10 @@ export const modelConfigSchema = z.strictObject({
     .string()
     .default('openai')
     .describe('openai, or the path of a module that exports createModel'),
+  dialect: z
+    .enum(DIALECT_NAMES)
+    .optional()
+    .describe('the protocol of the endpoint; default: what the name of the model means'),
   base_url: z.string().optional().describe('default: the OpenAI API'),
   api_key_env: z
     .string()

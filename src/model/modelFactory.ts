@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { importUserModule } from '../userModule.ts';
 import { dialectOf } from './dialects/choose.ts';
+import type { RequestStyle } from './dialects/dialect.ts';
 import { ModelConfigError } from './failure.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
@@ -20,6 +21,8 @@ export interface ModelDeps {
   readonly fetchReplay?: (run: string) => Promise<ReplaySource>;
   readonly replayCosts?: 'recorded' | 'none';
   readonly onDivergence?: (divergence: Divergence) => void;
+  /** Default: own. */
+  readonly requestStyle?: RequestStyle;
   /** Where relative paths start. */
   readonly cwd?: string;
   readonly clock?: Clock;
@@ -85,6 +88,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       dialect: dialectOf(config),
       config,
       apiKey: deps.apiKey,
+      ...(deps.requestStyle ? { style: deps.requestStyle } : {}),
       ...(deps.secrets ? { secrets: deps.secrets } : {}),
       ...(deps.proxy ? { proxy: deps.proxy } : {}),
       clock,

@@ -4,7 +4,7 @@
  */
 
 import { redactor } from '../../base/text/keyShapes.ts';
-import type { Dialect, RequestWriter } from '../dialects/dialect.ts';
+import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
 import { sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
 import { recordOf } from '../ledger.ts';
@@ -22,6 +22,7 @@ import { createSender } from './send.ts';
 
 export interface HttpModelOptions {
   readonly dialect: Dialect;
+  readonly style?: RequestStyle;
   readonly config: ModelConfig;
   readonly apiKey: string | undefined;
   /** Taken out of every text beside the key. */
@@ -45,6 +46,7 @@ function maxOutput(config: ModelConfig): number | null {
 }
 
 interface Shared {
+  readonly style: RequestStyle;
   readonly endpoint: Endpoint;
   readonly limiter: Limiter;
   readonly clock: Clock;
@@ -137,7 +139,7 @@ async function tryOnce(
 function httpModel(shared: Shared): Model {
   const { endpoint, clock, name } = shared;
   const { config } = endpoint;
-  const newWriter = () => endpoint.dialect.createWriter(config, endpoint.model);
+  const newWriter = () => endpoint.dialect.createWriter(config, endpoint.model, shared.style);
   let idle: RequestWriter | undefined = newWriter();
   return {
     name,
@@ -233,7 +235,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     ]),
   };
   const limiter = createLimiter(config.max_concurrent, clock);
-  const shared: Shared = { endpoint, limiter, clock, name };
+  const shared: Shared = { style: options.style ?? 'own', endpoint, limiter, clock, name };
   return {
     name,
     free: config.prices === 'free',

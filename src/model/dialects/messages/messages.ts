@@ -1,5 +1,5 @@
 /** Anthropic's Messages API, also behind gateways that speak it. */
-import type { ModelConfig } from '../../config.ts';
+import type { ModelConfig } from '../../modelConfig.ts';
 import type { Dialect } from '../dialect.ts';
 import { extraHeaders } from '../kwargs.ts';
 import { readUsage } from '../usage.ts';

@@ -1,7 +1,8 @@
 /** `model_kwargs` as fields of a Messages request. Names of chat completions mean here what litellm makes of them. */
-import type { ModelConfig } from '../../config.ts';
+
 import { knownModel } from '../../knownModels.ts';
 import type { ToolSpec } from '../../model.ts';
+import type { ModelConfig } from '../../modelConfig.ts';
 import { sentParameters } from '../kwargs.ts';
 import { asObject } from '../shapes.ts';
 

@@ -1,6 +1,7 @@
 /** From messages to the bytes of a Messages request, with the marks that tell the provider what to keep in its cache. */
-import type { ModelConfig } from '../../config.ts';
+
 import type { Message, ToolSpec } from '../../model.ts';
+import type { ModelConfig } from '../../modelConfig.ts';
 import type { RequestStyle, RequestWriter } from '../dialect.ts';
 import { createGrowingBuffer, isAsWritten, stringify } from '../growingBuffer.ts';
 import { messagesParameters } from './parameters.ts';
@@ -8,10 +9,19 @@ import { type Block, systemBlocks, type Turn, turnsOf } from './turns.ts';
 
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
 
-/** Thinking takes no mark; the block before it would end the prefix too early. */
+/** The mark goes on the last block. */
 function marked(blocks: readonly Block[]): readonly Block[] {
   const last = blocks.length - 1;
   return blocks.map((block, index) => (index === last ? { ...block, ...EPHEMERAL } : block));
+}
+
+/** mini-swe-agent makes text a list of parts where it sets its mark. */
+function asLitellmMarks(blocks: readonly Block[]): readonly Block[] {
+  return marked(blocks).map((block) =>
+    'cache_control' in block && typeof block.content === 'string'
+      ? { ...block, content: [{ type: 'text', text: block.content }] }
+      : block,
+  );
 }
 
 interface WrittenTurn {
@@ -38,6 +48,7 @@ export function createMessagesWriter(config: ModelConfig, model: string, style: 
   const { headEnd, put, bytes } = createGrowingBuffer(`{"model":${JSON.stringify(model)},"messages":[`);
   const written: WrittenTurn[] = [];
   const own = style === 'own';
+  const mark = own ? marked : asLitellmMarks;
   const ways = own ? USER_MARKS : config.set_cache_control === 'default_end' ? 1 : 0;
   let tail:
     | { readonly tools: unknown; readonly system: readonly unknown[]; readonly text: string }
@@ -70,7 +81,7 @@ export function createMessagesWriter(config: ModelConfig, model: string, style: 
       let end = written.at(-1)?.end ?? headEnd;
       for (const [index, turn] of turns.entries()) {
         if (index < same) continue;
-        const blocks = marks.has(index) ? marked(turn.blocks()) : turn.blocks();
+        const blocks = marks.has(index) ? mark(turn.blocks()) : turn.blocks();
         end = put((end === headEnd ? '' : ',') + stringify({ role: turn.role, content: blocks }), end);
         if (index < settled)
           written.push({

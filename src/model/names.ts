@@ -1,0 +1,117 @@
+/**
+ * What a model's name means: litellm's prefixes, and the bare names of the large makers, choose dialect, address and key.
+ * `anthropic/claude-opus-4-5` and `claude-opus-4-5` are Anthropic's; `openrouter/anthropic/claude-opus-4.5` is OpenRouter's.
+ */
+
+import type { DialectName } from './dialects/dialect.ts';
+import type { ModelConfig } from './modelConfig.ts';
+
+export interface Provider {
+  /** litellm's prefix, without the slash. */
+  readonly prefix: string;
+  readonly dialect: DialectName;
+  /** Variables that may hold the key; the first that is set counts. */
+  readonly keys: readonly string[];
+  /** Where the provider is; null where only the user knows (a server of one's own). */
+  readonly baseUrl: string | null;
+  /** Variables that may hold another address. */
+  readonly baseUrls: readonly string[];
+  /** A server of one's own may need no key. */
+  readonly keyOptional?: boolean;
+}
+
+const compatible = (prefix: string, baseUrl: string, variable = prefix.toUpperCase()): Provider => ({
+  prefix,
+  dialect: 'chat',
+  keys: [`${variable}_API_KEY`],
+  baseUrl,
+  baseUrls: [`${variable}_API_BASE`],
+});
+
+const ownServer = (prefix: string, baseUrl: string | null, variable = prefix.toUpperCase()): Provider => ({
+  ...compatible(prefix, '', variable),
+  baseUrl,
+  keyOptional: true,
+});
+
+export const OPENAI: Provider = {
+  prefix: 'openai',
+  dialect: 'chat',
+  keys: ['OPENAI_API_KEY'],
+  baseUrl: 'https://api.openai.com/v1',
+  baseUrls: ['OPENAI_BASE_URL', 'OPENAI_API_BASE'],
+};
+
+export const PROVIDERS: readonly Provider[] = [
+  OPENAI,
+  {
+    prefix: 'anthropic',
+    dialect: 'messages',
+    keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
+    baseUrl: 'https://api.anthropic.com',
+    baseUrls: ['ANTHROPIC_BASE_URL', 'ANTHROPIC_API_BASE'],
+  },
+  {
+    prefix: 'gemini',
+    dialect: 'gemini',
+    keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    baseUrls: ['GOOGLE_GEMINI_BASE_URL', 'GEMINI_API_BASE'],
+  },
+  compatible('openrouter', 'https://openrouter.ai/api/v1'),
+  compatible('deepseek', 'https://api.deepseek.com'),
+  compatible('mistral', 'https://api.mistral.ai/v1'),
+  compatible('xai', 'https://api.x.ai/v1'),
+  compatible('groq', 'https://api.groq.com/openai/v1'),
+  compatible('together_ai', 'https://api.together.xyz/v1', 'TOGETHER_AI'),
+  compatible('fireworks_ai', 'https://api.fireworks.ai/inference/v1', 'FIREWORKS_AI'),
+  compatible('moonshot', 'https://api.moonshot.ai/v1'),
+  compatible('zai', 'https://api.z.ai/api/paas/v4'),
+  compatible('dashscope', 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1'),
+  ownServer('hosted_vllm', null),
+  ownServer('ollama_chat', 'http://localhost:11434/v1', 'OLLAMA'),
+  ownServer('litellm_proxy', null),
+];
+
+/** A name without a prefix whose maker is certain. */
+const BARE: readonly (readonly [RegExp, string])[] = [
+  [/^claude-/, 'anthropic'],
+  [/^gemini-/, 'gemini'],
+  [/^(gpt-|o\d|chatgpt-|codex-)/, 'openai'],
+];
+
+/** OpenAI's models that think lose their thought between turns in chat completions. */
+const THINKING_OPENAI = /^(gpt-(?:[5-9]|\d\d)|o\d|codex-)/;
+
+export interface NamedModel {
+  readonly provider: Provider;
+  /** The name without the provider's prefix. */
+  readonly model: string;
+  readonly dialect: DialectName;
+}
+
+type Asked = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>;
+
+const byPrefix = new Map(PROVIDERS.map((provider) => [provider.prefix, provider]));
+
+function providerOf(name: string, hasBaseUrl: boolean): { provider: Provider; model: string } | null {
+  const slash = name.indexOf('/');
+  const prefixed = slash > 0 ? byPrefix.get(name.slice(0, slash)) : undefined;
+  if (prefixed) return { provider: prefixed, model: name.slice(slash + 1) };
+  // With an address of one's own a bare name is whatever the server there calls it, and chat is what such servers speak.
+  if (hasBaseUrl || slash > 0) return null;
+  const maker = BARE.find(([pattern]) => pattern.test(name))?.[1];
+  return maker ? { provider: byPrefix.get(maker)!, model: name } : null;
+}
+
+/** null: no provider is known by this name; then an OpenAI-compatible address must be given. */
+export function nameMeans(config: Asked): NamedModel | null {
+  const found = providerOf(config.model_name ?? '', config.base_url !== undefined);
+  if (!found) return null;
+  const { provider, model } = found;
+  const thinks = provider === OPENAI && config.base_url === undefined && THINKING_OPENAI.test(model);
+  return { provider, model, dialect: config.dialect ?? (thinks ? 'responses' : provider.dialect) };
+}
+
+export const dialectNameOf = (config: Asked): DialectName =>
+  config.dialect ?? nameMeans(config)?.dialect ?? 'chat';

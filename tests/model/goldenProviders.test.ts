@@ -1,0 +1,136 @@
+// What mini-swe-agent 2.4.6 with the real litellm sent to each provider, request by request: ours is the same under agent.compat.
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createAgent } from '../../src/agent/loop/agent.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
+import { fakeEnvironment, result } from '../agent/fakes.ts';
+
+const shared = join(import.meta.dirname, '..', '..', '..', 'shared');
+const folder = join(shared, 'golden', 'providers');
+const read = (path: string): string | null => (existsSync(path) ? readFileSync(path, 'utf8') : null);
+
+interface Request {
+  path: string;
+  headers: Record<string, string>;
+  body: unknown;
+}
+interface Golden {
+  model: Record<string, unknown> & { model_name: string; model_kwargs: Record<string, unknown> };
+  replies: unknown[];
+  commands: string[];
+  outputs: { output?: string; returncode?: number; submit?: string }[];
+  requests: Request[];
+  result: { exit_status: string; submission: string };
+  final_messages: Record<string, unknown>[];
+  cost: number;
+}
+
+/** Answers with the recorded replies in order, and keeps what it is asked. */
+async function serve(replies: readonly unknown[]) {
+  const requests: { path: string; headers: IncomingHttpHeaders; body: unknown }[] = [];
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    requests.push({
+      path: request.url ?? '',
+      headers: request.headers,
+      body: JSON.parse(Buffer.concat(parts).toString()),
+    });
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(replies[requests.length - 1] ?? { error: { message: 'no reply is left' } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    requests,
+    url: `http://127.0.0.1:${port}`,
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+const TASK =
+  'Dividing by zero is not reported.\n\n`calc(1, 0)` returns `None` {{ not a template }} <b>&amp;</b> é😀\n';
+
+const CASES = [
+  ['anthropic-tools', 'sk-ant-golden', 'swebench'],
+  ['anthropic-tools-cache', 'sk-ant-golden', 'swebench'],
+  ['anthropic-thinking-cache', 'sk-ant-golden', 'swebench'],
+  ['anthropic-text-cache', 'sk-ant-golden', 'swebench_backticks'],
+] as const;
+
+async function play(golden: Golden, apiKey: string, file: string) {
+  const server = await serve(golden.replies);
+  const { api_base: base, api_key: _key, ...kwargs } = golden.model.model_kwargs;
+  const { config } = loadConfig({
+    specs: [
+      join(shared, 'data', 'configs', `mini-swe-agent-2.4.6.${file}.yaml`),
+      'agent.compat=mini-swe-agent-2',
+    ],
+    overrides: {
+      model: {
+        ...golden.model,
+        model_kwargs: kwargs,
+        base_url: String(base).replace('http://FAKE', server.url),
+      },
+    },
+    readFile: read,
+    cwd: '/',
+  });
+  // litellm marks Claude's prompts by itself: mini-swe-agent sets default_end for names that it knows.
+  const model = {
+    ...config.model,
+    set_cache_control: config.model.set_cache_control ?? 'default_end',
+  } as const;
+  const factory = await createModelFactory(model, { apiKey, requestStyle: 'litellm' });
+  const outputs = [...golden.outputs];
+  const environment = fakeEnvironment([]);
+  const commands: string[] = [];
+  environment.execute = async (command) => {
+    commands.push(command);
+    const next = outputs.shift();
+    if (next?.submit !== undefined) return result(`COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n${next.submit}`);
+    return result(next?.output ?? '', { exitCode: next?.returncode ?? 0 });
+  };
+  const asked = factory.create({ instanceId: 'i', epoch: 1 });
+  let costNano = 0;
+  const ended = await createAgent({
+    instanceId: 'i',
+    model: asked,
+    environment,
+    config: config.agent,
+    callbacks: {
+      onCallEnded(_context, call) {
+        costNano += call.costNano ?? 0;
+      },
+    },
+  }).run(TASK);
+  await factory.close();
+  await server.close();
+  return { ended, requests: server.requests, commands, costNano };
+}
+
+const of = (headers: IncomingHttpHeaders, names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, headers[name]]));
+
+describe.skipIf(!existsSync(folder))('requests as litellm writes them (skipped without ../shared)', () => {
+  test.each(CASES)('%s', async (name, key, file) => {
+    const golden = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as Golden;
+    const { ended, requests, commands, costNano } = await play(golden, key, file);
+    expect(commands).toEqual(golden.commands);
+    expect(requests).toHaveLength(golden.requests.length);
+    for (const [k, expected] of golden.requests.entries()) {
+      const { path, headers, body } = requests[k]!;
+      expect(body).toEqual(expected.body);
+      expect(path).toBe(expected.path);
+      const { accept: _any, ...interesting } = expected.headers;
+      expect(of(headers, Object.keys(interesting))).toEqual(interesting);
+    }
+    expect(ended.exitStatus).toBe(golden.result.exit_status);
+    expect(ended.submission).toBe(golden.result.submission);
+    expect(costNano / 1e9).toBeCloseTo(golden.cost, 9);
+  });
+});
