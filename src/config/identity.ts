@@ -49,6 +49,7 @@ const IDENTITY = [
   'model.model_name',
   'model.model_class',
   'model.base_url',
+  'model.dialect',
   'model.model_kwargs',
   'model.prices',
   'model.cost_tracking',
