@@ -1,6 +1,6 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
 import type { CommandResult } from '../../environment/environment.ts';
-import { readCompletion } from '../../model/dialects/chat/reply.ts';
+import { readCompletion } from '../../model/dialects/chat/chatReply.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
 import { type Action, isAction } from '../action.ts';

@@ -1,9 +1,9 @@
 /** Which dialect a configuration means. */
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf } from '../names.ts';
-import { chatDialect } from './chat/chat.ts';
+import { chatDialect } from './chat/chatDialect.ts';
 import type { Dialect, DialectName } from './dialect.ts';
-import { messagesDialect } from './messages/messages.ts';
+import { messagesDialect } from './messages/messagesDialect.ts';
 
 const DIALECTS: Readonly<Partial<Record<DialectName, Dialect>>> = {
   chat: chatDialect,

@@ -4,7 +4,7 @@ import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import type { RequestStyle, RequestWriter } from '../dialect.ts';
 import { createGrowingBuffer, isAsWritten, stringify } from '../growingBuffer.ts';
-import { messagesParameters } from './parameters.ts';
+import { messagesParameters } from './messagesParameters.ts';
 import { type Block, systemBlocks, type Turn, turnsOf } from './turns.ts';
 
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };

@@ -3,10 +3,10 @@ import type { ModelConfig } from '../../modelConfig.ts';
 import type { Dialect } from '../dialect.ts';
 import { extraHeaders } from '../kwargs.ts';
 import { readUsage } from '../usage.ts';
-import { messagesParameters } from './parameters.ts';
-import { factsOf, readMessage } from './reply.ts';
-import { assembleMessages } from './stream.ts';
-import { createMessagesWriter } from './writer.ts';
+import { messagesParameters } from './messagesParameters.ts';
+import { factsOf, readMessage } from './messagesReply.ts';
+import { assembleMessages } from './messagesStream.ts';
+import { createMessagesWriter } from './messagesWriter.ts';
 
 const VERSION = '2023-06-01';
 

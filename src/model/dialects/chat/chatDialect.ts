@@ -2,9 +2,9 @@
 import type { Dialect } from '../dialect.ts';
 import { extraHeaders } from '../kwargs.ts';
 import { readUsage } from '../usage.ts';
-import { factsOf, readCompletion } from './reply.ts';
-import { assembleStream } from './stream.ts';
-import { createRequestWriter, requestParameters, sentModel } from './wire.ts';
+import { factsOf, readCompletion } from './chatReply.ts';
+import { assembleStream } from './chatStream.ts';
+import { createRequestWriter, requestParameters, sentModel } from './chatWriter.ts';
 
 export const chatDialect: Dialect = {
   name: 'chat',
