@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The entry point. No static import: on an old Node the database driver would end the process without a word, so the version
-// is checked before anything else is loaded (reference stack.md 2.0).
+// is checked before anything else is loaded.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
   process.stderr.write(
@@ -13,11 +13,8 @@ if (major < 22 || (major === 22 && minor < 18)) {
   const { crashed, main } = await import('./main.ts');
   process.on('uncaughtException', crashed);
   process.exitCode = await main(process.argv.slice(2));
-  // Node keeps idle connections (the Docker socket among them) for seconds, and would wait for them. `ls` makes none.
-  if (process.argv[2] !== 'ls') {
-    const { globalAgent } = await import('node:http');
-    globalAgent.destroy();
-  }
+  const { closeConnections } = await import('./verbs.ts');
+  await closeConnections();
 }
 
 /** A verb that works for hours takes little memory; one that answers a question meanwhile takes little time. */

@@ -14,7 +14,7 @@ import { openStore, type Store } from '../store/open.ts';
 import { calibration } from '../store/records/calibration.ts';
 import { gradeRun } from './evaluateRun.ts';
 import { withRunLock } from './execute.ts';
-import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingOptions.ts';
 import { EXIT, printData, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';

@@ -30,7 +30,7 @@ import { type Gradable, gradableTrials, verdictsOf } from '../store/records/eval
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
 import { storedConfig } from '../store/records/storedConfig.ts';
 import { withRunLock } from './execute.ts';
-import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';

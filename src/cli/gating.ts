@@ -1,8 +1,6 @@
 /** A night's verdict: compare with the baseline, measure again what newly broke, judge, and leave the artifacts a CI wants. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
 import { inert } from '../base/text/terminal.ts';
 import { dollarsToNano } from '../money.ts';
@@ -24,64 +22,8 @@ import { sidesOfRun } from '../service/compare/sides.ts';
 import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { nightsOf, remeasurementsOfRun } from '../store/records/baselines.ts';
+import type { GateArgs } from './flags/gateFlags.ts';
 import { EXIT, env, say } from './terminal/context.ts';
-
-/** "2%", "2pp" or 0.02. */
-const share = z
-  .string()
-  .transform((text, ctx) => {
-    const match = /^\s*(\d*\.?\d+)\s*(%|pp)?\s*$/.exec(text);
-    const value = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
-    if (value >= 0 && value <= 1) return value;
-    ctx.addIssue({ code: 'custom', message: `"${text}" must be a share such as 2% or 0.02` });
-    return z.NEVER;
-  })
-  .optional();
-
-export const gateArgs = {
-  minResolved: share,
-  maxDrop: share,
-  maxInfra: share,
-  maxCost: z.number().min(0).optional(),
-  maxBroken: z.number().int().min(0).optional(),
-  mustPass: z.string().optional(),
-  setChanges: z.enum(['allow', 'warn', 'fail']).optional(),
-};
-export type GateArgs = z.infer<z.ZodObject<typeof gateArgs>>;
-
-/** Shared by `compare --gate` and `run --baseline`. */
-export const gateOptions = (parser: Argv): Argv =>
-  parser
-    .option('min-resolved', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'least share resolved of valid (40% or 0.4)',
-    })
-    .option('max-drop', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'largest drop over matched instances (2% or 0.02)',
-    })
-    .option('max-broken', {
-      type: 'number',
-      requiresArg: true,
-      describe: 'instances that may stay broken when measured again; default 0',
-    })
-    .option('must-pass', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'file with ids that must be resolved, one a line',
-    })
-    .option('max-infra', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'largest share of trials lost to infrastructure',
-    })
-    .option('max-cost', { type: 'number', requiresArg: true, describe: 'dollars the run may have cost' })
-    .option('set-changes', {
-      choices: ['allow', 'warn', 'fail'] as const,
-      describe: 'what instances of one run only mean; default warn',
-    });
 
 export function policyOf(args: GateArgs): GatePolicy {
   return {

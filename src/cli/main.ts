@@ -1,33 +1,32 @@
-/** yargs: one file a verb. A verb's handler returns its exit code. */
+/** From a command line to the exit code of a verb. */
 import { closest } from '../base/text/closest.ts';
 import { VERSION } from '../service/version.ts';
+import { plainArgs } from './flags/plainArgs.ts';
 import { usageMessage } from './flags/usage.ts';
-import { plainLs } from './plainLs.ts';
+import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, lostOutput, printJson, say } from './terminal/context.ts';
 import { forTerminal } from './terminal/secrets.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 
 export async function main(args: readonly string[]): Promise<number> {
-  let exitCode: number = EXIT.done;
-  const json = args.includes('--json');
-  const fail = (error: unknown) => {
-    const { exitCode: code, kind, ...said } = explain(error);
-    const text = forTerminal(said.text);
-    if (json) printJson({ error: { kind, message: text } });
-    say(`error: ${text}`);
-    exitCode = code;
-  };
   const verbs = await loadVerbs(args[0]);
-  const plain = plainLs(args);
-  if (plain) {
-    try {
-      exitCode = await verbs[0]!.run(plain);
-    } catch (error) {
-      fail(error);
-    }
-    return written(exitCode);
+  const verb = verbs.length === 1 ? verbs[0] : undefined;
+  const json = args.includes('--json');
+  try {
+    const plain = verb ? plainArgs(verb.flags, args.slice(1)) : null;
+    return await written(verb && plain ? await verb.run(plain) : await byYargs(verbs, args));
+  } catch (error) {
+    if (!(error instanceof UsageError)) return written(fail(error, json));
+    const message = usageMessage(error.message, args, verb);
+    say(`error: ${message}\n  "${usageOf(args[0])} --help" shows what there is`);
+    if (json) printJson({ error: { kind: 'usage', message } });
+    return EXIT.usage;
   }
+}
+
+async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise<number> {
   const { default: yargs } = await import('yargs');
+  let exitCode: number = EXIT.done;
   const parser = yargs()
     .scriptName('swebatch')
     .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
@@ -53,19 +52,17 @@ export async function main(args: readonly string[]): Promise<number> {
         exitCode = await verb.run(argv);
       },
     });
-  try {
-    requireVerb(args[0]);
-    await parser.parseAsync(joinStdin(args));
-  } catch (error) {
-    if (error instanceof UsageError) {
-      const message = await usageMessage(error.message, args, verbs.length === 1 ? verbs[0] : undefined);
-      say(`error: ${message}\n  "${usageOf(args[0])} --help" shows what there is`);
-      if (json) printJson({ error: { kind: 'usage', message } });
-      return EXIT.usage;
-    }
-    fail(error);
-  }
-  return written(exitCode);
+  requireVerb(args[0]);
+  await parser.parseAsync(joinStdin(args));
+  return exitCode;
+}
+
+function fail(error: unknown, json: boolean): number {
+  const { exitCode, kind, ...said } = explain(error);
+  const text = forTerminal(said.text);
+  if (json) printJson({ error: { kind, message: text } });
+  say(`error: ${text}`);
+  return exitCode;
 }
 
 /** What could not be written is no success. */

@@ -1,7 +1,5 @@
 /** The end of `run --baseline`: find what to hold the night against, judge every arm, leave the artifacts, give the exit code. */
 import { join } from 'node:path';
-import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { pathName } from '../base/text/fileName.ts';
 import type { RunConfig } from '../config/run.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
@@ -14,38 +12,11 @@ import { UserError } from '../service/userError.ts';
 import type { Store } from '../store/open.ts';
 import { baselineRun, lastComparable } from '../store/records/baselines.ts';
 import { findRun, type RunRow, runByName } from '../store/records/runs.ts';
-import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from './gating.ts';
+import type { NightArgs } from './flags/gateFlags.ts';
+import { fixedTest, gateExit, policyOf, runGate, writeArtifacts } from './gating.ts';
 import { remeasure } from './remeasure.ts';
 import { EXIT, printData, say } from './terminal/context.ts';
 import { type ProgressMode, printEvent } from './terminal/progress.ts';
-
-export const nightArgs = {
-  baseline: z.string().min(1).optional(),
-  remeasure: z.number().int().min(0).optional(),
-  withoutBaseline: z.enum(['warn', 'fail']).optional(),
-  ...gateArgs,
-};
-export type NightArgs = z.infer<z.ZodObject<typeof nightArgs>>;
-
-export const nightOptions = (parser: Argv): Argv =>
-  gateOptions(
-    parser
-      .option('baseline', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'judge the run against this: "last" (newest comparable), a baseline\'s name, or a run',
-      })
-      .option('remeasure', {
-        type: 'number',
-        requiresArg: true,
-        describe:
-          'with --baseline: run newly broken instances again this many times before the verdict; default 3',
-      })
-      .option('without-baseline', {
-        choices: ['warn', 'fail'] as const,
-        describe: 'what it means when nothing comparable exists; default warn',
-      }),
-  );
 
 export const REMEASURE_DEFAULT = 3;
 

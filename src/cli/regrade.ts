@@ -5,7 +5,7 @@ import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import { UserError } from '../service/userError.ts';
-import type { EvaluateArgs } from './flags/evaluateArgs.ts';
+import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingOptions.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';

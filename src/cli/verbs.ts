@@ -26,11 +26,21 @@ export const VERBS: readonly string[] = Object.keys(loaders);
 /** These only read the record: the client of the engine, which is most of what there is to load, is not theirs. */
 const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'baseline', 'verify']);
 
+let enginesFound = false;
+
 /** For every client of this process: how an engine is found where nobody names one. */
 async function findEngines(): Promise<void> {
+  enginesFound = true;
   const { chooseEngine } = await import('../environment/engines/engineClient.ts');
   const { engineOptions } = await import('../service/images/engines.ts');
   chooseEngine((host) => engineOptions(process.env, host));
+}
+
+/** Node keeps idle connections, the engine's among them, for seconds, and would wait for them. */
+export async function closeConnections(): Promise<void> {
+  if (!enginesFound) return;
+  const { globalAgent } = await import('node:http');
+  globalAgent.destroy();
 }
 
 /** The verb of that name alone, or all of them for a word that is none. */

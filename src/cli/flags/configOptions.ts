@@ -12,7 +12,7 @@ import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { PACKAGE_ROOT } from '../../service/version.ts';
 import { CliError } from '../terminal/context.ts';
-import type { RunArgs } from './runArgs.ts';
+import type { RunArgs } from './runFlags.ts';
 
 export interface ResolvedConfig {
   readonly arms: readonly ArmConfig[];

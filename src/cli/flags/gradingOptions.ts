@@ -5,7 +5,7 @@ import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import { CliError } from '../terminal/context.ts';
 import { hubVariables } from '../verbs/datasets.ts';
-import type { EvaluateArgs } from './evaluateArgs.ts';
+import type { EvaluateArgs } from './evaluateFlags.ts';
 
 /** `stored` is what a run was planned with; flags win. */
 export function gradingOf(args: EvaluateArgs, stored: unknown = {}): GradingConfig {

@@ -1,9 +1,10 @@
 /** What is wrong with a command line, from yargs' sentences to ours: the part is named as the person wrote it, with the closest that there is. */
 import { closest } from '../../base/text/closest.ts';
+import { kebab } from './flags.ts';
 import type { Verb } from './verb.ts';
 
-export async function usageMessage(message: string, args: readonly string[], verb?: Verb): Promise<string> {
-  const command = String(verb?.command ?? '');
+export function usageMessage(message: string, args: readonly string[], verb?: Verb): string {
+  const command = verb?.command ?? '';
   if (message.startsWith('Not enough non-option arguments')) {
     const needed = command.match(/<[^>]+>/g) ?? [];
     const there = Number(/got (\d+)/.exec(message)?.[1] ?? 0);
@@ -23,12 +24,8 @@ export async function usageMessage(message: string, args: readonly string[], ver
 const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
 const named = (name: string, command: string): string => (command.includes(name) ? name : dashed(name));
 
-async function unknownMessage(
-  names: readonly string[],
-  args: readonly string[],
-  verb: Verb,
-): Promise<string> {
-  const known = await flagsOf(verb);
+function unknownMessage(names: readonly string[], args: readonly string[], verb: Verb): string {
+  const known = flagsOf(verb);
   const said = names
     // yargs lists --a-b as aB too; what stands alone on the line was no flag.
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
@@ -42,9 +39,7 @@ async function unknownMessage(
 
 const flagOf = (arg: string): string | undefined => /^--?(?:no-)?([^=]+)/.exec(arg)?.[1];
 
-/** Help is the one place where yargs tells the flags of a verb. */
-async function flagsOf(verb: Verb): Promise<string[]> {
-  const { default: yargs } = await import('yargs');
-  const help = await verb.builder(yargs([]).wrap(null)).getHelp();
-  return [...help.matchAll(/^ .*?--([a-z][\w-]*)/gm)].map((m) => m[1]!);
-}
+const flagsOf = (verb: Verb): string[] => [
+  ...Object.entries(verb.flags).flatMap(([name, { place }]) => (place ? [] : kebab(name))),
+  ...['help', 'version'],
+];

@@ -1,28 +1,37 @@
-/** The shape of a verb, and options that several share. */
+/** The shape of a verb. */
 import type { Argv } from 'yargs';
+import { checkArgs } from './checkArgs.ts';
+import type { Args, Flags } from './flags.ts';
+import { commandOf, withFlags } from './yargsOptions.ts';
 
 export interface Verb {
-  readonly command: string | readonly string[];
+  readonly command: string;
   readonly describe: string;
+  readonly flags: Flags;
   builder(parser: Argv): Argv;
-  /** Returns the exit code; throws CliError for what a person can mend. */
+  /** Checks what was given. Returns the exit code; throws UserError for what a person can mend. */
   run(argv: Readonly<Record<string, unknown>>): Promise<number>;
 }
 
-export const outputOption = {
-  alias: 'o',
-  type: 'string',
-  default: 'results',
-  describe: 'results root: holds swebatch.db and a folder for each run',
-  requiresArg: true,
-} as const;
+interface VerbParts<T extends Flags> {
+  readonly name: string;
+  readonly describe: string;
+  readonly flags: T;
+  readonly examples: readonly (readonly [command: string, says: string])[];
+  run(args: Args<T>): Promise<number>;
+}
 
-export const jsonOption = { type: 'boolean', default: false, describe: 'data as JSON on stdout' } as const;
-
-/** A limit in dollars; none is off, as in a configuration. */
-export const costLimitOption = {
-  type: 'string',
-  requiresArg: true,
-  coerce: (value: string | readonly string[]) =>
-    Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
-} as const;
+export const defineVerb = <T extends Flags>({
+  name,
+  describe,
+  flags,
+  examples,
+  run,
+}: VerbParts<T>): Verb => ({
+  command: commandOf(name, flags),
+  describe,
+  flags,
+  builder: (parser) =>
+    examples.reduce((all, [command, says]) => all.example(command, says), withFlags(parser, flags)),
+  run: async (argv) => run(await checkArgs(flags, argv)),
+});

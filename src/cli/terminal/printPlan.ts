@@ -8,7 +8,7 @@ import { toJson } from '../../report/render/json.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { modelNameOf } from '../../runner/schedule/planRun.ts';
-import type { RunArgs } from '../flags/runArgs.ts';
+import type { RunArgs } from '../flags/runFlags.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { diskRows, imageStates, planDisk } from './planDisk.ts';
 import { forecastRows, planForecast } from './planForecast.ts';

@@ -1,42 +1,37 @@
 /** `swebatch baseline`: which run nights are held against. */
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { inert } from '../../base/text/terminal.ts';
 import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, output } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
-const argsSchema = z.object({
-  action: z.enum(['set', 'show', 'remove']),
-  run: z.string().optional(),
-  name: z.string().min(1),
-  output: z.string(),
-  json: z.boolean(),
+const baselineFlags = flags({
+  action: { choices: ['set', 'show', 'remove'], place: 'required' },
+  run: { type: 'string', place: 'optional', describe: 'for set: name, unique prefix, or "last"' },
+  name: {
+    type: 'string',
+    default: 'default',
+    check: z.string().min(1),
+    describe: 'several baselines can be kept',
+  },
+  output,
+  json,
 });
 
-export const baselineVerb: Verb = {
-  command: 'baseline <action> [run]',
+export const baselineVerb = defineVerb({
+  name: 'baseline',
   describe: 'set, show or remove the run that nights are held against',
-  builder: (parser: Argv) =>
-    parser
-      .positional('action', { choices: ['set', 'show', 'remove'] as const, demandOption: true })
-      .positional('run', { type: 'string', describe: 'for set: name, unique prefix, or "last"' })
-      .option('name', {
-        type: 'string',
-        default: 'default',
-        describe: 'several baselines can be kept',
-        requiresArg: true,
-      })
-      .option('output', outputOption)
-      .option('json', jsonOption)
-      .example('$0 baseline set nightly-0821', 'compare later with "baseline"')
-      .example('$0 baseline show', 'all that are set'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: baselineFlags,
+  examples: [
+    ['$0 baseline set nightly-0821', 'compare later with "baseline"'],
+    ['$0 baseline show', 'all that are set'],
+  ],
+  async run(args) {
     const root = resultsRoot(args.output);
     if (args.action === 'show') {
       const store = openForReading(root);
@@ -76,4 +71,4 @@ export const baselineVerb: Verb = {
       store.close();
     }
   },
-};
+});

@@ -1,23 +1,23 @@
 /** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
-import type { Argv } from 'yargs';
 import { inert } from '../../base/text/terminal.ts';
 import { reap } from '../../environment/docker/reaper.ts';
-import { jsonOption, type Verb } from '../flags/verb.ts';
+import { json } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
-export const cleanVerb: Verb = {
-  command: 'clean',
+export const cleanVerb = defineVerb({
+  name: 'clean',
   describe: 'remove containers that dead runs left; never those of a live one',
-  builder: (parser: Argv) =>
-    parser
-      .option('dry-run', { type: 'boolean', default: false, describe: 'only show what would be removed' })
-      .option('json', jsonOption)
-      .example('$0 clean --dry-run', 'what is left over'),
-  async run(argv) {
-    const dryRun = argv.dryRun as boolean;
+  flags: flags({
+    dryRun: { type: 'boolean', default: false, describe: 'only show what would be removed' },
+    json,
+  }),
+  examples: [['$0 clean --dry-run', 'what is left over']],
+  async run({ dryRun, json: asJson }) {
     const result = await reap({ dryRun });
-    if (argv.json) printJson(result);
+    if (asJson) printJson(result);
     else if (result.orphans.length === 0) say('nothing to remove');
     else
       printData(
@@ -37,4 +37,4 @@ export const cleanVerb: Verb = {
       say(`${result.kept.length} container(s) of live or foreign owners were left alone`);
     return result.failed.length > 0 ? EXIT.storage : EXIT.done;
   },
-};
+});

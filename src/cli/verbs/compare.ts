@@ -1,5 +1,4 @@
 /** `swebatch compare A B [C...]`: the same instances, paired; with --gate a verdict and an exit code for a night. */
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { compareAll } from '../../report/compare/compareAll.ts';
@@ -13,77 +12,60 @@ import { labelled, lazyStore, type NamedSide, sidesOf } from '../../service/comp
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
-import { fixedTest, gateArgs, gateExit, gateOptions, policyOf, runGate, writeArtifacts } from '../gating.ts';
+import { integer } from '../flags/checks.ts';
+import { format, json, output, to } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { gateFlags } from '../flags/gateFlags.ts';
+import { defineVerb } from '../flags/verb.ts';
+import { fixedTest, gateExit, policyOf, runGate, writeArtifacts } from '../gating.ts';
 import { remeasure } from '../remeasure.ts';
 import { EXIT, printData, say } from '../terminal/context.ts';
-import { FORMATS, render, runFolder } from './report.ts';
+import { render, runFolder } from './report.ts';
 
-const argsSchema = z.object({
-  sides: z.array(z.coerce.string()).min(1),
-  output: z.string(),
-  format: z.enum(FORMATS).optional(),
-  to: z.string().optional(),
-  test: z.enum(['exact', 'mid-p']).optional(),
-  seed: z.number().int().min(0).optional(),
-  config: z.boolean(),
-  gate: z.boolean(),
-  remeasure: z.number().int().min(0).optional(),
-  artifacts: z.string().optional(),
-  json: z.boolean(),
-  ...gateArgs,
+const compareFlags = flags({
+  sides: {
+    type: 'string',
+    place: 'required',
+    list: true,
+    check: z.array(z.coerce.string()).min(1),
+    describe: 'RUN, RUN/ARM, baseline[:NAME], or a file or folder; the first is the reference',
+  },
+  output,
+  format,
+  to,
+  test: {
+    choices: ['exact', 'mid-p'],
+    bare: true,
+    describe: 'McNemar test; default: the one fixed in the manifest, else exact',
+  },
+  seed: { type: 'number', check: integer(0), describe: 'of permutations and bootstraps' },
+  config: { type: 'boolean', default: false, describe: 'only what differs in how the two were run' },
+  gate: { type: 'boolean', default: false, describe: 'verdict and exit code 1 for a regression' },
+  remeasure: {
+    type: 'number',
+    check: integer(0),
+    describe: 'with --gate: run newly broken instances again this many times before the verdict',
+  },
+  artifacts: {
+    type: 'string',
+    describe: "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",
+  },
+  json,
+  ...gateFlags,
 });
-type CompareArgs = z.infer<typeof argsSchema>;
+type CompareArgs = Args<typeof compareFlags>;
 
-export const compareVerb: Verb = {
-  command: 'compare <sides..>',
+export const compareVerb = defineVerb({
+  name: 'compare',
   describe: 'two or more runs, arms, run reports, predictions or leaderboard results on the same instances',
-  builder: (parser: Argv) =>
-    gateOptions(
-      parser
-        .positional('sides', {
-          type: 'string',
-          array: true,
-          demandOption: true,
-          describe: 'RUN, RUN/ARM, baseline[:NAME], or a file or folder; the first is the reference',
-        })
-        .option('output', outputOption)
-        .option('format', { choices: FORMATS, describe: 'default: terminal', requiresArg: true })
-        .option('to', { type: 'string', describe: 'write to this file instead of stdout', requiresArg: true })
-        .option('test', {
-          choices: ['exact', 'mid-p'] as const,
-          describe: 'McNemar test; default: the one fixed in the manifest, else exact',
-        })
-        .option('seed', { type: 'number', describe: 'of permutations and bootstraps', requiresArg: true })
-        .option('config', {
-          type: 'boolean',
-          default: false,
-          describe: 'only what differs in how the two were run',
-        })
-        .option('gate', {
-          type: 'boolean',
-          default: false,
-          describe: 'verdict and exit code 1 for a regression',
-        })
-        .option('remeasure', {
-          type: 'number',
-          requiresArg: true,
-          describe: 'with --gate: run newly broken instances again this many times before the verdict',
-        })
-        .option('artifacts', {
-          type: 'string',
-          requiresArg: true,
-          describe: "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",
-        })
-        .option('json', jsonOption),
-    )
-      .example('$0 compare nightly-0821 nightly-0822', 'what changed')
-      .example('$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 when it regressed')
-      .example('$0 compare a.json b.json --json', "the harness's own run reports")
-      .example('$0 compare r1 r2 --config', 'only the configuration'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: compareFlags,
+  examples: [
+    ['$0 compare nightly-0821 nightly-0822', 'what changed'],
+    ['$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 when it regressed'],
+    ['$0 compare a.json b.json --json', "the harness's own run reports"],
+    ['$0 compare r1 r2 --config', 'only the configuration'],
+  ],
+  async run(args) {
     const root = resultsRoot(args.output);
     const store = lazyStore(root);
     try {
@@ -109,7 +91,7 @@ export const compareVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 async function put(
   args: CompareArgs,

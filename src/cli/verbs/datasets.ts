@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
-import type { Argv } from 'yargs';
 import { inert } from '../../base/text/terminal.ts';
 import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
@@ -12,20 +11,32 @@ import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { hubVariables as hubSettings } from '../../service/hubVariables.ts';
 import { UserError } from '../../service/userError.ts';
-import { jsonOption, type Verb } from '../flags/verb.ts';
+import { json } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
-interface Options {
-  readonly action: string;
-  readonly source?: string;
-  readonly out?: string;
-  readonly split?: string;
-  readonly revision?: string;
-  readonly dataDir?: string;
-  readonly ids?: boolean;
-  readonly json?: boolean;
-}
+const datasetsFlags = flags({
+  action: {
+    type: 'string',
+    choices: ['ls', 'show', 'pull', 'verify', 'convert'],
+    place: 'required',
+    describe: 'what to do; see the examples',
+  },
+  source: {
+    type: 'string',
+    place: 'optional',
+    describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path`,
+  },
+  out: { type: 'string', place: 'optional', describe: 'convert: the file to write' },
+  split: { type: 'string', describe: 'test where there is one; pull: "all" takes every split' },
+  revision: { type: 'string', describe: 'branch, tag or commit of the hub' },
+  dataDir: { type: 'string', describe: 'folder with local copies' },
+  ids: { type: 'boolean', default: false, describe: 'show: the instance ids' },
+  json,
+});
+type Options = Args<typeof datasetsFlags>;
 
 /** The variables of the hub's own tools, from this process. */
 export function hubVariables(): HubAccessEnv {
@@ -195,7 +206,7 @@ async function convert(options: Options): Promise<number> {
   return EXIT.done;
 }
 
-const ACTIONS: Readonly<Record<string, (options: Options) => number | Promise<number>>> = {
+const ACTIONS: Readonly<Record<Options['action'], (options: Options) => number | Promise<number>>> = {
   ls,
   show,
   pull,
@@ -203,35 +214,13 @@ const ACTIONS: Readonly<Record<string, (options: Options) => number | Promise<nu
   convert,
 };
 
-export const datasetsVerb: Verb = {
-  command: 'datasets <action> [source] [out]',
+export const datasetsVerb = defineVerb({
+  name: 'datasets',
   describe: 'list, show, fetch, check and convert datasets',
-  builder: (parser: Argv) =>
-    parser
-      .positional('action', {
-        type: 'string',
-        choices: Object.keys(ACTIONS),
-        demandOption: true,
-        describe: 'what to do; see the examples',
-      })
-      .positional('source', {
-        type: 'string',
-        describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path`,
-      })
-      .positional('out', { type: 'string', describe: 'convert: the file to write' })
-      .option('split', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'test where there is one; pull: "all" takes every split',
-      })
-      .option('revision', { type: 'string', requiresArg: true, describe: 'branch, tag or commit of the hub' })
-      .option('data-dir', { type: 'string', requiresArg: true, describe: 'folder with local copies' })
-      .option('ids', { type: 'boolean', default: false, describe: 'show: the instance ids' })
-      .option('json', jsonOption)
-      .example('$0 datasets pull verified', 'fetch into the Hugging Face cache, pinned to a commit')
-      .example('$0 datasets show lite --split dev --ids', 'the ids of a split'),
-  run: async (argv) => {
-    const options = argv as unknown as Options;
-    return ACTIONS[options.action]!(options);
-  },
-};
+  flags: datasetsFlags,
+  examples: [
+    ['$0 datasets pull verified', 'fetch into the Hugging Face cache, pinned to a commit'],
+    ['$0 datasets show lite --split dev --ids', 'the ids of a split'],
+  ],
+  run: async (args) => ACTIONS[args.action](args),
+});

@@ -1,7 +1,6 @@
 /** `swebatch doctor`: can this machine run? Each failure comes with its fix. */
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Argv } from 'yargs';
 import { inert } from '../../base/text/terminal.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
@@ -10,33 +9,38 @@ import { bad, checkArm, type Finding, good } from '../../service/plan/armChecks.
 import { enginesNeeded } from '../../service/plan/preflight.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
+import { checkArgs } from '../flags/checkArgs.ts';
+import { json, output } from '../flags/commonFlags.ts';
 import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
-import { checkArgs, runArgsSchema } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { runFlags } from '../flags/runFlags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { thisProcess } from '../terminal/caller.ts';
 import { EXIT, printData, printJson } from '../terminal/context.ts';
 
-export const doctorVerb: Verb = {
-  command: 'doctor',
+const doctorFlags = flags({
+  output,
+  config: { alias: 'c', type: 'string', list: true, bare: true, describe: 'file, or key.path=value' },
+  model: { alias: 'm', type: 'string', list: true, bare: true, describe: 'model id' },
+  json,
+});
+
+export const doctorVerb = defineVerb({
+  name: 'doctor',
   describe: 'check Node, Docker, disk, key and configuration, and name the fix for each failure',
-  builder: (parser: Argv) =>
-    parser
-      .option('output', outputOption)
-      .option('config', { alias: 'c', type: 'string', array: true, describe: 'file, or key.path=value' })
-      .option('model', { alias: 'm', type: 'string', array: true, describe: 'model id' })
-      .option('json', jsonOption)
-      .example('$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run'),
-  async run(argv) {
-    const root = resultsRoot(argv.output as string);
-    const resolved = await resolvedConfig(argv);
+  flags: doctorFlags,
+  examples: [['$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run']],
+  async run(args) {
+    const root = resultsRoot(args.output);
+    const resolved = await resolvedConfig(args);
     const findings = [
       nodeVersion(),
       ...(await docker('problem' in resolved ? undefined : resolved)),
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
-      ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, argv)),
+      ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),
     ];
-    if (argv.json) printJson(findings);
+    if (args.json) printJson(findings);
     else
       printData(
         findings
@@ -48,7 +52,7 @@ export const doctorVerb: Verb = {
       );
     return findings.every((f) => f.ok) ? EXIT.done : EXIT.usage;
   },
-};
+});
 
 const nodeVersion = (): Finding => good('Node', process.versions.node);
 
@@ -117,9 +121,11 @@ function database(root: string): Finding {
   }
 }
 
-async function resolvedConfig(
-  argv: Readonly<Record<string, unknown>>,
-): Promise<ResolvedConfig | { problem: Finding }> {
+async function resolvedConfig({
+  output,
+  config,
+  model,
+}: Args<typeof doctorFlags>): Promise<ResolvedConfig | { problem: Finding }> {
   const defaults = {
     redoExisting: false,
     allowConfigChange: false,
@@ -127,9 +133,8 @@ async function resolvedConfig(
     progress: 'none',
     json: false,
   };
-  const { output, config, model } = argv;
   try {
-    return await resolveConfig(checkArgs(runArgsSchema, { ...defaults, output, config, model }));
+    return await resolveConfig(await checkArgs(runFlags, { ...defaults, output, config, model }));
   } catch (error) {
     return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }
@@ -137,7 +142,7 @@ async function resolvedConfig(
 
 async function configuration(
   { arms, run, grading, warnings }: ResolvedConfig,
-  given: Readonly<Record<string, unknown>>,
+  given: Args<typeof doctorFlags>,
 ): Promise<Finding[]> {
   if (given.config === undefined && given.model === undefined)
     return [

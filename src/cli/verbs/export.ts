@@ -1,8 +1,6 @@
 /** `swebatch export RUN WHAT`: the run's files made again from the database, tables for other tools, or a leaderboard entry. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { junitXml } from '../../report/gate/junit.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
@@ -19,53 +17,45 @@ import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { exportHtml } from '../../viewer/exportHtml.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
-import { submissionOptions, submissionSchema, submit } from './exportSubmission.ts';
+import { submissionFlags, submit } from './exportSubmission.ts';
 import { runFolder } from './report.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
 const WHAT = [...FILES, ...TEXTS, 'recording', 'submission'] as const;
 
-const argsSchema = z.object({
-  run: z.string(),
-  what: z.enum(WHAT),
-  output: z.string(),
-  to: z.string().optional(),
-  emitEmpty: z.boolean().optional(),
-  json: z.boolean(),
-  ...submissionSchema,
+const exportFlags = flags({
+  run: namedRun,
+  what: { choices: WHAT, default: 'all', place: 'optional' },
+  output,
+  to: {
+    type: 'string',
+    describe:
+      "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
+  },
+  emitEmpty: { type: 'boolean', describe: 'write "" for trials that were not decided' },
+  json,
+  ...submissionFlags,
 });
 
-export const exportVerb: Verb = {
-  command: 'export <run> [what]',
+export const exportVerb = defineVerb({
+  name: 'export',
   describe:
     'predictions, trajectories, tables, the configuration, the model traffic, or a leaderboard submission',
-  builder: (parser: Argv) =>
-    submissionOptions(
-      parser
-        .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
-        .positional('what', { choices: WHAT, default: 'all' as const })
-        .option('output', outputOption)
-        .option('to', {
-          type: 'string',
-          requiresArg: true,
-          describe:
-            "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
-        })
-        .option('emit-empty', { type: 'boolean', describe: 'write "" for trials that were not decided' })
-        .option('json', jsonOption),
-    )
-      .example('$0 export last preds', 'preds.json and all_preds.jsonl')
-      .example('$0 export last csv > trials.csv', 'one line a trial')
-      .example('$0 export last html --to run.html', 'one page for a mail')
-      .example('$0 export r1 config | $0 run -c -', 'the same run again')
-      .example('$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine')
-      .example('$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: exportFlags,
+  examples: [
+    ['$0 export last preds', 'preds.json and all_preds.jsonl'],
+    ['$0 export last csv > trials.csv', 'one line a trial'],
+    ['$0 export last html --to run.html', 'one page for a mail'],
+    ['$0 export r1 config | $0 run -c -', 'the same run again'],
+    ['$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine'],
+    ['$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'],
+  ],
+  async run(args) {
     const root = resultsRoot(args.output);
     const store = openForReading(root);
     try {
@@ -88,7 +78,7 @@ export const exportVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 function tellWritten(run: RunRow, { json }: { json: boolean }, paths: readonly string[]): number {
   if (json) printJson({ run: run.name, written: paths });
@@ -119,7 +109,7 @@ async function writeRecording(store: Store, run: RunRow, to: string): Promise<st
 async function writeFiles(
   store: Store,
   row: RunRow,
-  args: z.infer<z.ZodObject<typeof argsSchema.shape>>,
+  args: Args<typeof exportFlags>,
   root: string,
 ): Promise<string[]> {
   const dir = args.to ?? runFolder(root, row);

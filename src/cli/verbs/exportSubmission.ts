@@ -2,8 +2,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { inert } from '../../base/text/terminal.ts';
 import { instanceFolder } from '../../grading/logLayout.ts';
 import { jsonText } from '../../report/render/json.ts';
@@ -21,59 +19,35 @@ import { UserError } from '../../service/userError.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
+import { filled } from '../flags/checks.ts';
+import { type Args, flags } from '../flags/flags.ts';
 import { EXIT, printData, say } from '../terminal/context.ts';
 
 const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
 
-export const submissionSchema = {
-  arm: z.string().optional(),
-  split: z.enum(splits).optional(),
-  system: z.string().min(1).optional(),
-  metadata: z.string().optional(),
-  claim: z.array(z.enum(boxes)).optional(),
-  acceptModelChange: z.boolean().optional(),
-  acceptFindings: z.boolean().optional(),
-};
+export const submissionFlags = flags({
+  arm: { type: 'string', describe: 'submission: which arm; needed with several' },
+  split: { choices: splits, describe: 'submission: default from the dataset name' },
+  system: {
+    type: 'string',
+    check: filled,
+    describe: 'submission: name of the system in the folder name',
+  },
+  metadata: { type: 'string', describe: 'submission: metadata.yaml to check and use' },
+  claim: {
+    choices: boxes,
+    list: true,
+    describe: 'submission: boxes that must be ticked; refused when the record contradicts one',
+  },
+  acceptModelChange: { type: 'boolean', describe: 'submission: several answering models are meant' },
+  acceptFindings: {
+    type: 'boolean',
+    describe: 'submission: findings of the secrets scan were looked at',
+  },
+});
 
-export const submissionOptions = (parser: Argv): Argv =>
-  parser
-    .option('arm', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'submission: which arm; needed with several',
-    })
-    .option('split', {
-      choices: splits,
-      requiresArg: true,
-      describe: 'submission: default from the dataset name',
-    })
-    .option('system', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'submission: name of the system in the folder name',
-    })
-    .option('metadata', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'submission: metadata.yaml to check and use',
-    })
-    .option('claim', {
-      choices: boxes,
-      array: true,
-      requiresArg: true,
-      describe: 'submission: boxes that must be ticked; refused when the record contradicts one',
-    })
-    .option('accept-model-change', {
-      type: 'boolean',
-      describe: 'submission: several answering models are meant',
-    })
-    .option('accept-findings', {
-      type: 'boolean',
-      describe: 'submission: findings of the secrets scan were looked at',
-    });
-
-type Args = z.infer<z.ZodObject<typeof submissionSchema>> & {
+type Submission = Args<typeof submissionFlags> & {
   readonly store: Store;
   readonly run: RunRow;
   /** DIR/<run> */
@@ -82,7 +56,7 @@ type Args = z.infer<z.ZodObject<typeof submissionSchema>> & {
   readonly json: boolean;
 };
 
-export async function submit(args: Args): Promise<number> {
+export async function submit(args: Submission): Promise<number> {
   const arm = pickArm(args);
   const split = args.split ?? splitOf(args.run.dataset_source);
   const result = await writeSubmission({
@@ -111,7 +85,7 @@ export async function submit(args: Args): Promise<number> {
   return tell(result, args.json);
 }
 
-function pickArm(args: Args): { name: string; model: string } {
+function pickArm(args: Submission): { name: string; model: string } {
   const arms = armsOf(args.store, args.run.id);
   const found = args.arm === undefined ? arms : arms.filter((a) => a.name === args.arm);
   const [only] = found;

@@ -13,14 +13,9 @@ import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
 import { imageKey } from '../../environment/images/registry/imageReference.ts';
 import { openImages } from '../../service/images/engines.ts';
 import { UserError } from '../../service/userError.ts';
-import {
-  type ImagesArgs,
-  type ImagesSettings,
-  imagesOptions,
-  parseImagesArgs,
-  settingsOf,
-} from '../flags/imagesOptions.ts';
-import type { Verb } from '../flags/verb.ts';
+import { type ImagesArgs, imagesFlags } from '../flags/imagesFlags.ts';
+import { type ImagesSettings, settingsOf } from '../flags/imagesSettings.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { hubVariables } from './datasets.ts';
@@ -170,12 +165,17 @@ async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: Imag
   };
 }
 
-export const imagesVerb: Verb = {
-  command: 'images <action> [source]',
+export const imagesVerb = defineVerb({
+  name: 'images',
   describe: 'plan, pull, list, remove and check the images of a dataset',
-  builder: imagesOptions,
-  async run(argv) {
-    const args = parseImagesArgs(argv);
+  flags: imagesFlags,
+  examples: [
+    ['$0 images plan verified', 'what is here, what has to come, how much disk'],
+    ['$0 images pull lite --slice 0:20 --parallel 3', 'before the night starts'],
+    ['$0 images pull verified -c night.yaml', 'from the mirrors and onto the engines of that run'],
+    ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
+  ],
+  async run(args) {
     const settings = settingsOf(args);
     const { hosts } = settings;
     const results: { host: string | undefined; result: Result }[] = [];
@@ -194,7 +194,7 @@ export const imagesVerb: Verb = {
       );
     return Math.max(...results.map(({ result }) => result.code));
   },
-};
+});
 
 async function onEngine(
   args: ImagesArgs,

@@ -1,7 +1,6 @@
 /** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
@@ -25,64 +24,57 @@ import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { attemptById } from '../../store/records/trials.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { filled, runName } from '../flags/checks.ts';
+import { json, output } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printJson, say } from '../terminal/context.ts';
 import { hubVariables } from './datasets.ts';
 
-const argsSchema = z.object({
-  source: z.string().min(1),
-  output: z.string(),
-  runId: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'must be 1 to 100 of A-Z a-z 0-9 _ . -')
-    .optional(),
-  subset: z.string().min(1).optional(),
-  split: z.string().min(1).optional(),
-  dataDir: z.string().min(1).optional(),
-  report: z.string().min(1).optional(),
-  json: z.boolean(),
+const importFlags = flags({
+  source: {
+    type: 'string',
+    place: 'required',
+    check: z.string().min(1),
+    describe:
+      "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness or of sb-cli",
+  },
+  output,
+  runId: {
+    type: 'string',
+    check: runName('must be 1 to 100 of A-Z a-z 0-9 _ . -'),
+    describe: "name of the run; default: the source's",
+  },
+  subset: {
+    type: 'string',
+    check: filled,
+    describe: 'its dataset, so that it can be graded and reported by repository',
+  },
+  split: { type: 'string', check: filled, describe: 'split of the dataset' },
+  dataDir: {
+    type: 'string',
+    check: filled,
+    describe: 'folder with local copies of the named datasets',
+  },
+  report: {
+    type: 'string',
+    check: filled,
+    describe:
+      "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
+  },
+  json,
 });
+type ImportArgs = Args<typeof importFlags>;
 
-export const importVerb: Verb = {
-  command: 'import <source>',
+export const importVerb = defineVerb({
+  name: 'import',
   describe: 'take what another tool ran or graded as a run',
-  builder: (parser: Argv) =>
-    parser
-      .positional('source', {
-        type: 'string',
-        demandOption: true,
-        describe:
-          "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness or of sb-cli",
-      })
-      .option('output', outputOption)
-      .option('run-id', {
-        type: 'string',
-        requiresArg: true,
-        describe: "name of the run; default: the source's",
-      })
-      .option('subset', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'its dataset, so that it can be graded and reported by repository',
-      })
-      .option('split', { type: 'string', requiresArg: true, describe: 'split of the dataset' })
-      .option('data-dir', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'folder with local copies of the named datasets',
-      })
-      .option('report', {
-        type: 'string',
-        requiresArg: true,
-        describe:
-          "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
-      })
-      .option('json', jsonOption)
-      .example('$0 import gpt.run.json --subset verified', 'verdicts of the harness or of sb-cli')
-      .example('$0 import ../mini-out --subset verified --report gpt.run.json', 'with dataset and verdicts'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: importFlags,
+  examples: [
+    ['$0 import gpt.run.json --subset verified', 'verdicts of the harness or of sb-cli'],
+    ['$0 import ../mini-out --subset verified --report gpt.run.json', 'with dataset and verdicts'],
+  ],
+  async run(args) {
     const { imported, verdicts } = await read(args);
     for (const warning of imported.warnings) say(`warning: ${warning}`);
     if (imported.instances.length === 0)
@@ -123,10 +115,10 @@ export const importVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
-async function read({ source, report }: z.infer<typeof argsSchema>): Promise<GradedElsewhere> {
+async function read({ source, report }: ImportArgs): Promise<GradedElsewhere> {
   const found = statSync(source, { throwIfNoEntry: false });
   if (!found) throw new UserError(`there is no ${source}`);
   if (!found.isDirectory())
@@ -155,7 +147,7 @@ function verdictsIn(path: string): Verdicts {
   return read.verdicts;
 }
 
-async function datasetFor(subset: string, args: z.infer<typeof argsSchema>) {
+async function datasetFor(subset: string, args: ImportArgs) {
   const loaded = await loadDataset(subset, {
     ...(args.split ? { split: args.split } : {}),
     ...(args.dataDir ? { dataDir: args.dataDir } : {}),

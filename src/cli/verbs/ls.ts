@@ -1,38 +1,41 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
-import type { Argv } from 'yargs';
 import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { listRuns, spentNano } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialLines.ts';
 import { classCounts, lastSigns } from '../../store/records/trials.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { watchRun } from '../terminal/watch.ts';
 
-export const lsVerb: Verb = {
-  command: 'ls [run]',
+export const lsVerb = defineVerb({
+  name: 'ls',
   describe: 'list runs, or the trials of a run',
-  builder: (parser: Argv) =>
-    parser
-      .positional('run', { type: 'string', describe: 'name, unique prefix, or "last"' })
-      .option('output', outputOption)
-      .option('json', jsonOption)
-      .option('class', { type: 'string', describe: 'only trials of this exit class' })
-      .option('watch', {
-        type: 'boolean',
-        default: false,
-        describe: 'follow a live run: slots, phases, cost, rate, ETA',
-      })
-      .example('$0 ls last --watch', 'follow the newest run from another terminal')
-      .example('$0 ls', 'all runs')
-      .example('$0 ls last --class infra', 'what failed for reasons that are not the model’s'),
-  async run(argv) {
-    const root = resultsRoot(argv.output as string);
+  flags: flags({
+    run: { ...namedRun, place: 'optional' },
+    output,
+    json,
+    class: { type: 'string', bare: true, describe: 'only trials of this exit class' },
+    watch: {
+      type: 'boolean',
+      default: false,
+      describe: 'follow a live run: slots, phases, cost, rate, ETA',
+    },
+  }),
+  examples: [
+    ['$0 ls last --watch', 'follow the newest run from another terminal'],
+    ['$0 ls', 'all runs'],
+    ['$0 ls last --class infra', 'what failed for reasons that are not the model’s'],
+  ],
+  async run(args) {
+    const root = resultsRoot(args.output);
     const store = openForReading(root);
     try {
-      if (!argv.run) {
+      if (!args.run) {
         const signs = lastSigns(store);
         const rows = listRuns(store).map((run) => {
           const counts = Object.fromEntries(classCounts(store, run.id));
@@ -49,7 +52,7 @@ export const lsVerb: Verb = {
             last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
           };
         });
-        if (argv.json) printJson(rows);
+        if (args.json) printJson(rows);
         else
           printData(
             rows.length === 0
@@ -71,14 +74,14 @@ export const lsVerb: Verb = {
         for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
         return EXIT.done;
       }
-      const run = requireRun(store, argv.run as string);
-      if (argv.watch) {
+      const run = requireRun(store, args.run);
+      if (args.watch) {
         const redraw = process.stdout.isTTY === true;
         await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
         return EXIT.done;
       }
-      const lines = trialLines(store, run.id).filter((l) => !argv.class || l.exit_class === argv.class);
-      if (argv.json) printJson(lines);
+      const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
+      if (args.json) printJson(lines);
       else {
         const arms = new Set(lines.map((l) => l.arm)).size > 1;
         const epochs = lines.some((l) => l.epoch > 1);
@@ -107,7 +110,7 @@ export const lsVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 const instant = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();

@@ -1,7 +1,6 @@
 /** `swebatch replay`: published trajectories through the agent that `run` uses, compared message by message. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
@@ -11,7 +10,9 @@ import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../service/userError.ts';
-import { jsonOption, type Verb } from '../flags/verb.ts';
+import { json } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {
@@ -20,53 +21,58 @@ interface FileResult extends ReplayResult {
   readonly problem?: string;
 }
 
-export const replayVerb: Verb = {
-  command: 'replay <files..>',
+const replayFlags = flags({
+  files: {
+    type: 'string',
+    place: 'required',
+    list: true,
+    describe: '*.traj.json files, or folders of them',
+  },
+  check: { type: 'boolean', default: false, describe: 'exit 1 when anything differs' },
+  environment: {
+    choices: ['recorded', 'docker'],
+    default: 'recorded',
+    bare: true,
+    describe: 'recorded outputs, or the commands run for real in a container',
+  },
+  image: {
+    type: 'string',
+    describe: 'image for --environment docker; default: the recorded one',
+  },
+  network: {
+    type: 'string',
+    bare: true,
+    describe: 'network for --environment docker; default: the one of a trajectory of ours, else none',
+  },
+  json,
+});
+
+export const replayVerb = defineVerb({
+  name: 'replay',
   describe: 'play recorded trajectories through our agent and compare every message',
-  builder: (parser: Argv) =>
-    parser
-      .positional('files', {
-        type: 'string',
-        array: true,
-        demandOption: true,
-        describe: '*.traj.json files, or folders of them',
-      })
-      .option('check', { type: 'boolean', default: false, describe: 'exit 1 when anything differs' })
-      .option('environment', {
-        choices: ['recorded', 'docker'] as const,
-        default: 'recorded' as const,
-        describe: 'recorded outputs, or the commands run for real in a container',
-      })
-      .option('image', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'image for --environment docker; default: the recorded one',
-      })
-      .option('network', {
-        type: 'string',
-        describe: 'network for --environment docker; default: the one of a trajectory of ours, else none',
-      })
-      .option('json', jsonOption)
-      .example('$0 replay results/r1/trajectories --check', 'does our agent behave as the recorded one?')
-      .example(
-        '$0 replay a.traj.json --environment docker',
-        'run the recorded commands for real and show what differs',
-      ),
-  async run(argv) {
-    const files = (argv.files as string[]).flatMap(trajectoryFiles);
+  flags: replayFlags,
+  examples: [
+    ['$0 replay results/r1/trajectories --check', 'does our agent behave as the recorded one?'],
+    [
+      '$0 replay a.traj.json --environment docker',
+      'run the recorded commands for real and show what differs',
+    ],
+  ],
+  async run(args) {
+    const files = args.files.flatMap(trajectoryFiles);
     if (files.length === 0) throw new UserError('no *.traj.json file there');
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
-        argv.environment === 'docker' ? replayInDocker(json, argv) : replayTrajectory(json),
+        args.environment === 'docker' ? replayInDocker(json, args) : replayTrajectory(json),
       );
       results.push(result);
-      if (!argv.json) printData(lines(result).join('\n'));
+      if (!args.json) printData(lines(result).join('\n'));
     }
     const unreadable = results.filter((r) => r.problem !== undefined);
     // One file that is none among many must not hide what the others came to; alone it is a wrong argument.
     if (unreadable.length === files.length) throw new UserError(unreadable.map((r) => r.problem).join('\n'));
-    if (argv.json)
+    if (args.json)
       printJson(
         results.map(
           ({
@@ -96,10 +102,10 @@ export const replayVerb: Verb = {
       );
     const equal = results.filter(isEqual).length;
     say(`${equal} of ${results.length} trajectories replay equal`);
-    if (argv.check && equal < results.length) return EXIT.gate;
+    if (args.check && equal < results.length) return EXIT.gate;
     return unreadable.length > 0 ? EXIT.usage : EXIT.done;
   },
-};
+});
 
 function trajectoryFiles(path: string): string[] {
   const stat = statSync(path, { throwIfNoEntry: false });
@@ -161,10 +167,10 @@ const recordedEnvironmentSchema = z.looseObject({
   }),
 });
 
-async function replayInDocker(json: unknown, argv: Readonly<Record<string, unknown>>): Promise<ReplayResult> {
+async function replayInDocker(json: unknown, args: Args<typeof replayFlags>): Promise<ReplayResult> {
   const recording = readRecording(json);
   const { image: itsImage, ...recorded } = recordedEnvironmentSchema.parse(json).info.config.environment;
-  const image = (argv.image as string | undefined) ?? itsImage;
+  const image = args.image ?? itsImage;
   if (!image)
     throw new UserError(`${recording.instanceId}: the recording names no image; give one with --image`);
   // A trajectory of ours says all of it; the published agent neither sealed nor closed its containers.
@@ -174,7 +180,7 @@ async function replayInDocker(json: unknown, argv: Readonly<Record<string, unkno
   const factory = createDockerFactory(
     environmentConfigSchema.strip().parse({
       ...settings,
-      network: argv.network ?? (ours ? recorded.network : 'none'),
+      network: args.network ?? (ours ? recorded.network : 'none'),
     }),
   );
   const environment = await factory.start({

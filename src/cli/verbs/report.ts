@@ -1,7 +1,5 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
 import { join } from 'node:path';
-import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { DEFAULT_SEED, summarize } from '../../report/measure/summary.ts';
@@ -18,43 +16,36 @@ import type { Store } from '../../store/open.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { integer } from '../flags/checks.ts';
+import { type FORMATS, format, json, namedRun, output, to } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, say } from '../terminal/context.ts';
 
-export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
-
-const argsSchema = z.object({
-  run: z.string(),
-  output: z.string(),
-  format: z.enum(FORMATS).optional(),
-  to: z.string().optional(),
-  history: z.boolean(),
-  seed: z.number().int().min(0).optional(),
-  json: z.boolean(),
+const reportFlags = flags({
+  run: { ...namedRun, place: 'optional', default: 'last' },
+  output,
+  format,
+  to,
+  history: {
+    type: 'boolean',
+    default: false,
+    describe: 'every instance across all runs with the same model, with a flake label',
+  },
+  seed: { type: 'number', check: integer(0), describe: 'of the bootstrap intervals' },
+  json,
 });
 
-export const reportVerb: Verb = {
-  command: 'report [run]',
+export const reportVerb = defineVerb({
+  name: 'report',
   describe: 'what a run says: resolved of valid with its interval, who is missing, money, tokens, time',
-  builder: (parser: Argv) =>
-    parser
-      .positional('run', { type: 'string', default: 'last', describe: 'name, unique prefix, or "last"' })
-      .option('output', outputOption)
-      .option('format', { choices: FORMATS, describe: 'default: terminal', requiresArg: true })
-      .option('to', { type: 'string', describe: 'write to this file instead of stdout', requiresArg: true })
-      .option('history', {
-        type: 'boolean',
-        default: false,
-        describe: 'every instance across all runs with the same model, with a flake label',
-      })
-      .option('seed', { type: 'number', describe: 'of the bootstrap intervals', requiresArg: true })
-      .option('json', jsonOption)
-      .example('$0 report last', 'the newest run')
-      .example('$0 report nightly-0822 --format html --to report.html', 'one file that reads in a mail')
-      .example('$0 report last --json | jq .arms[0].resolved', 'numbers for a program'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: reportFlags,
+  examples: [
+    ['$0 report last', 'the newest run'],
+    ['$0 report nightly-0822 --format html --to report.html', 'one file that reads in a mail'],
+    ['$0 report last --json | jq .arms[0].resolved', 'numbers for a program'],
+  ],
+  async run(args) {
     const store = openForReading(resultsRoot(args.output));
     try {
       const run = requireRun(store, args.run);
@@ -71,7 +62,7 @@ export const reportVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 export const render = (
   document: Document,

@@ -1,5 +1,4 @@
 /** `swebatch resume RUN`: go on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { dollarsToNano } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
@@ -15,68 +14,56 @@ import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.t
 import { trialLines } from '../../store/records/trialLines.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
 import { executeRun, withRunLock } from '../execute.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { costLimitOption, jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { integer } from '../flags/checks.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { costLimit, evaluate, progress } from '../flags/runFlags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { thisProcess } from '../terminal/caller.ts';
 import { env, say } from '../terminal/context.ts';
-import { PROGRESS_MODES } from '../terminal/progress.ts';
 
-const argsSchema = z.object({
-  run: z.string(),
-  output: z.string(),
-  retry: z
-    .string()
-    .refine(
-      (c) => c === '' || (EXIT_CLASSES as readonly string[]).includes(c),
-      `must be one of ${EXIT_CLASSES.join(', ')}`,
-    )
-    .optional(),
-  id: z.array(z.string()).optional(),
-  workers: z.number().int().min(1).optional(),
-  costLimit: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
-  evaluate: z.boolean().optional(),
-  allowConfigChange: z.boolean(),
-  progress: z.enum(PROGRESS_MODES),
-  json: z.boolean(),
+const resumeFlags = flags({
+  run: namedRun,
+  output,
+  retry: {
+    type: 'string',
+    bare: true,
+    check: z
+      .string()
+      .refine(
+        (c) => c === '' || (EXIT_CLASSES as readonly string[]).includes(c),
+        `must be one of ${EXIT_CLASSES.join(', ')}`,
+      )
+      .optional(),
+    describe: `also run sealed trials of this class again (${EXIT_CLASSES.join(', ')}), or those named by --id`,
+  },
+  id: { type: 'string', list: true, bare: true, describe: 'run these instances once more' },
+  workers: { alias: 'w', type: 'number', check: integer(1), describe: 'slots from now on' },
+  costLimit: {
+    ...costLimit,
+    describe: 'budget of the whole run from now on, in dollars; none: no limit',
+  },
+  allowConfigChange: {
+    type: 'boolean',
+    default: false,
+    describe: 'go on though an image is another one now; recorded as a boundary',
+  },
+  evaluate,
+  progress,
+  json,
 });
+type ResumeArgs = Args<typeof resumeFlags>;
 
-export const resumeVerb: Verb = {
-  command: 'resume <run>',
+export const resumeVerb = defineVerb({
+  name: 'resume',
   describe: 'go on with a run after whatever happened; nothing sealed runs again unless asked for',
-  builder: (parser: Argv) =>
-    parser
-      .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
-      .option('output', outputOption)
-      .option('retry', {
-        type: 'string',
-        describe: `also run sealed trials of this class again (${EXIT_CLASSES.join(', ')}), or those named by --id`,
-      })
-      .option('id', { type: 'string', array: true, describe: 'run these instances once more' })
-      .option('workers', { alias: 'w', type: 'number', requiresArg: true, describe: 'slots from now on' })
-      .option('cost-limit', {
-        ...costLimitOption,
-        describe: 'budget of the whole run from now on, in dollars; none: no limit',
-      })
-      .option('allow-config-change', {
-        type: 'boolean',
-        default: false,
-        describe: 'go on though an image is another one now; recorded as a boundary',
-      })
-      .option('evaluate', { type: 'boolean', describe: 'grade predictions as they arrive' })
-      .option('progress', {
-        choices: PROGRESS_MODES,
-        default: 'auto' as const,
-        describe: 'bars on a terminal, else lines; json: one event a line on stdout',
-      })
-      .option('json', jsonOption)
-      .example('$0 resume last', 'what was interrupted or never started')
-      .example('$0 resume last --retry infra', 'and what failed for reasons that are not the model’s')
-      .example(
-        '$0 resume last --retry --id django__django-11099',
-        'one instance once more; all attempts are kept',
-      ),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: resumeFlags,
+  examples: [
+    ['$0 resume last', 'what was interrupted or never started'],
+    ['$0 resume last --retry infra', 'and what failed for reasons that are not the model’s'],
+    ['$0 resume last --retry --id django__django-11099', 'one instance once more; all attempts are kept'],
+  ],
+  async run(args) {
     const caller = thisProcess();
     armCrash(env('SWEBATCH_CRASH_AT'));
     const root = resultsRoot(args.output);
@@ -118,15 +105,10 @@ export const resumeVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 /** What this sitting does otherwise than the one before stands in the record, and in run.json. */
-function recordChanges(
-  store: Store,
-  run: RunRow,
-  planned: PlannedConfig,
-  args: z.infer<typeof argsSchema>,
-): void {
+function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, args: ResumeArgs): void {
   const changed = [
     { key: 'run.workers', was: planned.run.workers, is: args.workers },
     { key: 'run.cost_limit', was: (run.budget_nano ?? 0) / 1e9, is: args.costLimit },
@@ -135,7 +117,7 @@ function recordChanges(
   if (changed.length > 0) insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed });
 }
 
-function reopen(store: Store, run: RunRow, args: z.infer<typeof argsSchema>): void {
+function reopen(store: Store, run: RunRow, args: ResumeArgs): void {
   const lines = trialLines(store, run.id);
   const ids = new Set(args.id?.flatMap((i) => i.split(',')));
   const unknown = [...ids].filter((id) => !lines.some((l) => l.instance_id === id));

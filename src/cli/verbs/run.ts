@@ -23,20 +23,24 @@ import { trialLines } from '../../store/records/trialLines.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
 import { executeRun, withRunLock } from '../execute.ts';
 import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';
-import { checkArgs, type RunArgs, runArgsSchema, runOptions } from '../flags/runArgs.ts';
-import type { Verb } from '../flags/verb.ts';
+import { type RunArgs, runFlags } from '../flags/runFlags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { judgeNight, requireBaseline } from '../night.ts';
 import { thisProcess } from '../terminal/caller.ts';
 import { EXIT, env, say } from '../terminal/context.ts';
 import { printPlan } from '../terminal/printPlan.ts';
 import { hubVariables } from './datasets.ts';
 
-export const runVerb: Verb = {
-  command: 'run',
+export const runVerb = defineVerb({
+  name: 'run',
   describe: 'run an agent over a dataset; the same --run-id again goes on where it stopped',
-  builder: runOptions,
-  async run(argv) {
-    const args = checkArgs(runArgsSchema, argv);
+  flags: runFlags,
+  examples: [
+    ['$0 run --subset verified --slice 0:5 -m gpt-5.4 -w 4 --evaluate', 'five instances, graded'],
+    ['$0 run --subset lite -c swebench.yaml -c agent.step_limit=100 -m gpt-5.4', 'with a configuration'],
+    ['$0 run --subset data.jsonl -m a -m b --epochs 3 --dry-run', 'the plan of two arms and three epochs'],
+  ],
+  async run(args) {
     const caller = thisProcess();
     armCrash(env('SWEBATCH_CRASH_AT'));
     const resolved = await resolveConfig(args);
@@ -96,7 +100,7 @@ export const runVerb: Verb = {
       store.close();
     }
   },
-};
+});
 
 /** Only trials of what is selected now: a run that goes on may be asked for a part of itself. */
 function chooserFor(store: Store, run: RunRow, request: RunRequest) {

@@ -1,7 +1,6 @@
 /** `swebatch show`: one run, or one trajectory as a readable conversation. */
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import type { Argv } from 'yargs';
 import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
@@ -17,37 +16,48 @@ import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { patchLines, trajectoryLines } from '../../viewer/terminal.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printExactly, printJson } from '../terminal/context.ts';
 
-export const showVerb: Verb = {
-  command: 'show <run> [instance]',
+const showFlags = flags({
+  run: namedRun,
+  instance: { type: 'string', place: 'optional', describe: 'instance id, or a unique part of it' },
+  output,
+  json,
+  manifest: { type: 'boolean', default: false, describe: 'print the manifest (run.json)' },
+  patch: { type: 'boolean', default: false, describe: 'print only the patch' },
+  attempt: {
+    type: 'number',
+    bare: true,
+    describe: 'number of the attempt; default: the final one',
+  },
+  full: { type: 'boolean', default: false, describe: 'do not shorten long outputs' },
+});
+type ShowArgs = Args<typeof showFlags>;
+
+export const showVerb = defineVerb({
+  name: 'show',
   describe: 'show a run, or the trajectory of one of its instances',
-  builder: (parser: Argv) =>
-    parser
-      .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
-      .positional('instance', { type: 'string', describe: 'instance id, or a unique part of it' })
-      .option('output', outputOption)
-      .option('json', jsonOption)
-      .option('manifest', { type: 'boolean', default: false, describe: 'print the manifest (run.json)' })
-      .option('patch', { type: 'boolean', default: false, describe: 'print only the patch' })
-      .option('attempt', { type: 'number', describe: 'number of the attempt; default: the final one' })
-      .option('full', { type: 'boolean', default: false, describe: 'do not shorten long outputs' })
-      .example('$0 show last', 'what a run is made of')
-      .example('$0 show last tabular-3 | less -R', 'read a trajectory'),
-  async run(argv) {
-    const store = openForReading(resultsRoot(argv.output as string));
+  flags: showFlags,
+  examples: [
+    ['$0 show last', 'what a run is made of'],
+    ['$0 show last tabular-3 | less -R', 'read a trajectory'],
+  ],
+  async run(args) {
+    const store = openForReading(resultsRoot(args.output));
     try {
-      const run = requireRun(store, argv.run as string);
-      if (argv.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
-      else if (!argv.instance) showRun(store, run, argv.json as boolean);
-      else showInstance(store, run, argv);
+      const run = requireRun(store, args.run);
+      if (args.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
+      else if (!args.instance) showRun(store, run, args.json as boolean);
+      else showInstance(store, run, args);
       return EXIT.done;
     } finally {
       store.close();
     }
   },
-};
+});
 
 function showRun(store: Store, run: RunRow, json: boolean): void {
   const counts = Object.fromEntries(classCounts(store, run.id));
@@ -97,13 +107,13 @@ function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
 /** Lines of a message; `--full` shows all. */
 const LONG = 60;
 
-function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, unknown>>): void {
-  const line = pickTrial(store, run, argv.instance as string);
+function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
+  const line = pickTrial(store, run, args.instance as string);
   const attempts = attemptsOf(store, line.trial_id);
   const attempt =
-    argv.attempt === undefined
+    args.attempt === undefined
       ? (attempts.find((a) => a.id === line.attempt_id) ?? attempts.at(-1))
-      : attempts.find((a) => a.number === argv.attempt);
+      : attempts.find((a) => a.number === args.attempt);
   if (!attempt)
     throw new UserError(
       attempts.length === 0
@@ -111,7 +121,7 @@ function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, u
         : `${line.instance_id} has attempts 1 to ${attempts.length}`,
     );
   const messages = messagesOf(store, attempt.id);
-  if (argv.json) {
+  if (args.json) {
     const { submission, captured_patch, ...plain } = attempt;
     printJson({
       run: run.name,
@@ -126,14 +136,14 @@ function showInstance(store: Store, run: RunRow, argv: Readonly<Record<string, u
     });
     return;
   }
-  if (argv.patch) {
+  if (args.patch) {
     const patch = attempt.model_patch ?? '';
     // To a file or to git every byte counts; on a terminal nothing of a patch may steer it.
     if (process.stdout.isTTY) printData(inert(patch));
     else printExactly(patch);
     return;
   }
-  page(conversation(store, attempt.id, argv.full as boolean));
+  page(conversation(store, attempt.id, args.full));
 }
 
 /** The attempt as the viewer knows it: every message with its step, time and cost, the calls of tools, the patch at the end. */

@@ -1,24 +1,21 @@
 /** `swebatch verify RUN`: checks every invariant of a run's record. */
-import type { Argv } from 'yargs';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { verifyRun } from '../../store/verify.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson } from '../terminal/context.ts';
 
-export const verifyVerb: Verb = {
-  command: 'verify <run>',
+export const verifyVerb = defineVerb({
+  name: 'verify',
   describe: 'check that the record of a run is whole and consistent',
-  builder: (parser: Argv) =>
-    parser
-      .positional('run', { type: 'string', demandOption: true, describe: 'name, unique prefix, or "last"' })
-      .option('output', outputOption)
-      .option('json', jsonOption)
-      .example('$0 verify last', 'exit 0 when every invariant holds, 5 when one does not'),
-  async run(argv) {
-    const store = openForReading(resultsRoot(argv.output as string));
+  flags: flags({ run: namedRun, output, json }),
+  examples: [['$0 verify last', 'exit 0 when every invariant holds, 5 when one does not']],
+  async run(args) {
+    const store = openForReading(resultsRoot(args.output));
     try {
-      const result = verifyRun(store, requireRun(store, argv.run as string));
-      if (argv.json) printJson(result);
+      const result = verifyRun(store, requireRun(store, args.run));
+      if (args.json) printJson(result);
       else
         printData(
           result.checks
@@ -30,4 +27,4 @@ export const verifyVerb: Verb = {
       store.close();
     }
   },
-};
+});

@@ -1,61 +1,57 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
-import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
 import { startViewer } from '../../viewer/server.ts';
-import { checkArgs } from '../flags/runArgs.ts';
-import { jsonOption, outputOption, type Verb } from '../flags/verb.ts';
+import { json, output } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
 import { EXIT, env, printData, printJson, say } from '../terminal/context.ts';
 
-const argsSchema = z.object({
-  results: z.string().optional(),
-  output: z.string(),
-  host: z.string().min(1),
-  port: z.number().int().min(0).max(65_535),
-  bundle: z.string().optional(),
-  run: z.array(z.string()).optional(),
-  json: z.boolean(),
+const viewFlags = flags({
+  results: { type: 'string', place: 'optional', describe: 'results root; default: -o' },
+  output,
+  port: {
+    type: 'number',
+    default: 7580,
+    check: z.number().int().min(0).max(65_535),
+    describe: '0 picks a free one',
+  },
+  host: {
+    type: 'string',
+    default: '127.0.0.1',
+    check: z.string().min(1),
+    describe: 'anything but loopback needs a token: SWEBATCH_VIEW_TOKEN, or one is made and printed',
+  },
+  bundle: {
+    type: 'string',
+    describe: 'write static files into this folder instead; any web server can show them',
+  },
+  run: {
+    type: 'string',
+    list: true,
+    describe: 'with --bundle: only this run (repeat for more)',
+  },
+  json,
 });
 
-export const viewVerb: Verb = {
-  command: 'view [results]',
+export const viewVerb = defineVerb({
+  name: 'view',
   describe: 'look at runs, trajectories and comparisons in a browser',
-  builder: (parser: Argv) =>
-    parser
-      .positional('results', { type: 'string', describe: 'results root; default: -o' })
-      .option('output', outputOption)
-      .option('port', { type: 'number', default: 7580, requiresArg: true, describe: '0 picks a free one' })
-      .option('host', {
-        type: 'string',
-        default: '127.0.0.1',
-        requiresArg: true,
-        describe: 'anything but loopback needs a token: SWEBATCH_VIEW_TOKEN, or one is made and printed',
-      })
-      .option('bundle', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'write static files into this folder instead; any web server can show them',
-      })
-      .option('run', {
-        type: 'string',
-        array: true,
-        requiresArg: true,
-        describe: 'with --bundle: only this run (repeat for more)',
-      })
-      .option('json', jsonOption)
-      .example('$0 view', 'the runs of ./results, live')
-      .example('$0 view nightly --bundle public', 'the same as static files'),
-  async run(argv) {
-    const args = checkArgs(argsSchema, argv);
+  flags: viewFlags,
+  examples: [
+    ['$0 view', 'the runs of ./results, live'],
+    ['$0 view nightly --bundle public', 'the same as static files'],
+  ],
+  async run(args) {
     const results = resultsRoot(args.results ?? args.output);
     if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
     if (args.run !== undefined)
       throw new UserError('--run goes with --bundle; the live page shows every run');
     return serve(results, args);
   },
-};
+});
 
 function bundle(
   results: string,
@@ -81,7 +77,7 @@ function namesOf(results: string, selectors: readonly string[]): string[] {
 }
 
 /** Stopping a viewer is how it ends: an interrupt is no failure here. */
-async function serve(results: string, args: z.infer<typeof argsSchema>): Promise<number> {
+async function serve(results: string, args: Args<typeof viewFlags>): Promise<number> {
   const token = env('SWEBATCH_VIEW_TOKEN');
   const viewer = await startViewer({
     results,

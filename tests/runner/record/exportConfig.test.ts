@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ResolvedConfig, resolveConfig } from '../../../src/cli/flags/configOptions.ts';
-import type { RunArgs } from '../../../src/cli/flags/runArgs.ts';
+import type { RunArgs } from '../../../src/cli/flags/runFlags.ts';
 import { exportConfig } from '../../../src/runner/record/exportConfig.ts';
 import { planRun } from '../../../src/runner/schedule/planRun.ts';
 

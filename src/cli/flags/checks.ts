@@ -1,0 +1,21 @@
+/** Schemas of values that several tables of flags have. */
+import { z } from 'zod';
+
+/** Given, but empty, is a mistake. */
+export const filled = z.string().min(1).optional();
+
+export const filledList = z.array(z.string().min(1)).min(1, 'needs a value').optional();
+
+export const integer = (least: number) => z.number().int().min(least).optional();
+
+/** The same with a sentence. */
+export function whole(least: number) {
+  const error = `must be a whole number of ${least} or more`;
+  return z.number({ error }).int(error).min(least, error).optional();
+}
+
+export const runName = (message: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, message)
+    .optional();

@@ -1,0 +1,74 @@
+/** Flags of a verdict, for `compare --gate` and `run --baseline`. */
+import { z } from 'zod';
+import { filled, integer } from './checks.ts';
+import { type Args, flags } from './flags.ts';
+
+/** "2%", "2pp" or 0.02. */
+const share = z
+  .string()
+  .transform((text, ctx) => {
+    const match = /^\s*(\d*\.?\d+)\s*(%|pp)?\s*$/.exec(text);
+    const value = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
+    if (value >= 0 && value <= 1) return value;
+    ctx.addIssue({ code: 'custom', message: `"${text}" must be a share such as 2% or 0.02` });
+    return z.NEVER;
+  })
+  .optional();
+
+export const gateFlags = flags({
+  minResolved: {
+    type: 'string',
+    check: share,
+    describe: 'least share resolved of valid (40% or 0.4)',
+  },
+  maxDrop: {
+    type: 'string',
+    check: share,
+    describe: 'largest drop over matched instances (2% or 0.02)',
+  },
+  maxBroken: {
+    type: 'number',
+    check: integer(0),
+    describe: 'instances that may stay broken when measured again; default 0',
+  },
+  mustPass: { type: 'string', describe: 'file with ids that must be resolved, one a line' },
+  maxInfra: { type: 'string', check: share, describe: 'largest share of trials lost to infrastructure' },
+  maxCost: {
+    type: 'number',
+    check: z.number().min(0).optional(),
+    describe: 'dollars the run may have cost',
+  },
+  setChanges: {
+    choices: ['allow', 'warn', 'fail'],
+    bare: true,
+    describe: 'what instances of one run only mean; default warn',
+  },
+});
+export type GateArgs = Args<typeof gateFlags>;
+
+/** In the help of `run` these follow the other limits. */
+const { maxBroken, mustPass, setChanges, ...limits } = gateFlags;
+
+export const nightFlags = flags({
+  baseline: {
+    type: 'string',
+    check: filled,
+    describe: 'judge the run against this: "last" (newest comparable), a baseline\'s name, or a run',
+  },
+  remeasure: {
+    type: 'number',
+    check: integer(0),
+    describe:
+      'with --baseline: run newly broken instances again this many times before the verdict; default 3',
+  },
+  withoutBaseline: {
+    choices: ['warn', 'fail'],
+    bare: true,
+    describe: 'what it means when nothing comparable exists; default warn',
+  },
+  ...limits,
+  maxBroken,
+  mustPass,
+  setChanges,
+});
+export type NightArgs = Args<typeof nightFlags>;

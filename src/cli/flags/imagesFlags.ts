@@ -1,0 +1,66 @@
+/** What `images` takes. */
+import { z } from 'zod';
+import { imagesConfigSchema } from '../../environment/images/config.ts';
+import { filled, integer } from './checks.ts';
+import { json } from './commonFlags.ts';
+import { type Args, flags } from './flags.ts';
+
+export const imagesFlags = flags({
+  action: {
+    type: 'string',
+    choices: ['plan', 'pull', 'ls', 'gc', 'check'],
+    place: 'required',
+    describe:
+      'plan: what is here and what has to come; pull; ls: what swebatch pulled; gc: remove of that; check: exit 1 when an image cannot be had',
+  },
+  source: {
+    type: 'string',
+    place: 'optional',
+    check: filled,
+    describe: 'dataset: a file, a folder, or a known name',
+  },
+  config: {
+    alias: 'c',
+    type: 'string',
+    list: true,
+    describe: 'of the run: images, environment.platform and environment.hosts count; file or key.path=value',
+  },
+  split: { type: 'string', check: filled, describe: 'split of the dataset' },
+  dataDir: { type: 'string', check: filled, describe: 'folder with local copies of datasets' },
+  slice: { type: 'string', describe: 'Python slice of the dataset' },
+  filter: { type: 'string', describe: 'regular expression on instance ids' },
+  image: {
+    type: 'string',
+    list: true,
+    check: z.array(z.string().min(1)).optional(),
+    describe: 'an image instead of a dataset; repeats',
+  },
+  platform: { type: 'string', check: filled, describe: 'for example linux/amd64' },
+  pull: {
+    type: 'string',
+    choices: ['missing', 'always'],
+    default: 'missing',
+    bare: true,
+    describe: 'always: also images that are here, in case their tag moved',
+  },
+  parallel: { type: 'number', check: integer(1), describe: 'pulls at a time' },
+  mirror: {
+    type: 'string',
+    list: true,
+    check: z.array(z.string().regex(/^[^=]+=[^=]+$/, 'must be REGISTRY=MIRROR')).optional(),
+    describe: 'REGISTRY=MIRROR that is asked first; repeats',
+  },
+  pullTimeout: {
+    type: 'number',
+    check: z.number().min(0).optional(),
+    describe: 'seconds without progress before a pull is cut (1200)',
+  },
+  policy: {
+    type: 'string',
+    check: imagesConfigSchema.shape.policy.unwrap().optional(),
+    describe: 'gc: remove-after or lru:<GB>',
+  },
+  dryRun: { type: 'boolean', default: false, describe: 'gc: only say what would go' },
+  json,
+});
+export type ImagesArgs = Args<typeof imagesFlags>;

@@ -1,0 +1,152 @@
+/** What `run` takes, in the groups of its help: forty flags in one column are not found again. */
+import { z } from 'zod';
+import { PROGRESS_MODES } from '../terminal/progress.ts';
+import { filled, filledList, runName, whole } from './checks.ts';
+import { json, output } from './commonFlags.ts';
+import { type Args, type Flag, flags, grouped } from './flags.ts';
+import { nightFlags } from './gateFlags.ts';
+
+/** In dollars; none is off, as in a configuration. */
+export const costLimit = {
+  type: 'string',
+  coerce: (value: string | readonly string[]) =>
+    Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
+  check: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
+} as const satisfies Flag;
+
+export const progress = {
+  choices: PROGRESS_MODES,
+  default: 'auto',
+  bare: true,
+  describe: 'bars on a terminal, else lines; json: one event a line on stdout',
+} as const satisfies Flag;
+
+export const evaluate = {
+  type: 'boolean',
+  describe: 'grade predictions as they arrive',
+} as const satisfies Flag;
+
+const which = flags({
+  subset: {
+    type: 'string',
+    check: filled,
+    describe: 'dataset: a file, a folder, or full, verified, lite, multilingual, multimodal',
+  },
+  split: { type: 'string', check: filled, describe: 'split; default: test, or the only one' },
+  revision: {
+    type: 'string',
+    check: filled,
+    describe: 'commit, branch or tag of the dataset; default: the newest one here',
+  },
+  dataDir: {
+    type: 'string',
+    check: filled,
+    describe: 'folder with local copies of the named datasets',
+  },
+  slice: {
+    type: 'string',
+    check: filled,
+    describe: 'Python slice of what is left after --filter: 0:5, -3:, ::2',
+  },
+  filter: { type: 'string', check: filled, describe: 'regular expression that the id must start with' },
+  shuffle: { type: 'boolean', describe: 'sort by id, then shuffle as Python does with --seed' },
+  instance: {
+    alias: 'i',
+    type: 'string',
+    list: true,
+    bare: true,
+    check: filledList,
+    describe: 'only these ids (repeat, or separate with commas)',
+  },
+  limit: { type: 'number', check: whole(0), describe: 'the first N of what is left' },
+  sample: { type: 'number', check: whole(0), describe: 'N by hash: a larger N is a superset' },
+  stratify: {
+    type: 'string',
+    check: filled,
+    describe: 'columns to spread the sample over: repo,difficulty',
+  },
+  seed: { type: 'number', check: whole(0), describe: 'of --shuffle and --sample; default 42' },
+  failedIn: { type: 'string', check: filled, describe: 'only instances that RUN did not resolve' },
+});
+
+const withWhat = flags({
+  model: {
+    alias: 'm',
+    type: 'string',
+    list: true,
+    bare: true,
+    check: filledList,
+    describe: 'model id, scripted:PATH, replay:RUN[/ARM] or replay:FILE; several make arms',
+  },
+  config: {
+    alias: 'c',
+    type: 'string',
+    list: true,
+    bare: true,
+    check: filledList,
+    describe: 'file, or key.path=value; repeats, later wins',
+  },
+  modelClass: { type: 'string', check: filled, describe: 'openai, or the path of a module' },
+  modelLatency: {
+    type: 'number',
+    check: z.number({ error: 'must be a number of milliseconds' }).min(0).optional(),
+    describe: 'milliseconds a scripted model takes',
+  },
+  environmentClass: { type: 'string', check: filled, describe: 'docker, local, or the path of a module' },
+  pull: { choices: ['never', 'missing', 'always'], bare: true, describe: 'when images are pulled' },
+});
+
+const how = flags({
+  workers: { alias: 'w', type: 'number', check: whole(1), describe: 'slots: instances at a time' },
+  epochs: { type: 'number', check: whole(1), describe: 'independent repeats of every instance' },
+  costLimit: {
+    ...costLimit,
+    describe: 'budget of the whole run in dollars, over restarts; none: no limit',
+  },
+  order: {
+    choices: ['dataset', 'shuffle', 'longest'],
+    bare: true,
+    describe: 'order in which trials start',
+  },
+  evaluate,
+  emitEmpty: {
+    type: 'boolean',
+    describe: 'write "" into predictions for trials that were not decided',
+  },
+  redoExisting: {
+    type: 'boolean',
+    default: false,
+    describe: 'run sealed trials once more; all attempts are kept',
+  },
+  allowConfigChange: {
+    type: 'boolean',
+    default: false,
+    describe: 'go on with a changed configuration; recorded as a boundary',
+  },
+  dryRun: {
+    type: 'boolean',
+    default: false,
+    describe:
+      'start nothing: instances, images and disk to have, cost and time to expect, what will not be seen',
+  },
+});
+
+const whatComesOut = flags({
+  output: { ...output, check: z.string().min(1) },
+  runId: {
+    type: 'string',
+    check: runName('must be 1 to 100 of A-Z a-z 0-9 _ . - and start with a letter or digit'),
+    describe: 'name of the run; default: a new one from the time',
+  },
+  progress,
+  json,
+});
+
+export const runFlags = flags({
+  ...grouped('Which instances:', which),
+  ...grouped('With what:', withWhat),
+  ...grouped('How:', how),
+  ...grouped('What comes out:', whatComesOut),
+  ...grouped('As a gate, with a baseline:', nightFlags),
+});
+export type RunArgs = Args<typeof runFlags>;
