@@ -9,6 +9,7 @@ import { type ImagesConfig, imagesConfigSchema } from '../environment/images/con
 import { currentOwner, isOwnerAlive, ownerLabels } from '../environment/owner.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import { formatCost } from '../money.ts';
+import { SEALED_CLASSES } from '../outcome.ts';
 import { takeLock } from '../runner/control/lock.ts';
 import { recoverRun, refuseLostRecords } from '../runner/control/recover.ts';
 import { createStopLadder } from '../runner/control/stop.ts';
@@ -216,7 +217,7 @@ function conclude(request: ExecuteRequest, result: SessionResult, interruptedBy:
 
 function exitCodeOf(request: ExecuteRequest, result: SessionResult, interruptedBy: string | null): number {
   const { store, root, run } = request;
-  const decided = (['agent', 'limit', 'model'] as const).reduce((n, c) => n + (result.counts[c] ?? 0), 0);
+  const decided = [...SEALED_CLASSES].reduce((n, c) => n + (result.counts[c] ?? 0), 0);
   const notRun = result.counts.not_run ?? 0;
   switch (result.status) {
     case 'interrupted':

@@ -54,7 +54,7 @@ export function withDocuments<T>(
   try {
     const queries = viewerQueries(store);
     const ids = options.runs?.map((name) => {
-      const id = queries.runByName(name);
+      const id = queries.runNamed(name)?.id;
       if (id === undefined)
         throw new Error(
           `there is no run "${name}" in ${results}; it holds ${

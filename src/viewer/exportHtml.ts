@@ -21,7 +21,7 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
   const page = readPage(options.pageDir);
   const maxBytes = options.maxBytes ?? 8_000_000;
   return withDocuments(results, { runs: [run], now: options.now }, (documents, queries) => {
-    const id = queries.runByName(run)!;
+    const id = queries.runNamed(run)!.id;
     const packed = new Map<string, string>();
     let size = 0;
     const pack = (path: string): { path: string; body: string } => ({

@@ -59,7 +59,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     const token = options.token ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'));
     const live = liveUpdates(
       () => `${queries.dataVersion()}`,
-      () => queries.lastEvent(),
+      () => queries.newestEvent()?.seq ?? 0,
       options.pollMs ?? 500,
     );
     const rules = { hosts: new Set<string>(), token, cookie: 'swebatch-view' };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { type TrialLine, trialLines } from '../../src/store/records/trialLines.ts';
+import { type TrialLine, trialLines } from '../../src/store/records/trialResults.ts';
 import { classCounts } from '../../src/store/records/trials.ts';
 import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
 import { type FakeModelServer, type Script, startFakeModelServer } from '../support/fakeModelServer.ts';

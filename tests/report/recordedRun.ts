@@ -3,8 +3,9 @@ import type { ExitReason, Outcome } from '../../src/outcome.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertEvaluation } from '../../src/store/records/evaluations.ts';
+import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';
 import { insertRun, setRunStatus } from '../../src/store/records/runs.ts';
-import { beginCall, endCall, insertCommand, insertMessage } from '../../src/store/records/steps.ts';
+import { insertCommand, insertMessage } from '../../src/store/records/steps.ts';
 import {
   beginAttempt,
   endAttempt,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { recoverRun } from '../../src/runner/control/recover.ts';
-import { beginCall } from '../../src/store/records/steps.ts';
+import { beginCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verify.ts';
 import fc from '../support/property.ts';

@@ -1,7 +1,7 @@
 // verify: each invariant is really looked at. A record that is fine, and then the same with one thing wrong.
 import { expect, test } from 'vitest';
 import type { Store } from '../../src/store/open.ts';
-import { beginCall, endCall } from '../../src/store/records/steps.ts';
+import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verify.ts';
 import { ending, freshStore, planted } from './support.ts';

@@ -2,7 +2,7 @@
 
 import { inert } from '../../base/text/terminal.ts';
 import type { Store } from '../../store/open.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
 
 const LONGEST = 300;

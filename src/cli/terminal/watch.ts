@@ -4,7 +4,7 @@ import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, runById, spentNano } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
 import { clock, eta } from './progressState.ts';

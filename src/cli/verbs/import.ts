@@ -22,7 +22,7 @@ import { VERSION } from '../../service/version.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
 import { filled, runName } from '../flags/checks.ts';
 import { json, output } from '../flags/commonFlags.ts';

@@ -3,7 +3,7 @@ import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { listRuns, spentNano } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { classCounts, lastSigns } from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

@@ -11,7 +11,7 @@ import { UserError } from '../../service/userError.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/events.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
 import { executeRun, withRunLock } from '../execute.ts';
 import { integer } from '../flags/checks.ts';

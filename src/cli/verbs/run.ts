@@ -19,7 +19,7 @@ import { openReplay } from '../../service/start/replayModel.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialLines.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
 import { reopenTrials } from '../../store/records/trials.ts';
 import { executeRun, withRunLock } from '../execute.ts';
 import { type ResolvedConfig, resolveConfig } from '../flags/configOptions.ts';

@@ -10,7 +10,7 @@ import { observedIn } from '../../store/records/observed.ts';
 import { armsOf, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { commandsOf, messagesOf } from '../../store/records/steps.ts';
 import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
-import { type TrialLine, trialLines } from '../../store/records/trialLines.ts';
+import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
 import { attemptsOf, classCounts } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';

@@ -5,7 +5,8 @@
 
 import { wellFormed } from '../../base/text/wellFormed.ts';
 import { nanoToDollars } from '../../money.ts';
-import type { AttemptRecord, StoredCommand } from '../../store/records/attemptBodies.ts';
+import type { AttemptRecord } from '../../store/records/attemptBodies.ts';
+import type { CommandRow } from '../../store/records/steps.ts';
 
 type Json = Record<string, unknown>;
 const isRecord = (value: unknown): value is Json =>
@@ -103,7 +104,7 @@ function infoOf(attempt: AttemptRecord, options: TrajectoryOptions): Json {
 
 function messagesV11(attempt: AttemptRecord): Json[] {
   const shown = new Map(
-    attempt.commands.flatMap((c) => (c.messageSeq === null ? [] : [[c.messageSeq, c] as const])),
+    attempt.commands.flatMap((c) => (c.message_seq === null ? [] : [[c.message_seq, c] as const])),
   );
   const messages = attempt.messages.map((row) => {
     const message = JSON.parse(row.data) as Json;
@@ -114,13 +115,13 @@ function messagesV11(attempt: AttemptRecord): Json[] {
   return ended ? [...messages, exitMessage(attempt)] : messages;
 }
 
-function withRawOutput(message: Json, command: StoredCommand): Json {
+function withRawOutput(message: Json, command: CommandRow): Json {
   const extra = isRecord(message.extra) ? message.extra : {};
-  const omitted = command.omittedBytes > 0 ? { raw_output_omitted_bytes: command.omittedBytes } : {};
+  const omitted = command.omitted_bytes > 0 ? { raw_output_omitted_bytes: command.omitted_bytes } : {};
   const { raw_output: kept, ...rest } = extra;
   return {
     ...message,
-    extra: { raw_output: kept ?? text(command.output), ...omitted, returncode: command.exitCode, ...rest },
+    extra: { raw_output: kept ?? text(command.output), ...omitted, returncode: command.exit_code, ...rest },
   };
 }
 
@@ -140,7 +141,7 @@ function messagesV1(attempt: AttemptRecord): Json[] {
   return attempt.messages.map((row) => {
     const message = JSON.parse(row.data) as Json;
     const extra = isRecord(message.extra) ? message.extra : {};
-    const timestamp = message.timestamp ?? extra.timestamp ?? Date.parse(row.createdAt) / 1000;
+    const timestamp = message.timestamp ?? extra.timestamp ?? Date.parse(row.created_at) / 1000;
     return {
       role: message.role === 'exit' || message.role === 'tool' ? 'user' : message.role,
       content: message.content,

@@ -16,8 +16,8 @@ import {
   gradingBodies,
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
+import { redoneTrials } from '../../store/records/firstResults.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import { redoneTrials } from '../../store/records/secondChances.ts';
 import { predictionsOf, predsJsonl } from '../files/predictions.ts';
 import { trajectoryJson } from '../files/trajectory.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';

@@ -9,8 +9,8 @@ import { exitClassOf } from '../../outcome.ts';
 import { trajectoryPath } from '../../report/files/trajectory.ts';
 import { newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
+import { abandonCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { abandonCalls } from '../../store/records/steps.ts';
 import {
   abandonedTrials,
   endAttempt,

@@ -12,9 +12,11 @@ import { MODEL_ERROR_CODES } from '../../model/model.ts';
 import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import { type Store, statement } from '../../store/open.ts';
+import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { type CallEnded, messagesOf } from '../../store/records/steps.ts';
+import { messagesOf } from '../../store/records/steps.ts';
 import { attemptById } from '../../store/records/trials.ts';
+import { callOf } from './ledgerRow.ts';
 import type { RecordedTrial } from './recording.ts';
 
 const bodySchema = z.looseObject({
@@ -22,14 +24,6 @@ const bodySchema = z.looseObject({
   model: z.string().nullish(),
   choices: z.array(z.looseObject({ message: z.looseObject({}), finish_reason: z.string().nullish() })).min(1),
 });
-
-interface CallRow extends Omit<CallEnded, 'latency_ms'> {
-  step: number;
-  try: number;
-  started_at: string;
-  latency_ms: number | null;
-  model_asked: string;
-}
 
 const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   model_unavailable: 'unavailable',
@@ -135,59 +129,33 @@ function keptResponses(store: Store, attemptId: number) {
 /** One query of the agent: the tries that failed, and the one that answered. */
 interface Query {
   readonly failedTries: CallRecord[];
-  readonly answer: CallRow | null;
+  readonly answer: CallRecord | null;
   /** It was answered, with nothing in it: the agent asks again and counts. */
   readonly empty: ModelErrorResponse | null;
 }
 
 function queriesOf(store: Store, attemptId: number): Query[] {
-  const rows = statement(
-    store,
-    `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`,
-  ).all(attemptId) as CallRow[];
   const queries: Query[] = [];
   let failedTries: CallRecord[] = [];
-  for (const row of rows) {
+  for (const row of endedCalls(store, attemptId)) {
     const empty = emptyAnswer(row);
     if (row.state === 'ok' || empty) {
       // The empty answer was a call too: its row is told with the tries before it.
       queries.push({
-        failedTries: empty ? [...failedTries, recordOf(row)] : failedTries,
-        answer: empty ? null : row,
+        failedTries: empty ? [...failedTries, callOf(row)] : failedTries,
+        answer: empty ? null : callOf(row),
         empty,
       });
       failedTries = [];
-    } else failedTries.push(recordOf(row));
+    } else failedTries.push(callOf(row));
   }
   return failedTries.length > 0 ? [...queries, { failedTries, answer: null, empty: null }] : queries;
 }
 
-const emptyAnswer = (row: CallRow): ModelErrorResponse | null =>
+const emptyAnswer = (row: EndedCallRow): ModelErrorResponse | null =>
   row.error_code === 'INVALID_RESPONSE' && row.error_message?.startsWith('empty response') === true
     ? { success: false, error: 'INVALID_RESPONSE', message: row.error_message, metadata: { kind: 'empty' } }
     : null;
-
-const recordOf = (row: CallRow): CallRecord => ({
-  try: row.try,
-  state: row.state,
-  startedAt: Date.parse(row.started_at),
-  latencyMs: row.latency_ms ?? 0,
-  statusCode: row.status_code,
-  errorCode: row.error_code as ModelErrorCode | null,
-  errorMessage: row.error_message,
-  modelAsked: row.model_asked,
-  modelAnswered: row.model_answered,
-  responseId: row.response_id,
-  fingerprint: row.fingerprint,
-  finishReason: row.finish_reason,
-  rawUsage: row.usage === null ? null : (JSON.parse(row.usage) as unknown),
-  usage: usageOf(row),
-  priceVersion: row.price_version,
-  costNano: row.cost_nano,
-  providerCostNano: row.provider_cost_nano,
-  requestBytes: row.request_bytes ?? 0,
-  notes: JSON.parse(row.notes) as string[],
-});
 
 function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): RecordedReply {
   const choice = body.choices[0]!;
@@ -198,22 +166,11 @@ function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): Re
     finishReason: choice.finish_reason ?? null,
     modelId: body.model ?? null,
     responseId: body.id ?? null,
-    rawUsage: call?.usage ? (JSON.parse(call.usage) as unknown) : null,
-    usage: call ? usageOf(call) : null,
-    costNano: call ? call.cost_nano : null,
-    providerCostNano: call?.provider_cost_nano ?? null,
-    priceVersion: call?.price_version ?? null,
-  };
-}
-
-function usageOf(call: CallRow): Usage | null {
-  if (call.input_tokens === null && call.output_tokens === null) return null;
-  return {
-    input: call.input_tokens ?? 0,
-    cacheRead: call.cache_read_tokens ?? 0,
-    cacheWrite: call.cache_write_tokens ?? 0,
-    output: call.output_tokens ?? 0,
-    reasoning: call.reasoning_tokens ?? 0,
+    rawUsage: call?.rawUsage ?? null,
+    usage: call?.usage ?? null,
+    costNano: call?.costNano ?? null,
+    providerCostNano: call?.providerCostNano ?? null,
+    priceVersion: call?.priceVersion ?? null,
   };
 }
 

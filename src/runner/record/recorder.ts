@@ -4,12 +4,14 @@
  */
 import type { AgentCallbacks, CommandRecord } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { CallRecord, Message } from '../../model/model.ts';
+import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
+import { beginCall, endCall, loseCall } from '../../store/records/modelCalls.ts';
 import * as steps from '../../store/records/steps.ts';
 import type { RunBudget, Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
+import { endedRow } from './ledgerRow.ts';
 
 export interface RecorderParts {
   readonly store: Store;
@@ -80,7 +82,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       mustBeOpen();
       const settle = granted ?? budget.reserveNow(call.estimateNano);
       granted = null;
-      const id = steps.beginCall(store, {
+      const id = beginCall(store, {
         attempt_id: attemptId,
         step: ctx.step,
         try: call.try,
@@ -96,7 +98,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       if (!began) throw new Error(`model call ${call.try} ended without having begun`);
       open.delete(call.try);
       // Also when the attempt has ended meanwhile: what a late answer cost was paid.
-      steps.endCall(store, began.id, callRow(call, redactor));
+      endCall(store, began.id, endedRow(call, redactor));
       began.settle(call.costNano);
       if (closed) return;
       if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
@@ -120,7 +122,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       granted?.(0);
       granted = null;
       for (const { id, settle } of open.values()) {
-        steps.loseCall(store, id);
+        loseCall(store, id);
         settle(null);
       }
     },
@@ -153,33 +155,5 @@ function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor
     transport: result.transport,
     started_at: new Date(record.startedAt).toISOString(),
     duration_ms: Math.round(result.durationMs),
-  };
-}
-
-function callRow(call: CallRecord, redactor: Redactor): steps.CallEnded {
-  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
-  return {
-    state: call.state,
-    latency_ms: Math.round(call.latencyMs),
-    status_code: call.statusCode,
-    error_code: call.errorCode,
-    error_message: clean(call.errorMessage),
-    // Whatever a server writes may quote the key.
-    model_answered: clean(call.modelAnswered),
-    response_id: clean(call.responseId),
-    fingerprint: clean(call.fingerprint),
-    finish_reason: clean(call.finishReason),
-    usage:
-      call.rawUsage === null || call.rawUsage === undefined ? null : clean(JSON.stringify(call.rawUsage)),
-    input_tokens: call.usage?.input ?? null,
-    cache_read_tokens: call.usage?.cacheRead ?? null,
-    cache_write_tokens: call.usage?.cacheWrite ?? null,
-    output_tokens: call.usage?.output ?? null,
-    reasoning_tokens: call.usage?.reasoning ?? null,
-    price_version: call.priceVersion,
-    cost_nano: call.costNano,
-    provider_cost_nano: call.providerCostNano,
-    request_bytes: call.requestBytes,
-    notes: redactor.text(JSON.stringify(call.notes)),
   };
 }

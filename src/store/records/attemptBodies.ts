@@ -4,6 +4,7 @@
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { type CommandRow, commandsOf, type MessageRow, messagesOf } from './steps.ts';
 import { type StoredArm, storedArm } from './storedConfig.ts';
 
 type Db = Database.Database;
@@ -33,25 +34,6 @@ export const predictionRows = (db: Db, runId: number): PredictionRow[] =>
     )
     .all(runId) as PredictionRow[];
 
-export interface StoredMessage {
-  readonly seq: number;
-  readonly role: string;
-  readonly content: string;
-  /** The whole message, JSON, without raw_output. */
-  readonly data: string;
-  readonly createdAt: string;
-}
-
-export interface StoredCommand {
-  readonly step: number;
-  readonly messageSeq: number | null;
-  readonly command: string;
-  readonly output: Uint8Array;
-  readonly exitCode: number;
-  readonly totalBytes: number;
-  readonly omittedBytes: number;
-}
-
 /** Everything a trajectory file of one attempt is made of. */
 export interface AttemptRecord {
   readonly attemptId: number;
@@ -72,8 +54,8 @@ export interface AttemptRecord {
   readonly costNano: number | null;
   readonly unknownCalls: number;
   readonly config: StoredArm;
-  readonly messages: readonly StoredMessage[];
-  readonly commands: readonly StoredCommand[];
+  readonly messages: readonly MessageRow[];
+  readonly commands: readonly CommandRow[];
 }
 
 const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id AS final, r.name AS run, m.name AS arm, i.instance_id AS instanceId, t.epoch,
@@ -86,17 +68,8 @@ const recordOf = (db: Db, row: Row): AttemptRecord => ({
   ...(row as unknown as AttemptRecord),
   final: row.final === 1,
   config: storedArm(row as { config: string }),
-  messages: db
-    .prepare(
-      'SELECT seq, role, content, data, created_at AS createdAt FROM messages WHERE attempt_id = ? ORDER BY seq',
-    )
-    .all(row.attemptId) as StoredMessage[],
-  commands: db
-    .prepare(
-      `SELECT step, message_seq AS messageSeq, command, output, exit_code AS exitCode, total_bytes AS totalBytes,
-         omitted_bytes AS omittedBytes FROM commands WHERE attempt_id = ? ORDER BY step, idx, id`,
-    )
-    .all(row.attemptId) as StoredCommand[],
+  messages: messagesOf(db, row.attemptId as number),
+  commands: commandsOf(db, row.attemptId as number),
 });
 
 export function attemptRecord(db: Db, attemptId: number): AttemptRecord | undefined {

@@ -1,7 +1,7 @@
 /** Baselines: names for runs that nights are held against, and the newest run that can be one. */
-import type { ExitClass, ExitReason, Outcome } from '../../outcome.ts';
 import { guarded, type Store, statement } from '../open.ts';
 import type { RunRow } from './runs.ts';
+import { IS_RESULT, type TrialResultRow } from './trialResults.ts';
 
 export interface BaselineRow {
   name: string;
@@ -58,20 +58,8 @@ export const remeasurementsOfRun = (db: Store, runName: string): RunRow[] =>
   ) as RunRow[];
 
 /** Every valid or missing result of some instances over all runs, oldest first. */
-export interface NightRow {
-  run_id: number;
-  run: string;
+export interface NightRow extends TrialResultRow {
   at: string;
-  arm: string;
-  model: string;
-  instance_id: string;
-  epoch: number;
-  state: 'pending' | 'leased' | 'running' | 'sealed';
-  exit_reason: ExitReason | null;
-  exit_class: ExitClass | null;
-  not_run_reason: string | null;
-  outcome: Outcome | null;
-  resolved: number | null;
   patch_empty: number | null;
   /** Whether anything of the run was graded. */
   graded: number;
@@ -80,8 +68,7 @@ export interface NightRow {
 export const nightsOf = (db: Store, runId: number): NightRow[] =>
   statement(
     db,
-    `SELECT r.id AS run_id, r.name AS run, r.created_at AS at, v.arm, v.model, v.instance_id, v.epoch, v.state, v.exit_reason, v.exit_class,
-       v.not_run_reason, v.outcome, v.resolved, f.model_patch = '' AS patch_empty,
+    `SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
        EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
      FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
      WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ?)
@@ -107,7 +94,7 @@ export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] 
         ORDER BY e.id DESC LIMIT 1) AS gradeMs
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      LEFT JOIN attempt_costs c ON c.attempt_id = a.id
-     WHERE m.model = ? AND a.exit_class IN ('agent', 'limit', 'model') ORDER BY a.id DESC LIMIT ?`,
+     WHERE m.model = ? AND a.exit_class ${IS_RESULT} ORDER BY a.id DESC LIMIT ?`,
   ).all(model, limit) as PastRow[];
 
 /** How long images took to come, newest first. */

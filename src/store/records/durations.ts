@@ -1,5 +1,6 @@
 /** How long attempts took, over all runs of a results root: what the scheduler expects the next ones to take. */
 import { type Store, statement } from '../open.ts';
+import { IS_RESULT } from './trialResults.ts';
 
 export interface PastDuration {
   readonly instanceId: string;
@@ -15,7 +16,7 @@ export function pastDurations(db: Store): PastDuration[] {
     `SELECT i.instance_id AS instanceId, m.model AS model, i.repo AS repo, a.elapsed_ms / 1000.0 AS seconds
      FROM trials t JOIN attempts a ON a.id = t.final_attempt_id JOIN instances i ON i.id = t.instance_pk
      JOIN arms m ON m.id = t.arm_id
-     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class IN ('agent', 'limit', 'model') ORDER BY a.id`,
+     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class ${IS_RESULT} ORDER BY a.id`,
   ).all() as PastDuration[];
 }
 

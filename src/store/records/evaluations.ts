@@ -2,6 +2,7 @@
 import type { Outcome } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
 import { insert } from './runs.ts';
+import { IS_RESULT } from './trialResults.ts';
 
 export interface EvaluationRow {
   id: number;
@@ -33,13 +34,11 @@ export interface EvaluationRow {
 export const insertEvaluation = (db: Store, row: Omit<EvaluationRow, 'id'>): number =>
   insert(db, 'evaluations', row);
 
-/** Newest verdict of each trial's final attempt for its patch, keyed by trial. */
+/** The verdict that counts for each trial that has one, keyed by trial. */
 export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow> {
   const rows = statement(
     db,
-    `SELECT e.* FROM trials t JOIN attempts f ON f.id = t.final_attempt_id
-     JOIN evaluations e ON e.id = (SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = f.patch_sha256)
-     WHERE t.run_id = ?`,
+    'SELECT e.* FROM trial_results v JOIN evaluations e ON e.id = v.evaluation_id WHERE v.run_id = ?',
   ).all(runId) as EvaluationRow[];
   return new Map(rows.map((r) => [r.trial_id!, r]));
 }
@@ -55,12 +54,12 @@ export interface Gradable {
   patch_sha256: string;
 }
 
-/** Sealed trials whose final attempt is a statement about the model. */
+/** Sealed trials whose attempt is a result and left a patch, empty or not. */
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
   statement(
     db,
     `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
        coalesce(f.patch_sha256, '') AS patch_sha256
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
-     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class IN ('agent', 'limit', 'model') AND f.model_patch IS NOT NULL ORDER BY t.position`,
+     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL ORDER BY t.position`,
   ).all(runId) as Gradable[];

@@ -2,5 +2,13 @@
 import type { Store } from '../open.ts';
 import { insert } from './runs.ts';
 
+export interface EventRow {
+  seq: number;
+  run_id: number;
+  at: string;
+  type: string;
+  data: string;
+}
+
 export const insertEvent = (db: Store, runId: number, at: string, type: string, data: object): number =>
   insert(db, 'events', { run_id: runId, at, type, data: JSON.stringify(data) });

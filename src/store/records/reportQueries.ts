@@ -5,8 +5,9 @@
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
+import { type FirstResult, firstResultsOf } from './firstResults.ts';
+import { costUnknown, type LedgerSums, tokenSums } from './modelCalls.ts';
 import type { ArmRow, RunRow } from './runs.ts';
-import { type FirstResult, firstResultsOf } from './secondChances.ts';
 import {
   type Section,
   type StoredArm,
@@ -15,6 +16,8 @@ import {
   storedConfig,
   storedManifest,
 } from './storedConfig.ts';
+import type { TrialResultRow } from './trialResults.ts';
+import type { AttemptRow } from './trials.ts';
 
 type Db = Database.Database;
 
@@ -47,7 +50,7 @@ export interface Flag {
   readonly evidence?: string;
 }
 
-/** A row of the view trial_results, named as in TypeScript. */
+/** A row of the view trial_results with what reports add, named as in TypeScript. */
 export interface ReportTrial {
   readonly trialId: number;
   readonly arm: string;
@@ -88,18 +91,6 @@ export interface ReportTrial {
   readonly gradeSuspicion: readonly Flag[];
   readonly dialect: string | null;
   readonly specHash: string | null;
-}
-
-/** Money and tokens of several calls. `costNano` null: nothing is known; `unknownCalls` > 0: a lower bound. */
-interface LedgerSums {
-  readonly calls: number;
-  readonly costNano: number | null;
-  readonly unknownCalls: number;
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
 }
 
 /** What one attempt cost, sealed or not. */
@@ -160,7 +151,7 @@ export function loadRunData(db: Db, runId: number): RunData | undefined {
     arms: (db.prepare('SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as ArmRow[]).map(
       armOf,
     ),
-    trials: (db.prepare(TRIALS).all(runId) as Row[]).map(trialOf),
+    trials: (db.prepare(TRIALS).all(runId) as TrialRow[]).map(trialOf),
     costs: db.prepare(COSTS).all(runId) as AttemptCost[],
     ledger: (db.prepare(LEDGER).all(runId) as Row[]).map(
       (line) =>
@@ -201,58 +192,65 @@ const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, f.model_pa
   FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
   WHERE v.run_id = ? ORDER BY v.position`;
 
-const trialOf = (row: Row): ReportTrial => ({
-  trialId: row.trial_id as number,
-  arm: row.arm as string,
-  model: row.model as string,
-  instanceId: row.instance_id as string,
-  repo: row.repo as string,
-  difficulty: row.difficulty as string,
-  rowHash: row.row_hash as string,
-  epoch: row.epoch as number,
-  state: row.state as ReportTrial['state'],
-  weight: row.weight as number,
-  position: row.position as number,
-  attemptId: row.attempt_id as number | null,
-  attempts: row.attempts_made as number,
-  exitReason: row.exit_reason as ExitReason | null,
-  exitClass: row.exit_class as ExitClass | null,
-  exitDetail: row.exit_detail as string | null,
-  exitStatus: row.exit_status as string | null,
-  notRunReason: row.not_run_reason as string | null,
-  steps: (row.steps as number | null) ?? 0,
-  elapsedMs: row.elapsed_ms as number | null,
-  workingMs: row.working_ms as number | null,
-  patchSource: row.patch_source as PatchSource | null,
-  patchState: row.patch_state as PatchState | null,
-  patchSha256: row.patch_sha256 as string | null,
+interface TrialRow extends TrialResultRow, Pick<AttemptRow, 'exit_detail' | 'history' | 'image_digest'> {
+  patch_empty: number | null;
+  patch_unknown: number;
+  attempts_made: number;
+  dialect: string | null;
+  spec_hash: string | null;
+  row_hash: string;
+}
+
+const trialOf = (row: TrialRow): ReportTrial => ({
+  trialId: row.trial_id,
+  arm: row.arm,
+  model: row.model,
+  instanceId: row.instance_id,
+  repo: row.repo,
+  difficulty: row.difficulty,
+  rowHash: row.row_hash,
+  epoch: row.epoch,
+  state: row.state,
+  weight: row.weight,
+  position: row.position,
+  attemptId: row.attempt_id,
+  attempts: row.attempts_made,
+  exitReason: row.exit_reason,
+  exitClass: row.exit_class,
+  exitDetail: row.exit_detail,
+  exitStatus: row.exit_status,
+  notRunReason: row.not_run_reason,
+  steps: row.steps ?? 0,
+  elapsedMs: row.elapsed_ms,
+  workingMs: row.working_ms,
+  patchSource: row.patch_source,
+  patchState: row.patch_state,
+  patchSha256: row.patch_sha256,
   patchEmpty: row.patch_empty === 1,
   patchUnknown: row.patch_unknown === 1,
   suspicion: list<Flag>(row.suspicion),
-  oomKills: (row.oom_kills as number | null) ?? 0,
-  history: row.history as string | null,
-  imageDigest: row.image_digest as string | null,
-  outcome: row.outcome as Outcome | null,
+  oomKills: row.oom_kills ?? 0,
+  history: row.history,
+  imageDigest: row.image_digest,
+  outcome: row.outcome,
   resolved: flag(row.resolved),
   resolvedStrict: flag(row.resolved_strict),
   gradeSuspicion: list<Flag>(row.grade_suspicion),
-  dialect: row.dialect as string | null,
-  specHash: row.spec_hash as string | null,
+  dialect: row.dialect,
+  specHash: row.spec_hash,
 });
 
 const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;
-const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'];
-const camel = (kind: string) => `${kind.replace(/_(.)/g, (_, c: string) => c.toUpperCase())}Tokens`;
 
 // An imported attempt without calls is one whose calls nobody wrote down; ours without calls made none.
 const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS arm, i.instance_id AS instanceId, t.epoch,
     a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL AND NOT r.imported THEN 0 ELSE c.cost_nano END AS costNano,
-    coalesce(c.unknown_calls, 0) AS unknownCalls, ${TOKENS.map((k) => `coalesce(c.${k}_tokens, 0) AS ${camel(k)}`).join(', ')}
+    coalesce(c.unknown_calls, 0) AS unknownCalls, ${tokenSums((column) => `c.${column}`)}
   FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
 
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
-    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(c.state <> 'in_flight' AND c.cost_nano IS NULL) AS unknownCalls,
-    ${TOKENS.map((k) => `coalesce(sum(c.${k}_tokens), 0) AS ${camel(k)}`).join(', ')},
+    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(${costUnknown('c')}) AS unknownCalls,
+    ${tokenSums((column) => `sum(c.${column})`)},
     json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
     json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
   FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?

@@ -5,6 +5,7 @@
 import type { ExitClass, ExitReason, PatchSource, PatchState } from '../../outcome.ts';
 import { durably, guarded, type Store, statement } from '../open.ts';
 import { insert } from './runs.ts';
+import { IS_RESULT } from './trialResults.ts';
 
 export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
@@ -203,7 +204,7 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
     settleTrial(db, attemptId, end, then);
     return true;
   });
-  // The row that ends an attempt must survive a power cut (reference stack.md 2.2).
+  // The row that ends an attempt must survive a power cut.
   return durably(db, () => (db.inTransaction ? work() : work.immediate()));
 }
 
@@ -292,7 +293,7 @@ export function classCounts(db: Store, runId: number): Map<string, number> {
   const rows = statement(
     db,
     `SELECT CASE WHEN t.state IN ('leased', 'running') THEN 'running' WHEN f.id IS NULL THEN 'not_run'
-       WHEN t.state = 'pending' AND f.exit_class IN ('agent', 'limit', 'model') THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
+       WHEN t.state = 'pending' AND f.exit_class ${IS_RESULT} THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
      FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? GROUP BY 1`,
   ).all(runId) as { class: string; n: number }[];
   return new Map(rows.map((r) => [r.class, r.n]));

@@ -8,6 +8,7 @@ import type {
   MessageRow,
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
+import type { Ledger } from './attemptMoney.ts';
 import {
   type AttemptDocument,
   type EvaluationDocument,
@@ -19,7 +20,6 @@ import {
   type RawChunk,
 } from './documents.ts';
 import { readBytes, readFlags, readMessage, readRow, readTexts } from './lenient.ts';
-import type { Ledger } from './runDocuments.ts';
 import { testsOf } from './testResults.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */

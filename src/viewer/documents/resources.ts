@@ -1,8 +1,10 @@
 /** Names every document by a path, so that a live server, a static bundle and a single page answer the same questions. */
 import type { ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
+import { createLedger, type Ledger } from './attemptMoney.ts';
 import type { RunList, RunSummary } from './documents.ts';
-import { createLedger, history, type Ledger, runDocument, runSummary, trialPage } from './runDocuments.ts';
+import { runDocument, runSummary } from './runDocuments.ts';
+import { history, trialPage } from './trialDocuments.ts';
 
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */
@@ -26,7 +28,7 @@ export function createDocuments(queries: ViewerQueries, options: DocumentOptions
       .runs()
       .filter((run) => options.onlyRuns?.has(run.id) ?? true)
       .map((run) => {
-        const key = `${run.status} ${run.finished_at} ${queries.runSignature(run.id)}`;
+        const key = `${run.status} ${run.finished_at} ${JSON.stringify(queries.runSignature(run.id))}`;
         const known = summaries.get(run.id);
         if (known?.key === key && run.status !== 'running') return known.summary;
         const summary = runSummary(queries, ledger, run, queries.trials(run.id, -1, 0));

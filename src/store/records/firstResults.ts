@@ -1,11 +1,11 @@
 /** Trials that were tried again after an attempt that already was a statement about the model: what it said, and whose they are. */
 import type Database from 'better-sqlite3';
 import type { ExitClass, Outcome } from '../../outcome.ts';
+import { IS_RESULT, newestVerdict } from './trialResults.ts';
 
 type Db = Database.Database;
 
 const ATTEMPTS = 'attempts a JOIN trials t ON t.id = a.trial_id';
-const RESULT = `('agent', 'limit', 'model')`;
 
 export interface FirstResult {
   readonly exitClass: ExitClass;
@@ -15,9 +15,9 @@ export interface FirstResult {
 }
 
 const FIRST_RESULTS = `SELECT t.id AS trial_id, a.exit_class, a.model_patch = '' AS patch_empty, e.outcome, e.resolved
-  FROM ${ATTEMPTS} LEFT JOIN evaluations e ON e.id = (SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = a.patch_sha256)
+  FROM ${ATTEMPTS} LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
   WHERE t.run_id = ? AND a.id <> t.final_attempt_id AND a.number =
-    (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class IN ${RESULT})`;
+    (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${IS_RESULT})`;
 
 interface FirstRow {
   trial_id: number;
@@ -47,6 +47,6 @@ export const redoneTrials = (db: Db, runId: number): { instanceId: string; arm: 
     .prepare(
       `SELECT DISTINCT i.instance_id AS instanceId, m.name AS arm FROM ${ATTEMPTS}
        JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-       WHERE t.run_id = ? AND a.exit_class IN ${RESULT} AND a.id <> t.final_attempt_id ORDER BY 1`,
+       WHERE t.run_id = ? AND a.exit_class ${IS_RESULT} AND a.id <> t.final_attempt_id ORDER BY 1`,
     )
     .all(runId) as { instanceId: string; arm: string }[];

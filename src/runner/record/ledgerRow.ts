@@ -1,0 +1,65 @@
+/** A model call in the words of the model layer, and as its row in the ledger: the one place where the two meet. */
+import type { Redactor } from '../../base/text/redact.ts';
+import type { CallRecord, ModelErrorCode, Usage } from '../../model/model.ts';
+import type { CallEnded, EndedCallRow } from '../../store/records/modelCalls.ts';
+
+/** Whatever a server writes may quote the key. */
+export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
+  const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
+  const { rawUsage, usage } = call;
+  return {
+    state: call.state,
+    latency_ms: Math.round(call.latencyMs),
+    status_code: call.statusCode,
+    error_code: call.errorCode,
+    error_message: clean(call.errorMessage),
+    model_answered: clean(call.modelAnswered),
+    response_id: clean(call.responseId),
+    fingerprint: clean(call.fingerprint),
+    finish_reason: clean(call.finishReason),
+    usage: rawUsage === null || rawUsage === undefined ? null : clean(JSON.stringify(rawUsage)),
+    input_tokens: usage?.input ?? null,
+    cache_read_tokens: usage?.cacheRead ?? null,
+    cache_write_tokens: usage?.cacheWrite ?? null,
+    output_tokens: usage?.output ?? null,
+    reasoning_tokens: usage?.reasoning ?? null,
+    price_version: call.priceVersion,
+    cost_nano: call.costNano,
+    provider_cost_nano: call.providerCostNano,
+    request_bytes: call.requestBytes,
+    notes: redactor.text(JSON.stringify(call.notes)),
+  };
+}
+
+export const callOf = (row: EndedCallRow): CallRecord => ({
+  try: row.try,
+  state: row.state,
+  startedAt: Date.parse(row.started_at),
+  latencyMs: row.latency_ms ?? 0,
+  statusCode: row.status_code,
+  errorCode: row.error_code as ModelErrorCode | null,
+  errorMessage: row.error_message,
+  modelAsked: row.model_asked,
+  modelAnswered: row.model_answered,
+  responseId: row.response_id,
+  fingerprint: row.fingerprint,
+  finishReason: row.finish_reason,
+  rawUsage: row.usage === null ? null : (JSON.parse(row.usage) as unknown),
+  usage: usageOf(row),
+  priceVersion: row.price_version,
+  costNano: row.cost_nano,
+  providerCostNano: row.provider_cost_nano,
+  requestBytes: row.request_bytes ?? 0,
+  notes: JSON.parse(row.notes) as string[],
+});
+
+function usageOf(row: EndedCallRow): Usage | null {
+  if (row.input_tokens === null && row.output_tokens === null) return null;
+  return {
+    input: row.input_tokens ?? 0,
+    cacheRead: row.cache_read_tokens ?? 0,
+    cacheWrite: row.cache_write_tokens ?? 0,
+    output: row.output_tokens ?? 0,
+    reasoning: row.reasoning_tokens ?? 0,
+  };
+}

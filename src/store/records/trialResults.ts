@@ -1,0 +1,87 @@
+/**
+ * What became of each trial: the attempt that stands, the verdict that counts, the money. The view trial_results is the read model of
+ * listings, reports, comparisons and exports; the two rules it is made of are here for queries about other attempts.
+ */
+import {
+  type ExitClass,
+  type ExitReason,
+  type Outcome,
+  type PatchSource,
+  type PatchState,
+  SEALED_CLASSES,
+} from '../../outcome.ts';
+import { type Store, statement } from '../open.ts';
+import type { TrialState } from './trials.ts';
+
+/** A row of the view. */
+export interface TrialResultRow {
+  trial_id: number;
+  run_id: number;
+  run: string;
+  arm: string;
+  model: string;
+  instance_id: string;
+  repo: string;
+  difficulty: string;
+  epoch: number;
+  state: TrialState;
+  weight: number;
+  position: number;
+  attempt_id: number | null;
+  /** The number of that attempt. */
+  attempts: number | null;
+  exit_reason: ExitReason | null;
+  exit_class: ExitClass | null;
+  exit_status: string | null;
+  not_run_reason: string | null;
+  steps: number | null;
+  elapsed_ms: number | null;
+  working_ms: number | null;
+  patch_source: PatchSource | null;
+  patch_state: PatchState | null;
+  patch_sha256: string | null;
+  suspicion: string | null;
+  oom_kills: number | null;
+  evaluation_id: number | null;
+  outcome: Outcome | null;
+  resolved: number | null;
+  resolved_strict: number | null;
+  grade_suspicion: string | null;
+}
+
+/** Of several verdicts the newest counts, if it is about the patch of the attempt: SQL for the id of an evaluation. */
+export const newestVerdict = (trial: string, attempt: string): string =>
+  `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = ${trial}.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
+
+/** An attempt of such a class is a result: SQL for "is one of them". */
+export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;
+
+const LISTED = [
+  'trial_id',
+  'arm',
+  'model',
+  'instance_id',
+  'repo',
+  'difficulty',
+  'epoch',
+  'state',
+  'attempt_id',
+  'exit_reason',
+  'exit_class',
+  'not_run_reason',
+  'outcome',
+  'resolved',
+  'steps',
+  'elapsed_ms',
+] as const satisfies readonly (keyof TrialResultRow)[];
+
+/** What listings show of a trial; `cost_nano`: of the attempt that stands, null when a part of it is unknown. */
+export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
+
+export const trialLines = (db: Store, runId: number): TrialLine[] =>
+  statement(
+    db,
+    `SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
+       CASE WHEN c.unknown_calls > 0 THEN NULL ELSE coalesce(c.cost_nano, 0) END AS cost_nano
+     FROM trial_results v LEFT JOIN attempt_costs c ON c.attempt_id = v.attempt_id WHERE v.run_id = ? ORDER BY v.position`,
+  ).all(runId) as TrialLine[];

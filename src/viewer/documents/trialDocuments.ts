@@ -1,0 +1,116 @@
+/** Documents about trials: how many came to what, the trials of a run page by page, the history of an instance. */
+import { SEALED_CLASSES } from '../../outcome.ts';
+import { standingOf } from '../../report/measure/verdict.ts';
+import type { TrialRow, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import { addMoney, type Ledger } from './attemptMoney.ts';
+import {
+  type HistoryRow,
+  type Money,
+  type Tally,
+  TRIALS_PER_PAGE,
+  type TrialDocument,
+  type TrialPage,
+} from './documents.ts';
+import { readFlags } from './lenient.ts';
+
+/** What the report says of a trial, so that page and report never disagree. */
+function verdictOf(row: TrialRow, graded: boolean): string {
+  const standing = standingOf(
+    {
+      state: row.state,
+      exitClass: row.exit_class,
+      exitReason: row.exit_reason,
+      notRunReason: row.not_run_reason,
+      outcome: row.outcome,
+      resolved: row.resolved === null ? null : row.resolved === 1,
+      patchEmpty: (row.patch_chars ?? 0) === 0,
+    },
+    graded,
+  );
+  return standing.valid ? (standing.resolved ? 'resolved' : 'unresolved') : standing.why;
+}
+const VALID = new Set(['resolved', 'unresolved', 'not_graded']);
+
+const count = (names: Iterable<string>): [string, number][] => {
+  const found = new Map<string, number>();
+  for (const name of names) found.set(name, (found.get(name) ?? 0) + 1);
+  return [...found].sort(([a], [b]) => a.localeCompare(b));
+};
+
+/** As classCounts of the store: a trial that had its result and was asked for once more has not run yet. */
+const classOf = ({ state, exit_class }: TrialRow): string => {
+  if (state === 'running' || state === 'leased') return 'running';
+  return exit_class === null || (state === 'pending' && SEALED_CLASSES.has(exit_class))
+    ? 'not_run'
+    : exit_class;
+};
+
+export function tally(rows: readonly TrialRow[]): Tally {
+  const isGraded = rows.some((row) => row.outcome !== null);
+  const verdicts = rows.map((row) => verdictOf(row, isGraded));
+  const resolved = rows.filter((_row, i) => verdicts[i] === 'resolved');
+  return {
+    planned: rows.length,
+    sealed: rows.filter((r) => r.state === 'sealed').length,
+    running: rows.filter((r) => r.state === 'running' || r.state === 'leased').length,
+    pending: rows.filter((r) => r.state === 'pending').length,
+    valid: verdicts.filter((verdict) => VALID.has(verdict)).length,
+    graded: verdicts.filter((verdict) => verdict === 'resolved' || verdict === 'unresolved').length,
+    resolved: resolved.length,
+    strict: resolved.filter((r) => r.resolved_strict !== 0).length,
+    flagged: rows.filter((r) => suspicions(r).length > 0).length,
+    classes: count(rows.map(classOf)),
+    outcomes: count(rows.flatMap((r) => (r.outcome === null ? [] : [r.outcome]))),
+  };
+}
+
+const suspicions = (row: TrialRow): string[] => [
+  ...new Set([...readFlags(row.suspicion), ...readFlags(row.grade_suspicion)].map((flag) => flag.rule)),
+];
+
+function trialDocument(row: TrialRow, money: Money, graded: boolean): TrialDocument {
+  const { suspicion: _suspicion, grade_suspicion: _grade, run_id: _run, ...rest } = row;
+  const flags = suspicions(row);
+  if ((row.oom_kills ?? 0) > 0) flags.push('oom');
+  if (row.history === 'failed') flags.push('history unsealed');
+  if (row.attempts > 1) flags.push('retried');
+  if (money.unknownCalls > 0) flags.push('cost unknown');
+  if (row.resolved === 1 && row.resolved_strict === 0) flags.push('not strict');
+  return { ...rest, verdict: verdictOf(row, graded), flags, money };
+}
+
+/** Each trial with the money of all of its attempts: a retry costs too. */
+export function trialsWithMoney(
+  queries: ViewerQueries,
+  ledger: Ledger,
+  runId: number,
+  rows: readonly TrialRow[],
+): TrialDocument[] {
+  const parts = new Map<number, Money[]>();
+  for (const attempt of queries.attemptIds(runId))
+    parts.set(attempt.trial_id, [...(parts.get(attempt.trial_id) ?? []), ledger.money(attempt)]);
+  // Of the run, not of these rows: a page of a run that is being graded reads as the others.
+  const graded = queries.anyVerdict(runId) !== undefined;
+  return rows.map((row) => trialDocument(row, addMoney(parts.get(row.trial) ?? []), graded));
+}
+
+export function trialPage(queries: ViewerQueries, ledger: Ledger, runId: number, page: number): TrialPage {
+  const rows = queries.trials(runId, TRIALS_PER_PAGE, page * TRIALS_PER_PAGE);
+  return {
+    run: runId,
+    total: queries.trialsPlanned(runId)!.n,
+    rows: trialsWithMoney(queries, ledger, runId, rows),
+  };
+}
+
+export function history(queries: ViewerQueries, ledger: Ledger, instanceId: string): HistoryRow[] {
+  return queries.history(instanceId).map(({ run, created_at, ...row }) => {
+    const money = addMoney(queries.attemptsOf(row.trial).map((attempt) => ledger.money(attempt)));
+    return {
+      ...trialDocument(row, money, row.outcome !== null),
+      run,
+      runId: row.run_id,
+      createdAt: created_at,
+    };
+  });
+}
