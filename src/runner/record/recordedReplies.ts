@@ -6,7 +6,6 @@ import type {
   ModelErrorCode,
   ModelErrorResponse,
   ModelFailureKind,
-  Usage,
 } from '../../model/model.ts';
 import { MODEL_ERROR_CODES } from '../../model/model.ts';
 import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
