@@ -12,8 +12,10 @@ import type { ImageFacts } from '../images/ensureImage.ts';
 import { SEALED_LABELS } from '../images/sealedLabels.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
-import { SEAL_SCRIPT, VERIFY_SCRIPT } from './sealScripts.ts';
+import { shellScript } from '../shellScript.ts';
 
+const SEAL_HISTORY = shellScript('sealHistory.sh', import.meta.url);
+const VERIFY_HISTORY = shellScript('verifyHistory.sh', import.meta.url);
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
 const SEAL_VERSION = 2;
 export const SEALED_REPOSITORY = 'swebatch-sealed';
@@ -114,7 +116,7 @@ export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer 
     const room = await openRoom();
     try {
       const env = { W: config.cwd, BASE: '' };
-      const done = await room.run(SEAL_SCRIPT, { timeoutS: SEAL_TIMEOUT_S, env });
+      const done = await room.run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env });
       const verdict = parseVerdict(done.output, done.code);
       if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
       const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
@@ -181,7 +183,7 @@ export async function verifySealed(
   fingerprint: string,
   baseCommit: string | undefined,
 ): Promise<{ reason: string | undefined; notes: readonly string[] }> {
-  const done = await run(VERIFY_SCRIPT, { timeoutS: 120, env: { W: config.cwd, BASE: baseCommit ?? '' } });
+  const done = await run(VERIFY_HISTORY, { timeoutS: 120, env: { W: config.cwd, BASE: baseCommit ?? '' } });
   const verdict = parseVerdict(done.output, done.code);
   if (verdict.state !== 'sealed') return { reason: verdict.text, notes: verdict.notes };
   if (verdict.text !== fingerprint)

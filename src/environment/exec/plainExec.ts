@@ -7,71 +7,19 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { createDemux } from '../docker/demux.ts';
 import { readFault } from '../engines/dockerFault.ts';
+import { shellScript } from '../shellScript.ts';
 import { createCollector } from './outputCollector.ts';
 import { createPace } from './pace.ts';
-import { BASE_SCRIPT, SWEEP_SCRIPT } from './supervisorScript.ts';
 import { type CommandEnd, createMarkScanner, MAX_ARGV_BYTES, type Transport } from './transport.ts';
 
 const nonce = () => randomBytes(12).toString('hex');
 
-/**
- * Arguments: end nonce, cwd, then the command line. stderr is joined inside, because Docker's two frame types lose the order; the end
- * mark follows on the same pipe, so a background child that keeps the stream open does not delay the end. The first thing printed on
- * stderr is the wrapper's pid.
- */
-export const WRAPPER = String.raw`
-_sb_n=$1; _sb_d=$2; shift 2
-printf '\036pid %s\036' $$ >&2
-if [ ! -d "$_sb_d" ]; then printf '\036%s nocwd\036' "$_sb_n"; exit 0; fi
-cd -- "$_sb_d" || exit 126
-_sb_c=
-for _sb_f in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events; do [ -r $_sb_f ] && _sb_c=$_sb_f && break; done
-_sb_q=
-for _sb_f in /sys/fs/cgroup/pids/pids.events /sys/fs/cgroup/pids.events; do [ -r $_sb_f ] && _sb_q=$_sb_f && break; done
-_sb_counters() {
-  _sb_o=0; _sb_p=0
-  [ -z "$_sb_c" ] || while read -r _sb_k _sb_v; do [ "$_sb_k" = oom_kill ] && _sb_o=$_sb_v; done <$_sb_c
-  [ -z "$_sb_q" ] || while read -r _sb_k _sb_v; do [ "$_sb_k" = max ] && _sb_p=$_sb_v; done <$_sb_q
-  return 0
-}
-_sb_counters; _sb_b=$_sb_o; _sb_r=$_sb_p
-(
-  unset OLDPWD SHLVL
-  printf 800 >/proc/self/oom_score_adj
-  exec "$@" </dev/null 2>&1
-) 2>/dev/null
-_sb_s=$?
-_sb_counters
-printf '\036%s %s %s 0 %s\036' "$_sb_n" "$_sb_s" $((_sb_o - _sb_b)) $((_sb_p - _sb_r))
-`;
-
-/** For images without bash: POSIX sh, grep for the mark, pid by pid. Arguments as SWEEP_SCRIPT. */
-const SH_SWEEP = String.raw`
-i=0
-while [ $i -lt 20 ]; do
-  i=$((i + 1)); hits=0
-  for d in /proc/[0-9]*; do
-    p=\${d#/proc/}
-    case ",$2,$$," in *",$p,"*) continue ;; esac
-    read -r s <$d/stat || continue
-    case "\${s##*) }" in Z* | X*) continue ;; esac
-    if [ "$1" != '*' ]; then grep -q "SWEBATCH_CMD=$1" $d/environ || continue; fi
-    kill -9 $p && hits=1
-  done
-  [ $hits = 0 ] && break
-done
-printf done
-`.replaceAll('\\${', '${');
-
-/** As BASE_SCRIPT, for images without bash. */
-const SH_BASE = String.raw`
-printf 1
-for d in /proc/[0-9]*; do
-  read -r s <$d/stat || continue
-  s="\${s##*) }"; s=\${s#* }
-  case "$s" in '1 '*) printf ',%s' "\${d#/proc/}" ;; esac
-done
-`.replaceAll('\\${', '${');
+const RUN_COMMAND = shellScript('runCommand.sh', import.meta.url);
+/** The same two jobs in images with bash and without. */
+const SWEEP_MARK = shellScript('sweepMark.sh', import.meta.url);
+const LIST_BASE = shellScript('listBase.sh', import.meta.url);
+const SWEEP_MARK_POSIX = shellScript('sweepMarkPosix.sh', import.meta.url);
+const LIST_BASE_POSIX = shellScript('listBasePosix.sh', import.meta.url);
 
 /** A sweep that ran says how many it killed; anything else is the runtime's own text. */
 const swept = (answer: string | undefined) => /^(\d+|done)$/.test(answer ?? '');
@@ -127,15 +75,15 @@ export async function createPlainExecTransport(
 
   const hasBash = (await probe(['bash', '-p', '-c', 'printf yes'])) === 'yes';
   const findKeep = async () =>
-    (await probe(hasBash ? ['bash', '-p', '-c', BASE_SCRIPT] : ['sh', '-c', SH_BASE])) || '1';
+    (await probe(hasBash ? ['bash', '-p', '-c', LIST_BASE] : ['sh', '-c', LIST_BASE_POSIX])) || '1';
   let keep = await findKeep();
   const sweep = (mark: string, wrapper: string) => {
     // The wrapper is spared: it reports the end, as it does after any other death of the command.
     const spared = wrapper ? `${keep},${wrapper}` : keep;
     return probe(
       hasBash
-        ? ['bash', '-p', '-c', SWEEP_SCRIPT, 'swebatch-sweep', mark, spared, wrapper]
-        : ['sh', '-c', SH_SWEEP, 'swebatch-sweep', mark, spared],
+        ? ['bash', '-p', '-c', SWEEP_MARK, 'swebatch-sweep', mark, spared, wrapper]
+        : ['sh', '-c', SWEEP_MARK_POSIX, 'swebatch-sweep', mark, spared],
     );
   };
 
@@ -165,7 +113,10 @@ export async function createPlainExecTransport(
         collector = createCollector(request.maxOutputBytes);
         let stream: Duplex;
         try {
-          stream = await open(['sh', '-c', WRAPPER, 'swebatch-exec', endNonce, request.cwd, ...line], env);
+          stream = await open(
+            ['sh', '-c', RUN_COMMAND, 'swebatch-exec', endNonce, request.cwd, ...line],
+            env,
+          );
         } catch (error) {
           words = readFault(error).text;
           return { kind: 'unstarted' };

@@ -8,9 +8,9 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { within } from '../../base/async/within.ts';
 import { createDemux } from '../docker/demux.ts';
+import { shellScript } from '../shellScript.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace, UNWANTED } from './pace.ts';
-import { SUPERVISOR_SCRIPT } from './supervisorScript.ts';
 import {
   type CommandEnd,
   createMarkScanner,
@@ -20,6 +20,7 @@ import {
   type TransportCommand,
 } from './transport.ts';
 
+const SUPERVISOR = shellScript('supervisor.sh', import.meta.url);
 const LAST_WORDS = 4096;
 /** Beyond this many streams that are really held a container is the agent's own chaos: late output may then mix in. */
 const MAX_RETIRED = 8;
@@ -63,7 +64,7 @@ async function openSession(
   timeoutMs: number,
 ): Promise<Session> {
   const exec = await container.exec({
-    Cmd: ['bash', '-p', '-c', SUPERVISOR_SCRIPT, 'swebatch-supervisor', keep, ...interpreter],
+    Cmd: ['bash', '-p', '-c', SUPERVISOR, 'swebatch-supervisor', keep, ...interpreter],
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,

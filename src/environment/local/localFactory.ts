@@ -25,6 +25,7 @@ import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { thisMachine } from '../owner.ts';
 import { diffSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { shellScript } from '../shellScript.ts';
 
 export interface LocalFactoryOptions {
   /** What commands get besides the configured environment; default PATH and HOME only. */
@@ -102,10 +103,8 @@ interface Spawned {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** If this process is killed nobody is left to stop a command: coreutils' timeout then ends its group, where there is one. */
-const WRAPPER = `d=$1; shift
-if [ -n "$d" ] && command -v timeout >/dev/null; then exec timeout -s KILL "$d" "$@" 2>&1; fi
-exec "$@" 2>&1`;
+const RUN_PROCESS = shellScript('runProcess.sh', import.meta.url);
+/** Seconds after which coreutils' timeout ends a command that nobody has stopped. */
 const OUTLIVES_S = 5;
 
 async function runProcess(what: Spawned) {
@@ -119,7 +118,7 @@ async function runProcess(what: Spawned) {
     const [file, ...args] = what.line;
     const deadline = what.timeoutS > 0 ? String(Math.ceil(what.timeoutS) + OUTLIVES_S) : '';
     // One shell joins stderr to stdout, so that their order is the order of writing; detached makes a process group.
-    child = spawn('/bin/sh', ['-c', WRAPPER, 'swebatch-local', deadline, file, ...args], {
+    child = spawn('/bin/sh', ['-c', RUN_PROCESS, 'swebatch-local', deadline, file, ...args], {
       cwd: what.cwd,
       env: what.env,
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,7 +1,7 @@
-/** The work left in an environment as a patch against the start tree; scripts in captureScripts.ts, decisions here. */
+/** The work left in an environment as a patch against the start tree; the scripts beside this file do the work, decisions are made here. */
 
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
-import { CAPTURE_SCRIPT, SNAPSHOT_SCRIPT } from './captureScripts.ts';
+import { shellScript } from '../shellScript.ts';
 
 export type ScriptRunner = (
   script: string,
@@ -14,6 +14,8 @@ export interface GitSnapshot {
   readonly folder: string;
 }
 
+const TAKE_SNAPSHOT = shellScript('takeSnapshot.sh', import.meta.url);
+const CAPTURE_PATCH = shellScript('capturePatch.sh', import.meta.url);
 const NO_GIT = 90;
 const NO_BASH = 127;
 const LISTED_FILES = 10;
@@ -25,7 +27,7 @@ export async function takeSnapshot(
   folderName: string,
   timeoutS: number,
 ): Promise<GitSnapshot | undefined> {
-  const done = await run(SNAPSHOT_SCRIPT, { timeoutS, env: { W: workTree, P: '', N: folderName } });
+  const done = await run(TAKE_SNAPSHOT, { timeoutS, env: { W: workTree, P: '', N: folderName } });
   if (done.code === NO_GIT || done.code === NO_BASH) return undefined;
   const tree = /^tree ([0-9a-f]{40,64})$/m.exec(done.output)?.[1];
   const folder = /^folder (.+)$/m.exec(done.output)?.[1];
@@ -51,7 +53,7 @@ export async function diffSnapshot(
   limits: { timeoutS: number; maxBytes: number },
 ): Promise<CapturedPatch> {
   const env = { W: workTree, P: snapshot.folder, START: snapshot.tree, MAX: String(limits.maxBytes) };
-  const done = await run(CAPTURE_SCRIPT, { timeoutS: limits.timeoutS, env });
+  const done = await run(CAPTURE_PATCH, { timeoutS: limits.timeoutS, env });
   const lines = done.output.split('\n');
   const after = (word: string) =>
     lines.filter((l) => l.startsWith(`${word} `)).map((l) => l.slice(word.length + 1));

@@ -7,6 +7,7 @@ import type Docker from 'dockerode';
 import { extractArchive } from '../docker/container.ts';
 import { withDaemonRetry } from '../engines/dockerFault.ts';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
+import { shellScript } from '../shellScript.ts';
 import type { ScriptRunner } from './capture.ts';
 import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';
 
@@ -17,13 +18,7 @@ export interface TreeSnapshot {
 }
 
 const IGNORED = new Set(['.git', 'node_modules', '__pycache__', '.venv', '.pytest_cache', '.tox']);
-const KEEP_SCRIPT = `
-P=
-for d in /var/lib /var/tmp /tmp; do if mkdir "$d/.swebatch.$N" 2>/dev/null; then P=$d/.swebatch.$N; break; fi; done
-[ -n "$P" ] || { echo 'no folder can be written to'; exit 1; }
-if [ -d "$W" ]; then cp -a "$W" "$P/tree" || exit 1; else mkdir "$P/tree"; fi
-printf 'folder %s' "$P"
-`;
+const KEEP_TREE = shellScript('keepTree.sh', import.meta.url);
 
 export async function keepTree(
   run: ScriptRunner,
@@ -31,7 +26,7 @@ export async function keepTree(
   name: string,
   timeoutS: number,
 ): Promise<TreeSnapshot> {
-  const done = await run(KEEP_SCRIPT, { timeoutS, env: { W: workTree, N: name } });
+  const done = await run(KEEP_TREE, { timeoutS, env: { W: workTree, N: name } });
   const folder = /^folder (.+)$/m.exec(done.output)?.[1];
   if (done.code !== 0 || !folder)
     throw new EnvironmentError(

@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
-import { WRAPPER } from '../../../src/environment/exec/plainExec.ts';
-import { SUPERVISOR_SCRIPT } from '../../../src/environment/exec/supervisorScript.ts';
 import { type CommandEnd, createMarkScanner } from '../../../src/environment/exec/transport.ts';
+import { shellScript } from '../../../src/environment/shellScript.ts';
 
+const SCRIPTS = new URL('../../../src/environment/exec/', import.meta.url).href;
+const SUPERVISOR = shellScript('supervisor.sh', SCRIPTS);
+const RUN_COMMAND = shellScript('runCommand.sh', SCRIPTS);
 const MARK = '0123456789abcdef01234567';
 let folder: string;
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -70,7 +72,7 @@ describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout
 
   test('by the supervisor', async () => {
     const command = cgroups(layout);
-    const script = SUPERVISOR_SCRIPT.replaceAll('/sys/fs/cgroup', folder);
+    const script = SUPERVISOR.replaceAll('/sys/fs/cgroup', folder);
     const cwd = '/';
     const body = `${cwd}${command}`;
     const header = `R ${MARK} ${MARK} ${body.length} ${cwd.length} ${command.length} 0 0 \n`;
@@ -85,7 +87,7 @@ describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout
 
   test('by plain exec', async () => {
     const command = cgroups(layout);
-    const script = WRAPPER.replaceAll('/sys/fs/cgroup', folder);
+    const script = RUN_COMMAND.replaceAll('/sys/fs/cgroup', folder);
     const { end, output } = await endOf('sh', [
       '-c',
       script,

@@ -1,17 +1,15 @@
-/**
- * Scripts that remove the future from a repository and prove that it is gone (issue 3 line 12, field-problems.md S4). Run by `bash -p`
- * with W (work tree) and BASE (commit the task starts from, or empty). They print one of
- *   absent REASON | failed REASON | sealed FINGERPRINT, and `note TEXT` lines.
- * The image's own hooks, file monitor and aliases are kept out with -c; GIT_* of the environment is dropped.
- */
-
-const COMMON = String.raw`
+#!/bin/bash
+# What removes and what verifies the history of a repository share: variables and functions. Run by `bash -p` with W (work tree) and BASE
+# (commit the task starts from, or empty). The scripts print one of
+#   absent REASON | failed REASON | sealed FINGERPRINT
+# and `note TEXT` lines. The image's own hooks, file monitor and aliases are kept out with -c; GIT_* of the environment is dropped.
 if [ -z "$BASH_VERSION" ]; then
   if command -v git >/dev/null 2>&1; then echo 'failed the image has git but no bash to seal it with'; else echo 'absent the image has no git'; fi
   exit 0
 fi
 export LC_ALL=C
-unset \${!GIT_@} BASH_ENV ENV LD_PRELOAD TMOUT FUNCNEST POSIXLY_CORRECT
+# shellcheck disable=SC2086 # names of variables
+unset ${!GIT_@} BASH_ENV ENV LD_PRELOAD TMOUT FUNCNEST POSIXLY_CORRECT
 command -v git >/dev/null 2>&1 || { echo 'absent the image has no git'; exit 0; }
 cd "$W" 2>/dev/null || { echo "absent there is no folder $W"; exit 0; }
 # Ownership checks: the environment serves git from 2.31, a HOME of our own the versions before.
@@ -43,7 +41,7 @@ leftover() {
 # Every object in the store must be reachable from HEAD, its branch or the index.
 unreachable() {
   comm -23 <(g cat-file --batch-all-objects --batch-check='%(objectname)' | sort -u) \
-    <(g rev-list --objects --indexed-objects --all \${head:+HEAD} 2>/dev/null | cut -d' ' -f1 | sort -u) | wc -l
+    <(g rev-list --objects --indexed-objects --all ${head:+HEAD} 2>/dev/null | cut -d' ' -f1 | sort -u) | wc -l
 }
 fingerprint() {
   { echo "$head $branch"; g for-each-ref --format='%(refname) %(objectname)'; ls "$dir/objects/pack"; g count-objects -v; } 2>&1 | sha256sum | cut -d' ' -f1
@@ -61,43 +59,3 @@ check_base() {
   [ "$ahead" -eq 1 ] || fail "HEAD is $ahead commits after the base commit"
   echo "note HEAD is the image builder's commit on top of the base commit"
 }
-`;
-
-const common = COMMON.replaceAll('\\${', '${');
-
-export const SEAL_SCRIPT = String.raw`${common}
-check_base
-if [ -z "$(leftover)" ] && [ "$(unreachable)" -eq 0 ]; then echo "sealed $(fingerprint)"; exit 0; fi
-g for-each-ref --format='%(refname)' | while IFS= read -r ref; do
-  [ "$ref" = "$branch" ] || printf 'option no-deref\ndelete %s\n' "$ref"
-done | g update-ref --no-deref --stdin 2>/dev/null || {
-  g for-each-ref --format='%(refname)' | while IFS= read -r ref; do [ "$ref" = "$branch" ] || g update-ref --no-deref -d "$ref"; done
-}
-g config --local --name-only --get-regexp '^(remote|branch)\.' 2>/dev/null | while IFS= read -r key; do
-  g config --local --unset-all "$key"
-done
-g config --local --name-only --get-regexp '^(remote|branch)\.' >/dev/null 2>&1 && fail 'remotes could not be removed from the configuration'
-g config --local --unset-all extensions.partialClone 2>/dev/null
-if [ -s "$dir/objects/info/alternates" ]; then g repack -a -d -q 2>/dev/null || fail 'objects could not be copied from the alternates'; fi
-rm -rf "$dir"/logs "$top"/logs "$dir"/worktrees "$dir"/rebase-merge "$dir"/rebase-apply "$dir"/sequencer "$dir"/remotes "$dir"/branches \
-  "$dir"/*_HEAD "$top"/*_HEAD "$dir"/lost-found "$dir"/rr-cache "$dir"/info/refs "$dir"/BISECT_* "$top"/BISECT_* "$dir"/objects/info/alternates "$dir"/objects/info/http-alternates "$dir"/objects/info/commit-graph* "$dir"/objects/pack/multi-pack-index*
-rm -f "$dir"/objects/pack/*.keep "$dir"/objects/pack/*.promisor "$dir"/objects/pack/*.bitmap
-for pack in "$dir"/objects/pack/*.pack; do if [ -e "$pack" ] && [ ! -e "\${pack%.pack}.idx" ]; then rm -f "\${pack%.pack}".*; fi; done
-g repack -a -d -q 2>"$HOME/errors" || fail "repack: $(head -c 300 "$HOME/errors")"
-g prune --expire=now 2>"$HOME/errors" || fail "prune: $(head -c 300 "$HOME/errors")"
-rm -rf "$dir"/logs "$top"/logs "$dir"/info/refs "$dir"/objects/info/commit-graph*
-left=$(leftover)
-[ -z "$left" ] || fail "still there: $left"
-count=$(unreachable)
-[ "$count" -eq 0 ] || fail "$count unreachable objects are left"
-if [ -n "$head" ]; then g cat-file -e "$head^{tree}" || fail 'HEAD was damaged'; fi
-echo "sealed $(fingerprint)"
-`.replaceAll('\\${', '${');
-
-/** The same facts again in the container of an attempt: cheap, and enough to see that it is the sealed state. */
-export const VERIFY_SCRIPT = `${common}
-check_base
-left=$(leftover)
-[ -z "$left" ] || fail "still there: $left"
-echo "sealed $(fingerprint)"
-`;
