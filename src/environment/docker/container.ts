@@ -1,8 +1,6 @@
-/** One container: how it is created, what its death means, files in and out, removal. Facts about Docker live here and nowhere above. */
+/** One container: how it is created, what its death means, removal. Facts about Docker live here and nowhere above. */
 import { randomBytes } from 'node:crypto';
-import { posix } from 'node:path';
 import type Docker from 'dockerode';
-import tar from 'tar-stream';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../config.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
@@ -159,69 +157,4 @@ export async function deathOf(
       },
     );
   }
-}
-
-/** Reads an archive from the engine; one that is cut short is an error, where a bare pipe would wait for ever. */
-export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
-  const extract = tar.extract();
-  let whole = false;
-  const fail = (error: Error) => {
-    if (!whole) extract.destroy(error);
-  };
-  archive.on('end', () => {
-    whole = true;
-  });
-  archive
-    .on('error', fail)
-    .on('close', () => fail(Object.assign(new Error('the archive was cut short'), { code: 'ECONNRESET' })));
-  signal?.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
-  archive.pipe(extract);
-  return extract;
-}
-
-async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of stream) if (Buffer.isBuffer(part)) parts.push(part);
-  return Buffer.concat(parts);
-}
-
-export async function putFile(
-  container: Docker.Container,
-  path: string,
-  content: Uint8Array | string,
-  mode: number,
-): Promise<void> {
-  if (!posix.isAbsolute(path)) throw new Error(`putFile needs an absolute path, got ${path}`);
-  const pack = tar.pack();
-  // Extracted at the root, so that missing folders on the way are made.
-  pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
-  pack.finalize();
-  await container.putArchive(await wholeOf(pack), { path: '/' });
-}
-
-const MAX_LINKS = 8;
-
-export const getFile = (container: Docker.Container, path: string, links = 0): Promise<Uint8Array> =>
-  withDaemonRetry(() => readFile(container, path, links));
-
-async function readFile(container: Docker.Container, path: string, links: number): Promise<Uint8Array> {
-  let archive: NodeJS.ReadableStream;
-  try {
-    archive = await container.getArchive({ path });
-  } catch (error) {
-    if (readFault(error).status === 404)
-      throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
-    throw error;
-  }
-  const extract = extractArchive(archive);
-  let found: { kind: string; link: string; content: Buffer } | undefined;
-  // Read to the end: leaving the loop early would destroy the stream under the pipe.
-  for await (const entry of extract) {
-    const content = await wholeOf(entry);
-    found ??= { kind: entry.header.type ?? 'file', link: entry.header.linkname ?? '', content };
-  }
-  if (found?.kind === 'file') return found.content;
-  if (found?.kind !== 'symlink') throw new Error(`${path} is not a file`);
-  if (links >= MAX_LINKS) throw new Error(`too many symbolic links at ${path}`);
-  return readFile(container, posix.resolve(posix.dirname(path), found.link), links + 1);
 }

@@ -5,7 +5,8 @@ import type { Environment, EnvironmentInfo } from '../environment.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
-import { deathOf, getFile, putFile } from './container.ts';
+import { deathOf } from './container.ts';
+import { folderReader, getFile, putFile } from './containerFiles.ts';
 
 export interface DockerEnvironmentParts {
   readonly config: EnvironmentConfig;
@@ -46,7 +47,7 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
       await channel.killAll();
       const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
       return snapshot.kind === 'copy'
-        ? orDeath(diffTrees(container, snapshot, config.cwd, limits))
+        ? orDeath(diffTrees(folderReader(container), snapshot, config.cwd, limits))
         : diffSnapshot(run, snapshot, config.cwd, limits);
     },
     putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),

@@ -92,88 +92,99 @@ export interface Sealer {
 
 export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer {
   const known = new Map<string, Promise<SealResult>>();
-
-  const find = async (tag: string): Promise<SealResult | undefined> => {
-    const found = await inspectImage(docker, `${SEALED_REPOSITORY}:${tag}`);
-    const labels = found?.Config.Labels;
-    if (!found || !labels || labels[SEALED_LABELS.version] !== String(SEAL_VERSION)) return undefined;
-    const tree = labels[SEALED_LABELS.tree];
-    const folder = labels[SEALED_LABELS.folder];
-    return {
-      state: 'sealed',
-      image: found.Id,
-      fingerprint: labels[SEALED_LABELS.fingerprint] ?? '',
-      snapshot: tree && folder ? { kind: 'git', tree, folder } : undefined,
-      notes: [],
-    };
-  };
-
-  const make = async (
-    image: ImageFacts,
-    tag: string,
-    openRoom: () => Promise<SealRoom>,
-  ): Promise<SealResult> => {
-    const room = await openRoom();
-    try {
-      const env = { W: config.cwd, BASE: '' };
-      const done = await room.run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env });
-      const verdict = parseVerdict(done.output, done.code);
-      if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
-      const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
-      await room.settle();
-      const source = await inspectImage(docker, image.id);
-      await room.container.commit({
-        _query: {
-          container: room.container.id,
-          repo: SEALED_REPOSITORY,
-          tag,
-          pause: true,
-          comment: 'history sealed by swebatch',
-        },
-        _body: {
-          ...(source?.Config.Entrypoint ? { Entrypoint: source.Config.Entrypoint } : {}),
-          ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
-          Labels: {
-            // The owner's labels of this container must not pass to containers that others make from the image.
-            ...Object.fromEntries(Object.values(LABELS).map((label) => [label, ''])),
-            [SEALED_LABELS.version]: String(SEAL_VERSION),
-            [SEALED_LABELS.source]: image.id,
-            [SEALED_LABELS.sourceDigest]: image.digest,
-            [SEALED_LABELS.fingerprint]: verdict.text,
-            [SEALED_LABELS.tree]: snapshot?.tree ?? '',
-            [SEALED_LABELS.folder]: snapshot?.folder ?? '',
-          },
-        },
-      });
-      const made = await find(tag);
-      if (!made)
-        throw new EnvironmentError(
-          'start_failed',
-          `the sealed image of ${image.id} was committed but is not there`,
-        );
-      return made.state === 'sealed' ? { ...made, notes: verdict.notes } : made;
-    } finally {
-      await room.close();
-    }
-  };
-
   const seal: Sealer['seal'] = async (image, openRoom) => {
     const tag = sealedTag(image.id, config);
     let running = known.get(tag);
     if (!running) {
-      running = (async () => (await find(tag)) ?? make(image, tag, openRoom))();
+      running = (async () => (await findSealed(docker, tag)) ?? sealIn(openRoom, docker, config, image))();
       known.set(tag, running);
       // A failure of the daemon is no fact about the image: the next attempt tries again.
       running.catch(() => known.delete(tag));
       return running;
     }
     const result = await running;
-    if (result.state !== 'sealed' || (await find(tag))) return result;
+    if (result.state !== 'sealed' || (await findSealed(docker, tag))) return result;
     // Somebody removed the image meanwhile (docker image prune).
     known.delete(tag);
     return seal(image, openRoom);
   };
   return { seal };
+}
+
+async function findSealed(docker: Docker, tag: string): Promise<SealResult | undefined> {
+  const found = await inspectImage(docker, `${SEALED_REPOSITORY}:${tag}`);
+  const labels = found?.Config.Labels;
+  if (!found || !labels || labels[SEALED_LABELS.version] !== String(SEAL_VERSION)) return undefined;
+  const tree = labels[SEALED_LABELS.tree];
+  const folder = labels[SEALED_LABELS.folder];
+  return {
+    state: 'sealed',
+    image: found.Id,
+    fingerprint: labels[SEALED_LABELS.fingerprint] ?? '',
+    snapshot: tree && folder ? { kind: 'git', tree, folder } : undefined,
+    notes: [],
+  };
+}
+
+async function sealIn(
+  openRoom: () => Promise<SealRoom>,
+  docker: Docker,
+  config: EnvironmentConfig,
+  image: ImageFacts,
+): Promise<SealResult> {
+  const room = await openRoom();
+  try {
+    const env = { W: config.cwd, BASE: '' };
+    const done = await room.run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env });
+    const verdict = parseVerdict(done.output, done.code);
+    if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
+    const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
+    await room.settle();
+    const tag = sealedTag(image.id, config);
+    await commit(room, docker, image, tag, {
+      [SEALED_LABELS.version]: String(SEAL_VERSION),
+      [SEALED_LABELS.source]: image.id,
+      [SEALED_LABELS.sourceDigest]: image.digest,
+      [SEALED_LABELS.fingerprint]: verdict.text,
+      [SEALED_LABELS.tree]: snapshot?.tree ?? '',
+      [SEALED_LABELS.folder]: snapshot?.folder ?? '',
+    });
+    const made = await findSealed(docker, tag);
+    if (!made)
+      throw new EnvironmentError(
+        'start_failed',
+        `the sealed image of ${image.id} was committed but is not there`,
+      );
+    return made.state === 'sealed' ? { ...made, notes: verdict.notes } : made;
+  } finally {
+    await room.close();
+  }
+}
+
+async function commit(
+  { container }: SealRoom,
+  docker: Docker,
+  image: ImageFacts,
+  tag: string,
+  labels: Readonly<Record<string, string>>,
+): Promise<void> {
+  const source = await inspectImage(docker, image.id);
+  // The owner's labels of this container must not pass to containers that others make from the image.
+  const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
+  await container.commit({
+    _query: {
+      container: container.id,
+      repo: SEALED_REPOSITORY,
+      tag,
+      pause: true,
+      comment: 'history sealed by swebatch',
+    },
+    _body: {
+      ...(source?.Config.Entrypoint ? { Entrypoint: source.Config.Entrypoint } : {}),
+      ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
+      Labels: { ...noOwner, ...labels },
+    },
+  });
 }
 
 /** In an attempt's container: is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */

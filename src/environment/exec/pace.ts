@@ -3,7 +3,11 @@
  * slots. Past the first megabytes the stream is read in short turns with pauses between them; what nobody waits for any more, the
  * output of a background process after the end of its command, in shorter turns with longer pauses.
  */
-import type { Readable } from 'node:stream';
+
+interface Pausable {
+  pause(): unknown;
+  resume(): unknown;
+}
 
 export interface Pace {
   readonly freeBytes: number;
@@ -17,7 +21,7 @@ const AWAITED: Pace = { freeBytes: 8 * MB, turnBytes: 2 * MB, pauseMs: 10 };
 export const UNWANTED: Pace = { freeBytes: 0, turnBytes: MB / 4, pauseMs: 50 };
 
 /** Call after each chunk with its size and the total of the command so far. */
-export function createPace(stream: Readable, pace: Pace = AWAITED): (bytes: number, total: number) => void {
+export function createPace(stream: Pausable, pace: Pace = AWAITED): (bytes: number, total: number) => void {
   let turn = 0;
   return (bytes, total) => {
     if (total < pace.freeBytes) return;

@@ -18,7 +18,7 @@ import {
   type ExecuteOptions,
   type StartRequest,
 } from '../environment.ts';
-import { commandRefusal, timeoutInfo } from '../exec/channel.ts';
+import { commandRefusal, timeoutInfo } from '../exec/exceptionInfo.ts';
 import { createCollector } from '../exec/outputCollector.ts';
 import { createPace } from '../exec/pace.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';

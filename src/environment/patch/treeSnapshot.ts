@@ -3,13 +3,18 @@
  * from their archives. Nothing but `cp` is needed inside. Without git nobody can say what is ignored: caches are left out by name.
  */
 import { createHash } from 'node:crypto';
-import type Docker from 'dockerode';
-import { extractArchive } from '../docker/container.ts';
-import { withDaemonRetry } from '../engines/dockerFault.ts';
+import type { Extract as Archive } from 'tar-stream';
 import { type CapturedPatch, EnvironmentError } from '../environment.ts';
 import { shellScript } from '../shellScript.ts';
 import type { ScriptRunner } from './capture.ts';
 import { type ChangedFile, type FileVersion, writePatch } from './gitPatch.ts';
+
+/** Reads a folder of the container as an archive; `read` begins again when the engine was away meanwhile. */
+export type ReadFolder = <T>(
+  folder: string,
+  read: (archive: Archive) => Promise<T>,
+  signal: AbortSignal,
+) => Promise<T>;
 
 /** A copy of the start tree, `folder`/tree in the container. */
 export interface TreeSnapshot {
@@ -53,27 +58,12 @@ interface Tree {
   readonly repositories: Set<string>;
 }
 
-/** Walks an archive of `folder`; `want` says whose content is kept. */
-const readTree = (
-  container: Docker.Container,
-  folder: string,
-  want: (path: string) => boolean,
-  signal: AbortSignal,
-): Promise<Tree> => withDaemonRetry(() => walkArchive(container, folder, want, signal));
-
-async function walkArchive(
-  container: Docker.Container,
-  folder: string,
-  want: (path: string) => boolean,
-  signal: AbortSignal,
-): Promise<Tree> {
+/** `want` says whose content is kept. */
+async function treeOf(archive: Archive, want: (path: string) => boolean): Promise<Tree> {
   const entries = new Map<string, Entry>();
   const contents = new Map<string, Buffer>();
   const repositories = new Set<string>();
-  signal.throwIfAborted();
-  const archive = await container.getArchive({ path: folder });
-  const extract = extractArchive(archive, signal);
-  for await (const entry of extract) {
+  for await (const entry of archive) {
     const { type, mode = 0, linkname } = entry.header;
     // The archive's names begin with the folder's own.
     const path = entry.header.name.split('/').slice(1).join('/').replace(/\/$/, '');
@@ -113,7 +103,7 @@ async function walkArchive(
 const none = () => false;
 
 export async function diffTrees(
-  container: Docker.Container,
+  readFolder: ReadFolder,
   snapshot: TreeSnapshot,
   workTree: string,
   limits: { timeoutS: number; maxBytes: number },
@@ -121,7 +111,7 @@ export async function diffTrees(
   const { timeoutS } = limits;
   const signal = timeoutS > 0 ? AbortSignal.timeout(timeoutS * 1000) : new AbortController().signal;
   try {
-    return await compareTrees(container, snapshot, workTree, limits.maxBytes, signal);
+    return await compareTrees(readFolder, snapshot, workTree, limits.maxBytes, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     return {
@@ -133,15 +123,17 @@ export async function diffTrees(
 }
 
 async function compareTrees(
-  container: Docker.Container,
+  readFolder: ReadFolder,
   snapshot: TreeSnapshot,
   workTree: string,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<CapturedPatch> {
   const startFolder = `${snapshot.folder}/tree`;
-  const before = await readTree(container, startFolder, none, signal);
-  const after = await readTree(container, workTree, none, signal);
+  const readTree = (folder: string, want: (path: string) => boolean) =>
+    readFolder(folder, (archive) => treeOf(archive, want), signal);
+  const before = await readTree(startFolder, none);
+  const after = await readTree(workTree, none);
   const warnings = [...after.repositories]
     .filter((path) => !before.repositories.has(path))
     .map((path) => `embedded repository ${path} left out`);
@@ -173,8 +165,8 @@ async function compareTrees(
     const wanted = new Set(changed.flatMap((path) => [path, tree.entries.get(path)?.linkTo ?? path]));
     return (path: string) => wanted.has(path);
   };
-  const old = await readTree(container, startFolder, wantedOf(before), signal);
-  const now = await readTree(container, workTree, wantedOf(after), signal);
+  const old = await readTree(startFolder, wantedOf(before));
+  const now = await readTree(workTree, wantedOf(after));
   const version = (tree: Tree, path: string): FileVersion | undefined => {
     const entry = tree.entries.get(path);
     const content = tree.contents.get(path);

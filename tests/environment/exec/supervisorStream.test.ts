@@ -2,6 +2,7 @@
 import { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { expect, test } from 'vitest';
+import { processStarter } from '../../../src/environment/docker/startProcess.ts';
 import { createSupervisorTransport } from '../../../src/environment/exec/supervisor.ts';
 
 const frame = (type: 1 | 2, data: Buffer | string) => {
@@ -16,7 +17,7 @@ test('output of a background process after the end of its command is read slowly
   const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
   const container = { exec: async () => ({ start: async () => stream }) } as unknown as Docker.Container;
   stream.push(frame(2, '\x1eready 1,7 /tmp/x\x1e'));
-  const transport = await createSupervisorTransport(container, ['bash', '-c'], 5000);
+  const transport = await createSupervisorTransport(processStarter(container), ['bash', '-c'], 5000);
   let paused = 0;
   const pause = stream.pause.bind(stream);
   stream.pause = () => {

@@ -1,0 +1,122 @@
+/** A started container with a way to run commands in it: by a supervisor inside, or by one exec each where that cannot run. */
+import type Docker from 'dockerode';
+import type { createSemaphore } from '../../base/async/semaphore.ts';
+import { parseDuration, parseSize } from '../../base/text/units.ts';
+import type { EnvironmentConfig } from '../config.ts';
+import { EnvironmentError, type StartRequest } from '../environment.ts';
+import { type Channel, createChannel } from '../exec/channel.ts';
+import { createPlainExecTransport } from '../exec/plainExec.ts';
+import type { ContainerControl, StartProcess } from '../exec/ports.ts';
+import { createSupervisorTransport } from '../exec/supervisor.ts';
+import type { Transport } from '../exec/transport.ts';
+import type { ImageFacts } from '../images/ensureImage.ts';
+import type { ScriptRunner } from '../patch/capture.ts';
+import { createContainer, deathOf, removeContainer } from './container.ts';
+import { putFile } from './containerFiles.ts';
+import type { QuotaProbe } from './diskQuota.ts';
+import { createDiskWatch } from './diskWatch.ts';
+import type { DockerFactoryOptions } from './dockerOptions.ts';
+import type { Sealer } from './seal.ts';
+import { processStarter } from './startProcess.ts';
+
+export interface DockerShared {
+  readonly docker: Docker;
+  readonly config: EnvironmentConfig;
+  readonly options: DockerFactoryOptions;
+  readonly ensure: (image: string, more?: { signal?: AbortSignal }) => Promise<ImageFacts>;
+  readonly starting: ReturnType<typeof createSemaphore>;
+  readonly sealer: Sealer;
+  readonly quotaBytes: QuotaProbe;
+  /** The factory's close waits for what is tracked. */
+  track(removal: Promise<unknown>): void;
+}
+
+const SUPERVISOR_START_MS = 15_000;
+
+export interface OpenContainer {
+  readonly container: Docker.Container;
+  readonly channel: Channel;
+  readonly run: ScriptRunner;
+  remove(): Promise<void>;
+}
+
+/** A started container with a way to run commands in it; removed again when the latter fails. */
+export async function openContainer(
+  shared: DockerShared,
+  request: StartRequest,
+  image: string,
+  notes: string[],
+): Promise<OpenContainer> {
+  const { docker, config, options, quotaBytes } = shared;
+  const spec = { config, image, request, quietEnv: options.quietEnv ?? true, capAdd: options.capAdd ?? [] };
+  const create = async () => {
+    const storageBytes = await quotaBytes.bytes();
+    try {
+      return await createContainer(docker, { ...spec, storageBytes });
+    } catch (error) {
+      if (storageBytes === 0 || !quotaBytes.refused(error)) throw error;
+      return createContainer(docker, { ...spec, storageBytes: 0 });
+    }
+  };
+  const container = await shared.starting(create);
+  const remove = async () => {
+    const removal = removeContainer(container).then((gone) => {
+      if (!gone) options.onWarning?.(`container ${container.id.slice(0, 12)} could not be removed`);
+    });
+    shared.track(removal);
+    await removal;
+  };
+  try {
+    const channel = await openChannel(container, config, options.diskPollMs, notes);
+    return { container, channel, run: (script, more) => channel.harness(script, more), remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function openChannel(
+  container: Docker.Container,
+  config: EnvironmentConfig,
+  diskPollMs: number | undefined,
+  notes: string[],
+): Promise<Channel> {
+  const control: ContainerControl = {
+    death: (evidence) => deathOf(container, parseDuration(config.container_timeout), evidence),
+    restart: async () => {
+      await container.restart({ t: 0 });
+    },
+    watchDisk: createDiskWatch(container, parseSize(config.disk), diskPollMs),
+  };
+  const startProcess = processStarter(container);
+  const transport =
+    (config.supervisor ? await supervise(startProcess, config, control, notes) : undefined) ??
+    (await createPlainExecTransport(startProcess, config.interpreter, (path, content) =>
+      putFile(container, path, content, 0o644),
+    ));
+  return createChannel(transport, config, control);
+}
+
+/** undefined, with a note why, where the container is alive and cannot run it. */
+async function supervise(
+  startProcess: StartProcess,
+  config: EnvironmentConfig,
+  control: ContainerControl,
+  notes: string[],
+): Promise<Transport | undefined> {
+  const configured = config.start_timeout > 0 ? config.start_timeout * 1000 : Number.POSITIVE_INFINITY;
+  try {
+    const timeoutMs = Math.min(configured, SUPERVISOR_START_MS);
+    return await createSupervisorTransport(startProcess, config.interpreter, timeoutMs);
+  } catch (error) {
+    const death = await control.death({ while: 'starting the supervisor' });
+    if (death)
+      throw new EnvironmentError('start_failed', death.message, {
+        evidence: { ...death.evidence },
+        cause: error,
+      });
+    const text = error instanceof Error ? error.message : String(error);
+    notes.push(`plain exec instead of the supervisor: ${text}`);
+    return undefined;
+  }
+}
