@@ -9,7 +9,7 @@ import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/images/config.ts';
 import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import type { ImageService } from '../../environment/images/imageService.ts';
-import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
+import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
 import { imageKey } from '../../environment/images/registry/imageReference.ts';
 import { openImages } from '../../service/images/engines.ts';
 import { UserError } from '../../service/userError.ts';

@@ -4,19 +4,18 @@ import { createSemaphore } from '../../base/async/semaphore.ts';
 import type { EnvironmentConfig } from '../config.ts';
 import { engineClient } from '../engines/engineClient.ts';
 import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
-import { type EnsureImageOptions, ensureImage, type ImageFacts } from '../images/ensureImage.ts';
+import type { EnsureImage } from '../images/ensureImage.ts';
+import { createFactoryPulls } from '../images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createQuotaProbe } from './diskQuota.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { startEnvironment } from './dockerStart.ts';
 import { createSealer } from './seal.ts';
 
-type EnsureOptions = Omit<EnsureImageOptions, 'platform' | 'stallMs'>;
-
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
   /** Inspect, or pull by the configured policy. Call it outside of slots. */
-  ensureImage(image: string, options?: EnsureOptions): Promise<ImageFacts>;
+  readonly ensureImage: EnsureImage;
   prepare(request: StartRequest): void;
 }
 
@@ -32,15 +31,13 @@ export function createDockerFactory(
   const removals = new Set<Promise<unknown>>();
   let closed = false;
 
-  const ensure = (image: string, more: EnsureOptions = {}) => {
-    const wanted = config.image ?? image;
-    if (options.images) return options.images(wanted, more.signal ? { signal: more.signal } : {});
-    return ensureImage(docker, wanted, config.pull, {
-      ...more,
-      ...(config.platform ? { platform: config.platform } : {}),
-      stallMs: config.pull_timeout * 1000,
-    });
-  };
+  const pulls = createFactoryPulls(docker, {
+    policy: config.pull,
+    platform: config.platform,
+    stallMs: config.pull_timeout * 1000,
+  });
+  const ensureFrom = options.images ?? pulls.ensure;
+  const ensure: EnsureImage = (image, more) => ensureFrom(config.image ?? image, more);
 
   const shared = {
     docker,
@@ -70,6 +67,7 @@ export function createDockerFactory(
     async close() {
       closed = true;
       await prepared.close();
+      await pulls.close();
       while (removals.size > 0) await Promise.allSettled([...removals]);
     },
   };

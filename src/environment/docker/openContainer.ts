@@ -9,7 +9,7 @@ import { createPlainExecTransport } from '../exec/plainExec.ts';
 import type { ContainerControl, StartProcess } from '../exec/ports.ts';
 import { createSupervisorTransport } from '../exec/supervisor.ts';
 import type { Transport } from '../exec/transport.ts';
-import type { ImageFacts } from '../images/ensureImage.ts';
+import type { EnsureImage } from '../images/ensureImage.ts';
 import type { ScriptRunner } from '../patch/capture.ts';
 import { createContainer, deathOf, removeContainer } from './container.ts';
 import { putFile } from './containerFiles.ts';
@@ -23,7 +23,7 @@ export interface DockerShared {
   readonly docker: Docker;
   readonly config: EnvironmentConfig;
   readonly options: DockerFactoryOptions;
-  readonly ensure: (image: string, more?: { signal?: AbortSignal }) => Promise<ImageFacts>;
+  readonly ensure: EnsureImage;
   readonly starting: ReturnType<typeof createSemaphore>;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;

@@ -11,9 +11,10 @@ import { type ImageLedger, openImageLedger } from './disk/imageLedger.ts';
 import { dockerImageEngine } from './dockerImageEngine.ts';
 import type { ImageEngine } from './imageEngine.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
-import type { PullClock } from './pull/pullImage.ts';
-import { createPullStage, type PullStage, type StageEvent } from './pull/pullStage.ts';
+import { type PullClock, systemClock } from './pull/pullClock.ts';
+import { createPullStage, type PullStage } from './pull/pullStage.ts';
 import { pullThrottle } from './pull/pullThrottle.ts';
+import type { StageEvent } from './pull/stageEvents.ts';
 import { askExists, askManifest, askReset, type ManifestAnswer } from './registry/askRegistry.ts';
 import { findLogin, type RegistryLogin } from './registry/credentials.ts';
 import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './registry/imageReference.ts';
@@ -62,22 +63,6 @@ export interface ImageService {
   ): Promise<Collected>;
   close(): Promise<void>;
 }
-
-/** Timers that end early with the signal and never keep the process alive on their own account alone. */
-export const systemClock: PullClock = {
-  now: Date.now,
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, Math.min(ms, 2 ** 31 - 1));
-      signal.addEventListener('abort', end, { once: true });
-    }),
-};
 
 /** Where a local engine keeps its layers. A remote engine's disk cannot be seen from here, and has the same paths. */
 async function layersDir(docker: Docker, engine: ImageEngine): Promise<string | undefined> {

@@ -8,10 +8,10 @@ import { type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
 import { type ImagePolicy, parsePolicy } from './config.ts';
 import type { Collected } from './disk/collect.ts';
-import type { EnsureImage } from './ensureImage.ts';
+import { type EnsureImage, ensureBy } from './ensureImage.ts';
 import type { ImagePlan } from './imagePlan.ts';
 import type { ImageService } from './imageService.ts';
-import type { StageStatus } from './pull/pullStage.ts';
+import type { StageStatus } from './pull/stageEvents.ts';
 
 export interface ReadyPlace {
   /** Absent with one engine, which has no places. */
@@ -71,13 +71,6 @@ export interface RunImages {
 const NOT_HERE: ReadonlySet<string> = new Set(['image_missing', 'image_pull_failed', 'disk_full']);
 const cannotBeHere = (error: unknown) => error instanceof EnvironmentError && NOT_HERE.has(error.code);
 
-const ensureBy =
-  (service: ImageService): EnsureImage =>
-  async (image, { signal } = {}) => {
-    const { id, digest, architecture, pulled } = await service.stage.ensure(image, signal);
-    return { id, digest, architecture, pulled };
-  };
-
 const planOf = async (
   host: string | undefined,
   service: ImageService,
@@ -96,7 +89,7 @@ const settingsOf = (config: RunImagesConfig, engines: number) => ({
 });
 
 export function imagesOfOneEngine(service: ImageService, config: RunImagesConfig): RunImages {
-  const ensure = ensureBy(service);
+  const ensure = ensureBy(service.stage);
   let among: readonly string[] | undefined;
   return {
     ...settingsOf(config, 1),
@@ -200,7 +193,7 @@ export function imagesOfSeveralEngines(
         }
       }
     },
-    ensureOn: (host) => ensureBy(services.get(host!)!),
+    ensureOn: (host) => ensureBy(services.get(host!)!.stage),
     hasRoom: async (host) => (await services.get(host!)!.disk.check()).open,
     has,
     // One list for all: who waits is not meant for an engine yet.

@@ -3,7 +3,7 @@ import type { EnvironmentConfig } from '../../environment/config.ts';
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
 import type { ImagesConfig } from '../../environment/images/config.ts';
-import type { StageEvent } from '../../environment/images/pull/pullStage.ts';
+import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
 import {
   imagesOfOneEngine,
   imagesOfSeveralEngines,

@@ -2,13 +2,11 @@
 
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import type { ImageEngine, LocalImage, PullRequest } from '../../../src/environment/images/imageEngine.ts';
-import type { PullClock } from '../../../src/environment/images/pull/pullImage.ts';
-import {
-  createPullStage,
-  type StageEvent,
-  type StageOptions,
-} from '../../../src/environment/images/pull/pullStage.ts';
+import type { PullClock } from '../../../src/environment/images/pull/pullClock.ts';
+import type { StageOptions } from '../../../src/environment/images/pull/pullJobs.ts';
+import { createPullStage } from '../../../src/environment/images/pull/pullStage.ts';
 import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
+import type { StageEvent } from '../../../src/environment/images/pull/stageEvents.ts';
 
 export interface FakePull {
   readonly name: string;

@@ -10,11 +10,8 @@ import { createEnginePool } from '../../../src/environment/engines/enginePool.ts
 import { createHostsFactory } from '../../../src/environment/engines/hostsFactory.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import { dockerImageEngine } from '../../../src/environment/images/dockerImageEngine.ts';
-import {
-  createImageService,
-  type ImageService,
-  systemClock,
-} from '../../../src/environment/images/imageService.ts';
+import { createImageService, type ImageService } from '../../../src/environment/images/imageService.ts';
+import { systemClock } from '../../../src/environment/images/pull/pullClock.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';

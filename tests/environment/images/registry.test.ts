@@ -6,12 +6,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import { orderBySharedLayers } from '../../../src/environment/images/imagePlan.ts';
-import {
-  createImageService,
-  type ImageService,
-  systemClock,
-} from '../../../src/environment/images/imageService.ts';
-import type { StageEvent } from '../../../src/environment/images/pull/pullStage.ts';
+import { createImageService, type ImageService } from '../../../src/environment/images/imageService.ts';
+import { systemClock } from '../../../src/environment/images/pull/pullClock.ts';
+import type { StageEvent } from '../../../src/environment/images/pull/stageEvents.ts';
 import { askExists, askManifest, askReset } from '../../../src/environment/images/registry/askRegistry.ts';
 import { parseReference } from '../../../src/environment/images/registry/imageReference.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';

@@ -69,7 +69,7 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
   missing: () =>
     'check repository and tag; build the image, or give its name in the row or in environment.image',
   not_local: ({ image }) =>
-    `pull it with "swebatch images pull", "docker pull ${image}", or allow --pull missing`,
+    `pull it with "swebatch images pull", "docker pull ${image}", or allow --pull missing (environment.pull)`,
   no_access: ({ registry, hasCredentials }) =>
     hasCredentials
       ? `the stored login of ${registry} has no right to it, or the repository does not exist`

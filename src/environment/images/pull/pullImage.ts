@@ -11,34 +11,11 @@ import {
   parseReference,
   sourceOf,
 } from '../registry/imageReference.ts';
+import type { PullClock } from './pullClock.ts';
 import { PULL_FAILURES, type PullFailureKind, pullError } from './pullFailure.ts';
 import { pullOnce } from './pullOnce.ts';
-import type { PullProgress } from './pullProgress.ts';
 import type { PullThrottle } from './pullThrottle.ts';
-
-export interface PullClock {
-  now(): number;
-  /** Resolves early, without an error, when the signal aborts. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export type PullEventForPeople =
-  | { readonly type: 'progress'; readonly image: string; readonly progress: PullProgress }
-  | {
-      readonly type: 'retry';
-      readonly image: string;
-      readonly attempt: number;
-      readonly message: string;
-      readonly waitMs: number;
-    }
-  | {
-      readonly type: 'paused';
-      readonly reason: 'rate_limited' | 'budget';
-      readonly until: number;
-      readonly message: string;
-      /** Which one refuses; a budget holds for all. */
-      readonly registry?: string;
-    };
+import type { PullEventForPeople } from './stageEvents.ts';
 
 export interface PullContext {
   readonly engine: ImageEngine;
