@@ -41,9 +41,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 };
 
-/** A package named here may be imported in the given folder only. */
-const HOME: Record<string, string> = {
-  dockerode: 'environment',
+/** Rooms inside a folder, and which of their neighbours each may import. Files beside the rooms are open to all of them. */
+const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
+  'environment/exec': [],
+  'environment/patch': [],
+  'environment/engines': [],
+  'environment/images': ['environment/engines'],
+  'environment/docker': [
+    'environment/exec',
+    'environment/patch',
+    'environment/engines',
+    'environment/images',
+  ],
+  'environment/local': ['environment/exec', 'environment/patch'],
+};
+
+/** A package named here may be imported in the given folders only. */
+const HOME: Record<string, string | readonly string[]> = {
+  dockerode: ['environment/docker', 'environment/images', 'environment/engines'],
   openai: 'model',
   undici: 'model',
   '@pydantic/genai-prices': 'model',
@@ -71,6 +86,9 @@ function folderOf(file: string): string {
   return file.includes('/') ? file.split('/')[0]! : '';
 }
 
+const roomOf = (file: string): string | undefined =>
+  Object.keys(ROOM_MAY_IMPORT).find((room) => file.startsWith(`${room}/`));
+
 /** Sentences that name each arrow that should not be there. */
 function violations(imports: readonly Import[]): string[] {
   const wrong: string[] = [];
@@ -80,11 +98,16 @@ function violations(imports: readonly Import[]): string[] {
       const to = folderOf(relative(SRC, join(SRC, file, '..', target)));
       if (folder && to && to !== folder && !(MAY_IMPORT[folder] ?? []).includes(to))
         wrong.push(`${file} imports ${target}: ${folder} may not import ${to}`);
+      const room = roomOf(file);
+      const next = roomOf(relative(SRC, join(SRC, file, '..', target)));
+      if (room && next && next !== room && !ROOM_MAY_IMPORT[room]!.includes(next))
+        wrong.push(`${file} imports ${target}: ${room} may not import ${next}`);
       continue;
     }
     const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : target.split('/')[0]!;
     const home = HOME[name];
-    if (home && home !== folder) wrong.push(`${file} imports ${name}, which belongs to ${home}`);
+    if (home && ![home].flat().some((place) => file.startsWith(`${place}/`)))
+      wrong.push(`${file} imports ${name}, which belongs to ${[home].flat().join(', ')}`);
   }
   return wrong;
 }
@@ -103,6 +126,10 @@ describe('architecture', () => {
     expect(violations([{ file: 'agent/agent.ts', target: '../store/open.ts' }])).toHaveLength(1);
     expect(violations([{ file: 'report/compare.ts', target: 'better-sqlite3' }])).toHaveLength(1);
     expect(violations([{ file: 'runner/run.ts', target: '../cli/main.ts' }])).toHaveLength(1);
+    expect(
+      violations([{ file: 'environment/exec/channel.ts', target: '../docker/container.ts' }]),
+    ).toHaveLength(1);
+    expect(violations([{ file: 'environment/exec/channel.ts', target: 'dockerode' }])).toHaveLength(1);
   });
 
   test('only cli prints, reads the process environment or exits', () => {
