@@ -9,14 +9,14 @@ import { environmentConfigSchema } from '../environment/config.ts';
 import { goldPredictions, type Prediction, parsePredictions, unknownIds } from '../grading/predictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';
 import { databasePath, resultsRoot } from '../service/resultsRoot.ts';
+import { withRunLock } from '../service/start/lock.ts';
 import { UserError } from '../service/userError.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { calibration } from '../store/records/calibration.ts';
 import { gradeRun } from './evaluateRun.ts';
-import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { EXIT, printData, say } from './terminal/context.ts';
+import { EXIT, printData, say, sayNotice } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 
 async function datasetOf(args: EvaluateArgs, target: string): Promise<Dataset> {
@@ -82,7 +82,7 @@ export async function evaluatePredictions(args: EvaluateArgs, target: string): P
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
     throw new UserError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
   try {
-    return await withRunLock(store, root, name, async () => {
+    return await withRunLock({ store, root, runName: name, tell: sayNotice }, async () => {
       const environment = environmentConfigSchema.parse({});
       const arm = { environment };
       const grading = config;

@@ -22,6 +22,7 @@ import { plannedArm } from '../runner/schedule/plannedConfig.ts';
 import { openGradingImages } from '../service/images/openImages.ts';
 import { commandOn, databasePath, requireRun, resultsRoot } from '../service/resultsRoot.ts';
 import { redactorOf } from '../service/secrets.ts';
+import { withRunLock } from '../service/start/lock.ts';
 import { UserError } from '../service/userError.ts';
 import { VERSION } from '../service/version.ts';
 import { openStore, type Store } from '../store/open.ts';
@@ -29,10 +30,9 @@ import { goldStandings } from '../store/records/calibration.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
 import { storedConfig } from '../store/records/storedConfig.ts';
-import { withRunLock } from './execute.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
-import { EXIT, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, printData, printJson, say, sayNotice } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 
 export interface GradingTask {
@@ -61,7 +61,7 @@ export async function evaluateRun(args: EvaluateArgs, selector: string): Promise
     const config = gradingOf(args, storedConfig(run).grading);
     await parsersOf(config);
     const only = wantedIds(args);
-    return await withRunLock(store, root, run.name, () =>
+    return await withRunLock({ store, root, runName: run.name, tell: sayNotice }, () =>
       gradeRun({ store, root, run, config, only, again: args.again, json: args.json }),
     );
   } finally {

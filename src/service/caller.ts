@@ -1,5 +1,7 @@
 /** What the service needs from outside and never takes itself: variables, the working directory, and somebody to tell. */
 import type { Redactor } from '../base/text/redact.ts';
+import type { StopLadder } from '../runner/control/stop.ts';
+import type { RunEvents } from '../runner/events.ts';
 
 /** The caller's environment, or a record of its own. */
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -18,9 +20,33 @@ export interface Caller {
   readonly cwd: string;
   readonly tell: Tell;
   /** Goes into the manifest: how the run was asked for. */
-  readonly command?: readonly string[];
+  readonly command?: readonly string[] | undefined;
   /** Called once it is known which values must never be shown. */
   readonly keepSecret?: (redactor: Redactor) => void;
+  /** Called when work on a run begins. */
+  readonly attend?: (work: Work) => Attendant;
+}
+
+/** Trials or gradings of a run, from the first event to the last. */
+export interface Work {
+  readonly run: string;
+  readonly root: string;
+  /** How many at a time. */
+  readonly workers: number;
+  readonly events: RunEvents;
+  readonly stop: StopLadder;
+}
+
+/** Who looks on while the work is done. */
+export interface Attendant {
+  /** The third interrupt: the process should end at once. */
+  exitNow?(): void;
+  /** A sentence that must not disturb what is shown. */
+  say?(text: string): void;
+  /** Interrupts mean nothing any more; commands of `run.on_finish` may still run. */
+  over?(): void;
+  /** Nothing more happens. */
+  end?(): void;
 }
 
 /** An empty variable is one that is not set. */

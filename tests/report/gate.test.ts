@@ -1,7 +1,5 @@
 // Gates: T-60 of the adversarial list to the letter, and every rule alone.
 import { describe, expect, test } from 'vitest';
-import { gateExit } from '../../src/cli/gating.ts';
-import { remeasure } from '../../src/cli/remeasure.ts';
 import { compareSides } from '../../src/report/compare/compare.ts';
 import { sideOfArm } from '../../src/report/compare/side.ts';
 import { candidateOf, remeasurementsOf } from '../../src/report/gate/candidate.ts';
@@ -18,6 +16,8 @@ import {
 import { historyOf } from '../../src/report/measure/history.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { gateExit } from '../../src/service/night/gateRun.ts';
+import { remeasure } from '../../src/service/night/remeasure.ts';
 import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
@@ -261,7 +261,7 @@ test('measuring again spends what is left of the budget of the run, and nothing 
   db.prepare("UPDATE runs SET budget_nano = 2e9 WHERE name = 'spent'").run();
   const run = runByName(db, 'spent')!;
   const again = { store: db, root: '.', run, arm: 'default', ids: ids(1, 1), epochs: 3 };
-  expect(await remeasure(again)).toBeUndefined();
+  expect(await remeasure(again, { env: {}, cwd: '.', tell: () => {} })).toBeUndefined();
   expect(runByName(db, 'spent.again-1')).toBeUndefined();
   db.close();
 });

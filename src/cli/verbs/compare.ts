@@ -9,17 +9,21 @@ import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { labelled, lazyStore, type NamedSide, sidesOf } from '../../service/compare/sides.ts';
+import { fixedTest, gateExit, runGate, writeArtifacts } from '../../service/night/gateRun.ts';
+import { remeasure } from '../../service/night/remeasure.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
+import type { RunOutcome } from '../../service/start/executeRun.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
+import { conclude } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
 import { format, json, output, to } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { gateFlags } from '../flags/gateFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { fixedTest, gateExit, policyOf, runGate, writeArtifacts } from '../gating.ts';
-import { remeasure } from '../remeasure.ts';
-import { EXIT, printData, say } from '../terminal/context.ts';
+import { policyOf, sayUnconfirmed } from '../gating.ts';
+import { thisProcess } from '../terminal/caller.ts';
+import { EXIT, printData, say, sayNotice } from '../terminal/context.ts';
 import { render, runFolder } from './report.ts';
 
 const compareFlags = flags({
@@ -142,11 +146,14 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
       policy: policyOf(args),
       test: testOf(args, sides),
       seed: args.seed ?? DEFAULT_SEED,
+      tell: sayNotice,
       ...(store ? { store } : {}),
       ...(store && b.from && repeats > 0
         ? {
             remeasure: async (ids: readonly string[]) => {
-              await remeasure({ store, root, run: b.from!.run, arm: b.from!.arm, ids, epochs: repeats });
+              const { run, arm } = b.from!;
+              const ended = (outcome: RunOutcome) => void conclude(outcome, false);
+              await remeasure({ store, root, run, arm, ids, epochs: repeats, ended }, thisProcess());
             },
           }
         : {}),
@@ -162,9 +169,12 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
       ...compareDocument(all),
     ]);
     const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
-    if (folder) for (const path of await writeArtifacts(folder, b, gated)) say(`written: ${path}`);
+    if (folder)
+      for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
     say(`gate: ${result.verdict}; ${result.line}`);
-    return gateExit(result, repeats > 0);
+    const code = gateExit(result, repeats > 0);
+    if (code === EXIT.incomplete) sayUnconfirmed(result);
+    return code;
   } finally {
     store?.close();
   }

@@ -40,7 +40,7 @@ const factsOf = (engine: EngineInfo) =>
 export async function gatherManifest(
   request: RunRequest,
   resolved: ResolvedConfig,
-  { env, command, failedIn }: Pick<Caller, 'env' | 'command'> & { readonly failedIn?: string | undefined },
+  { env, command, failedIn }: Pick<Caller, 'env' | 'command'> & { readonly failedIn: string | undefined },
 ): Promise<Record<string, unknown>> {
   const engines = await Promise.all(
     enginesOf(resolved.arms).map(async (host) => ({

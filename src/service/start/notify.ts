@@ -5,6 +5,13 @@
 import { spawn } from 'node:child_process';
 import type { RunConfig } from '../../config/run.ts';
 import type { RunEvent, RunListener } from '../../runner/events.ts';
+import type { Tell } from '../caller.ts';
+
+/** For who has no display of its own. */
+export const warningTo =
+  (tell: Tell) =>
+  (text: string): void =>
+    tell({ level: 'warning', text: text.replace(/^warning: /, '') });
 
 export interface Notifier {
   readonly listener: RunListener;

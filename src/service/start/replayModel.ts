@@ -3,9 +3,10 @@ import { statSync } from 'node:fs';
 import type { ReplaySource } from '../../model/offline/replayed.ts';
 import { replaySourceOf } from '../../runner/record/recordedReplies.ts';
 import { openRecording } from '../../runner/record/recording.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf } from '../../store/records/runs.ts';
-import { requireRun } from '../resultsRoot.ts';
+import { openForReading, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 
 export interface OpenedReplay {
@@ -51,5 +52,19 @@ function readRecording(path: string) {
     return openRecording(path);
   } catch (error) {
     throw new UserError((error as Error).message);
+  }
+}
+
+/** A replay predicts under the name of the model that it plays. */
+export function asRecorded(arm: ArmConfig, root: string): ArmConfig {
+  const name = arm.model.model_name ?? '';
+  if (!name.startsWith('replay:')) return arm;
+  let store: Store | undefined;
+  const open = () => (store ??= openForReading(root));
+  try {
+    const { arms } = openReplay(name.slice('replay:'.length), open, arm.name);
+    return { ...arm, predictsAs: arms[0]!.model };
+  } finally {
+    store?.close();
   }
 }

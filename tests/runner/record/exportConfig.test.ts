@@ -3,10 +3,11 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type ResolvedConfig, resolveConfig } from '../../../src/cli/flags/configOptions.ts';
+import { resolveConfig } from '../../../src/cli/flags/configOptions.ts';
 import type { RunArgs } from '../../../src/cli/flags/runFlags.ts';
 import { exportConfig } from '../../../src/runner/record/exportConfig.ts';
 import { planRun } from '../../../src/runner/schedule/planRun.ts';
+import type { ResolvedConfig } from '../../../src/service/plan/resolvedConfig.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-export-config-'));
 afterAll(() => rmSync(home, { recursive: true }));

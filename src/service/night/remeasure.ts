@@ -1,13 +1,21 @@
 /** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
 
-import { plannedConfig } from '../runner/schedule/plannedConfig.ts';
-import { UserError } from '../service/userError.ts';
-import type { Store } from '../store/open.ts';
-import { remeasurementsOfRun } from '../store/records/baselines.ts';
-import { armsOf, insertRun, instancesOf, type RunRow, runByName, spentNano } from '../store/records/runs.ts';
-import { storedManifest } from '../store/records/storedConfig.ts';
-import { executeRun, withRunLock } from './execute.ts';
-import { say } from './terminal/context.ts';
+import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
+import type { Store } from '../../store/open.ts';
+import { remeasurementsOfRun } from '../../store/records/baselines.ts';
+import {
+  armsOf,
+  insertRun,
+  instancesOf,
+  type RunRow,
+  runByName,
+  spentNano,
+} from '../../store/records/runs.ts';
+import { storedManifest } from '../../store/records/storedConfig.ts';
+import type { Caller } from '../caller.ts';
+import { executeRun, type RunOutcome } from '../start/executeRun.ts';
+import { withRunLock } from '../start/lock.ts';
+import { UserError } from '../userError.ts';
 
 export interface RemeasureRequest {
   readonly store: Store;
@@ -16,6 +24,8 @@ export interface RemeasureRequest {
   readonly arm: string;
   readonly ids: readonly string[];
   readonly epochs: number;
+  /** Hears what the measuring came to. */
+  readonly ended?: (outcome: RunOutcome) => void;
 }
 
 /** What is left of the run's budget, which is a promise for the whole night. Null: there is none. */
@@ -26,7 +36,7 @@ function budgetLeft(store: Store, run: RunRow): number | null {
 }
 
 /** Undefined, with a warning, when the budget of the run leaves nothing for it. */
-export async function remeasure(request: RemeasureRequest): Promise<RunRow | undefined> {
+export async function remeasure(request: RemeasureRequest, caller: Caller): Promise<RunRow | undefined> {
   const { store, root, run, ids, epochs } = request;
   const planned = plannedConfig(run);
   const arm = planned.arms.find((a) => a.name === request.arm);
@@ -36,7 +46,10 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
     });
   const left = budgetLeft(store, run);
   if (left !== null && left <= 0) {
-    say(`warning: the budget of ${run.name} is spent; nothing is measured again`);
+    caller.tell({
+      level: 'warning',
+      text: `the budget of ${run.name} is spent; nothing is measured again`,
+    });
     return undefined;
   }
   // The night is not over: its own end and its verdict are what on_finish hears of.
@@ -73,19 +86,11 @@ export async function remeasure(request: RemeasureRequest): Promise<RunRow | und
       .map(({ id: _id, run_id: _run, position: _position, ...row }) => row),
     epochs,
   });
-  say(`run ${again.name}: ${ids.length} instance(s) x ${epochs}`);
-  await withRunLock(store, root, again.name, () =>
-    executeRun({
-      store,
-      root,
-      run: again,
-      config,
-      grading,
-      arms: [arm],
-      json: false,
-      progress: 'auto',
-    }),
+  caller.tell({ level: 'info', text: `run ${again.name}: ${ids.length} instance(s) x ${epochs}` });
+  const outcome = await withRunLock({ store, root, runName: again.name, tell: caller.tell }, () =>
+    executeRun({ store, root, run: again, config, grading, arms: [arm] }, caller),
   );
+  request.ended?.(outcome);
   return runByName(store, again.name)!;
 }
 

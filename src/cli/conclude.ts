@@ -1,0 +1,65 @@
+/** What a run came to: said, printed for programs, and turned into the exit code. */
+
+import { inert } from '../base/text/terminal.ts';
+import { formatCost } from '../money.ts';
+import { SEALED_CLASSES } from '../outcome.ts';
+import { commandOn } from '../service/resultsRoot.ts';
+import type { RunOutcome } from '../service/start/executeRun.ts';
+import { EXIT, printJson, say } from './terminal/context.ts';
+import { signalExitCode } from './terminal/signals.ts';
+
+const listed = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, n]) => `${name} ${n}`)
+    .join(' · ');
+
+export function conclude(outcome: RunOutcome, json: boolean): number {
+  const { run, status, counts, spent, predictions, graded } = outcome;
+  if (json)
+    printJson({
+      run,
+      status,
+      counts,
+      cost_nano: spent.nano,
+      unknown_cost_calls: spent.unknownCalls,
+      predictions,
+      graded,
+    });
+  const cost = `${spent.unknownCalls > 0 ? '≥ ' : ''}${formatCost(spent.nano)}`;
+  say(`run ${run}: ${status} · ${listed(counts)} · ${cost}`);
+  if (graded) say(`graded: ${listed(graded.outcomes)}`);
+  for (const path of predictions) say(`predictions: ${path}`);
+  return sayWhatNext(outcome);
+}
+
+function sayWhatNext({ run, root, status, counts, graded, ...outcome }: RunOutcome): number {
+  const notRun = counts.not_run ?? 0;
+  switch (status) {
+    case 'interrupted':
+      say(`interrupted; go on with ${commandOn(root, `resume ${run}`)}`);
+      return signalExitCode(outcome.interruptedBy ?? 'SIGINT');
+    case 'failed':
+      say(`error: ${outcome.fatal ?? 'the configuration cannot work'}; ${notRun} trial(s) not run`);
+      return EXIT.usage;
+    case 'budget': {
+      const decided = [...SEALED_CLASSES].reduce((n, c) => n + (counts[c] ?? 0), 0);
+      say(
+        `run budget ${formatCost(outcome.budgetNano)} reached: ${decided} finished, ${notRun} not run; go on with ${commandOn(root, `resume ${run} --cost-limit N`)}`,
+      );
+      return EXIT.budget;
+    }
+    case 'complete':
+      if (!graded || graded.ungraded === 0) return EXIT.done;
+      say(
+        `incomplete: ${graded.ungraded} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`,
+      );
+      return EXIT.incomplete;
+    default:
+      say(
+        `incomplete: ${counts.infra ?? 0} trial(s) ended for reasons that are not the model's; run them again with ${commandOn(root, `resume ${run} --retry infra`)}`,
+      );
+      for (const { reason, count, instanceId, message } of outcome.failures)
+        say(`  ${reason} ${count}${message ? `: ${inert(instanceId)}: ${inert(message)}` : ''}`);
+      return EXIT.incomplete;
+  }
+}

@@ -1,0 +1,117 @@
+/** A night's verdict: compare with the baseline, measure again what newly broke, judge, and leave the artifacts a CI wants. */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { type Comparison, compareSides } from '../../report/compare/compare.ts';
+import type { Side } from '../../report/compare/side.ts';
+import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
+import { type GatePolicy, type GateResult, gate } from '../../report/gate/gate.ts';
+import { gateDocument } from '../../report/gate/gateDocument.ts';
+import { junitXml } from '../../report/gate/junit.ts';
+import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
+import { summarize } from '../../report/measure/summary.ts';
+import { summaryFiles } from '../../report/render/exportSummary.ts';
+import { jsonText } from '../../report/render/json.ts';
+import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
+import type { McNemarTest } from '../../report/statistics/paired.ts';
+import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import type { Store } from '../../store/open.ts';
+import { nightsOf, remeasurementsOfRun } from '../../store/records/baselines.ts';
+import { type Tell, type Variables, variable } from '../caller.ts';
+import type { NamedSide } from '../compare/sides.ts';
+import { sidesOfRun } from '../compare/sides.ts';
+
+export interface GateRequest {
+  readonly a: NamedSide;
+  readonly b: NamedSide;
+  readonly policy: GatePolicy;
+  readonly test: McNemarTest;
+  readonly seed: number;
+  readonly tell: Tell;
+  /** Called with ids that newly broke and were not measured again yet; measures them and resolves when that is recorded. */
+  readonly remeasure?: (ids: readonly string[]) => Promise<void>;
+  /** Needed to find re-measurements of `b`. */
+  readonly store?: Store;
+}
+
+export interface Gated {
+  readonly comparison: Comparison;
+  readonly result: GateResult;
+  /** Instances of the verdict in the runs before this one. */
+  readonly past: readonly InstanceHistory[];
+}
+
+export async function runGate(request: GateRequest): Promise<Gated> {
+  const { a, b, policy, store, test, seed } = request;
+  const comparison = compareSides(a.side, b.side, { test, seed });
+  const known = again(b, store);
+  const open = comparison.broken.filter((id) => !known.has(id));
+  if (open.length > 0 && request.remeasure) {
+    request.tell({
+      level: 'info',
+      text: `${open.length} newly broken instance(s); measuring them again before the verdict`,
+    });
+    await request.remeasure(open);
+  }
+  const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
+  const result = gate(comparison, candidate, policy, again(b, store));
+  return { comparison, result, past: pastOf(b, result, store) };
+}
+
+/** How often what changed tonight was resolved before: a coin that falls the other way is less news than a rock. */
+function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): InstanceHistory[] {
+  if (!store || !b.from) return [];
+  const { run } = b.from;
+  const changed = new Set([...result.broken, ...result.flaky.map((f) => f.instanceId), ...result.fixed]);
+  const before = nightsOf(store, run.id).filter((n) => n.run_id < run.id && changed.has(n.instance_id));
+  return historyOf(before.map(nightOf)).filter((h) => h.resolved.n > 0);
+}
+
+/**
+ * The exit code of a verdict. What should have been measured again and could not be (an outage, the end of the budget) is neither broken nor
+ * flaky: the night is incomplete, not within policy.
+ */
+export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolean): 0 | 1 | 3 {
+  if (!passed) return 1;
+  return remeasured && unconfirmed.length > 0 ? 3 : 0;
+}
+
+/** Fixed before the run, because the choice can flip a verdict. */
+export function fixedTest({ from }: NamedSide): McNemarTest | null {
+  const statistics = from?.data.run.manifest.statistics as { paired_test?: unknown } | undefined;
+  if (typeof statistics?.paired_test !== 'string') return null;
+  return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
+}
+
+/** Of the same arm. */
+function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
+  if (!store || !b.from) return new Map();
+  const { run, arm } = b.from;
+  const sides = remeasurementsOfRun(store, run.name)
+    .flatMap((r) => sidesOfRun(store, r))
+    .filter((s) => s.from!.arm === arm)
+    .map((s): Side => s.side);
+  return remeasurementsOf(sides);
+}
+
+/** The summaries, junit.xml, gate.json and gate.md; also for a failed night. Appends to a CI's step summary where there is one. */
+export async function writeArtifacts(
+  folder: string,
+  b: NamedSide,
+  { comparison, result, past }: Gated,
+  env: Variables,
+): Promise<string[]> {
+  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past);
+  const files: [string, string][] = [
+    ['gate.json', jsonText({ gate: { ...result, past }, comparison })],
+    ['gate.md', renderMarkdown(document)],
+  ];
+  if (b.from) {
+    const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
+    files.push(['junit.xml', junitXml(b.from.data, result, b.from.arm)], ...summaryFiles(summary));
+  }
+  for (const [name, content] of files) await writeAtomically(join(folder, name), content);
+  const step = variable(env, 'GITHUB_STEP_SUMMARY');
+  if (step) appendFileSync(step, renderMarkdown(document));
+  return files.map(([name]) => join(folder, name));
+}

@@ -1,0 +1,77 @@
+/** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { withFlags } from '../../config/dataset.ts';
+import { ConfigError } from '../../config/error.ts';
+import { configHash } from '../../config/identity.ts';
+import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import { sha256 } from '../../runner/attempt/choosePatch.ts';
+import type { RunOptions } from '../start/runOptions.ts';
+import { UserError } from '../userError.ts';
+import { PACKAGE_ROOT } from '../version.ts';
+import type { ResolvedConfig } from './resolvedConfig.ts';
+
+type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
+
+export function resolveConfig({ models = [], ...asked }: Asked, cwd: string): ResolvedConfig {
+  const settings = given({
+    ...asked.settings,
+    ...(models.length === 1 && { model: { model_name: models[0], ...asked.settings?.model } }),
+    ...(models.length > 1 && { arms: models.map((model_name) => ({ model: { model_name } })) }),
+  });
+  const specs = asked.config ?? [];
+  // key=value alone changes the default; a file replaces it, as in mini-swe-agent.
+  const onlyValues = specs.every((spec) => spec.includes('='));
+  let loaded = loadLayers(onlyValues ? ['default', ...specs] : specs, settings, cwd);
+  // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
+  if (onlyValues && loaded.config.agent.protocol === 'tool-call')
+    loaded = loadLayers(['swebench', ...specs], settings, cwd);
+  const { config } = loaded;
+  return {
+    arms: loaded.arms,
+    run: config.run,
+    grading: config.grading,
+    images: config.images,
+    dataset: withFlags(config.dataset, asked.dataset ?? {}),
+    // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
+    hash: sha256(
+      loaded.arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n'),
+    ),
+    warnings: loaded.warnings,
+    files: loaded.files,
+  };
+}
+
+/** What is undefined was not said, and overrides nothing. */
+const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values)
+      .map(([key, value]) => [key, isSection(value) ? given(value) : value] as const)
+      .filter(([, value]) => value !== undefined && !(isSection(value) && Object.keys(value).length === 0)),
+  );
+
+const isSection = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Throws a UserError with every problem. */
+export function loadLayers(
+  specs: readonly string[],
+  overrides: Record<string, unknown>,
+  cwd: string,
+): LoadedConfig {
+  try {
+    return loadConfig({ specs, overrides, cwd, configsDir: join(PACKAGE_ROOT, 'configs'), readFile });
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UserError(error.message);
+    throw error;
+  }
+}
+
+function readFile(path: string): string | null {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes((error as { code?: string }).code ?? '')) return null;
+    throw error;
+  }
+}

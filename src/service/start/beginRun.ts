@@ -1,0 +1,72 @@
+/** A prepared run begins; a name that is there already goes on with that run, if it is still the same. */
+import { planRun, type RunRequest } from '../../runner/schedule/planRun.ts';
+import type { Store } from '../../store/open.ts';
+import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
+import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
+import { reopenTrials } from '../../store/records/trials.ts';
+import type { Caller } from '../caller.ts';
+import { gatherManifest } from '../manifest/manifest.ts';
+import { checkSameImages, checkSameRun } from './continuity.ts';
+import { executeRun, type RunOutcome } from './executeRun.ts';
+import { withRunLock } from './lock.ts';
+import type { PreparedRun } from './prepareRun.ts';
+
+export function beginRun(store: Store, prepared: PreparedRun, caller: Caller): Promise<RunOutcome> {
+  const { options, resolved, request } = prepared;
+  const root = options.results;
+  return withRunLock({ store, root, runName: request.name, tell: caller.tell }, async () => {
+    // Looked up under the lock: another process may have begun the run of this name a moment ago.
+    const existing = runByName(store, request.name);
+    if (existing) await goOn(store, existing, prepared, caller);
+    else await insertNew(store, prepared, caller);
+    const run = runByName(store, request.name)!;
+    return executeRun(
+      {
+        ...{ store, root, run },
+        config: request.run,
+        grading: request.grading,
+        images: resolved.images,
+        arms: request.arms,
+        choose: chooserFor(store, run, request),
+      },
+      caller,
+    );
+  });
+}
+
+async function insertNew(
+  store: Store,
+  { request, resolved, options }: PreparedRun,
+  { env, command }: Caller,
+): Promise<RunRow> {
+  const manifest = await gatherManifest(request, resolved, { env, command, failedIn: options.failedIn });
+  return insertRun(store, planRun({ ...request, manifest }));
+}
+
+async function goOn(
+  store: Store,
+  run: RunRow,
+  { options, request }: PreparedRun,
+  { env, tell }: Caller,
+): Promise<void> {
+  const allow = options.allowConfigChange ?? false;
+  checkSameRun(store, run, request, { allow, tell });
+  await checkSameImages(store, run, request.arms, { allow, env });
+  if (!options.redoExisting) return;
+  const sealed = linesOf(store, run, request).filter((l) => l.state === 'sealed');
+  reopenTrials(
+    store,
+    sealed.map((l) => l.trial_id),
+  );
+}
+
+/** Only trials of what is selected now: a run that goes on may be asked for a part of itself. */
+function chooserFor(store: Store, run: RunRow, request: RunRequest) {
+  const ids = new Set(linesOf(store, run, request).map((l) => l.trial_id));
+  return <T extends { id: number }>(trials: readonly T[]) => trials.filter((t) => ids.has(t.id));
+}
+
+function linesOf(store: Store, run: RunRow, { selected }: RunRequest): TrialLine[] {
+  const wanted = new Set(selected.map((s) => s.instance.instance_id));
+  return trialLines(store, run.id).filter((l) => wanted.has(l.instance_id));
+}

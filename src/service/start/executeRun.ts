@@ -1,0 +1,148 @@
+/** What a new run and one that goes on share once it is settled which trials: recovery of what a dead process left, the session, the outcome. */
+import { join } from 'node:path';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { RunConfig } from '../../config/run.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/config.ts';
+import { currentOwner } from '../../environment/owner.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { recoverRun, refuseLostRecords } from '../../runner/control/recover.ts';
+import { createStopLadder, type StopLadder } from '../../runner/control/stop.ts';
+import { cleanedBy, createEvents, type RunEvents } from '../../runner/events.ts';
+import { runSession, type SessionResult } from '../../runner/runSession.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import type { Store } from '../../store/open.ts';
+import { type RunRow, spentNano } from '../../store/records/runs.ts';
+import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
+import { type Attendant, type Caller, variable } from '../caller.ts';
+import { type OpenedImages, openRunImages } from '../images/openImages.ts';
+import { redactorOf } from '../secrets.ts';
+import { VERSION } from '../version.ts';
+import { type FailureKind, failureKinds } from './failures.ts';
+import { createNotifier, warningTo } from './notify.ts';
+import { reapOrphans } from './reapOrphans.ts';
+import { openReplay } from './replayModel.ts';
+import { openLog, type RunLog } from './runLog.ts';
+
+export interface ExecuteRequest {
+  readonly store: Store;
+  readonly root: string;
+  readonly run: RunRow;
+  readonly config: RunConfig;
+  readonly grading: GradingConfig;
+  /** Default: as an empty `images:` section means it. */
+  readonly images?: ImagesConfig | undefined;
+  readonly arms: readonly ArmConfig[];
+  /** Chooses among all trials, once what a dead process left is pending again. */
+  readonly choose?: (trials: readonly TrialRow[]) => readonly TrialRow[];
+}
+
+export interface RunOutcome extends SessionResult {
+  readonly run: string;
+  readonly root: string;
+  readonly spent: ReturnType<typeof spentNano>;
+  /** Of the whole run; null for none. */
+  readonly budgetNano: number | null;
+  /** Name of the signal, or of whoever else stopped it. */
+  readonly interruptedBy: string | null;
+  /** Why trials said nothing about the model. */
+  readonly failures: readonly FailureKind[];
+}
+
+/** The caller holds the lock. */
+export async function executeRun(request: ExecuteRequest, caller: Caller): Promise<RunOutcome> {
+  const { store, root, run, config } = request;
+  const redactor = redactorOf(
+    caller.env,
+    request.arms.map((a) => a.model.api_key_env),
+  );
+  caller.keepSecret?.(redactor);
+  recover(request, caller);
+  await reapOrphans(request.arms, caller);
+  const all = trialsOf(store, run.id);
+  const toDo = (request.choose ?? ((t) => t))(all).filter((t) => t.state === 'pending');
+  const log = openLog(join(root, run.name, 'run.log'), redactor);
+  const events = createEvents(
+    (error) => log.write('warn', 'a listener failed', { error: String(error) }),
+    cleanedBy(redactor),
+  );
+  let attendant: Attendant | undefined;
+  const stop = createStopLadder({
+    onInterrupt: config.on_interrupt,
+    graceS: config.stop_grace_s,
+    exitNow: () => attendant?.exitNow?.(),
+  });
+  attendant = caller.attend?.({ run: run.name, root, workers: config.workers, events, stop });
+  const notifier = createNotifier(config, attendant?.say ?? warningTo(caller.tell));
+  events.on(notifier.listener);
+  const tools = { toDo, redactor, events, stop, log };
+  let result: SessionResult;
+  try {
+    result = await session(request, caller, tools, () => attendant?.over?.());
+  } finally {
+    await notifier.settle();
+    attendant?.end?.();
+  }
+  return outcomeOf(request, result, stop.interruptedBy);
+}
+
+function recover({ store, root, run }: ExecuteRequest, { tell }: Caller): void {
+  refuseLostRecords(store, run, join(root, run.name));
+  const { trials, possiblyBilled } = recoverRun(store, run.id, new Date().toISOString());
+  if (trials === 0) return;
+  const billed =
+    possiblyBilled > 0 ? `, and ${possiblyBilled} model call(s) were possibly billed without a record` : '';
+  tell({
+    level: 'note',
+    text: `${trials} trial(s) were running when the last process ended; they are pending again${billed}`,
+  });
+}
+
+interface SessionTools {
+  readonly toDo: readonly TrialRow[];
+  readonly redactor: Redactor;
+  readonly events: RunEvents;
+  readonly stop: StopLadder;
+  readonly log: RunLog;
+}
+
+async function session(
+  { store, root, run, config, grading, arms, images }: ExecuteRequest,
+  { env, cwd }: Caller,
+  { log, events, ...tools }: SessionTools,
+  over: () => void,
+): Promise<SessionResult> {
+  const owner = currentOwner(run.name, 'run');
+  let opened: OpenedImages | undefined;
+  try {
+    opened = await openRunImages(env, arms, images ?? imagesConfigSchema.parse({}), events);
+    const engineDir = await opened?.images.engineDir();
+    return await runSession({
+      ...{ store, root, run, config, grading, cwd, events },
+      ...tools,
+      ...opened,
+      ...(engineDir !== undefined && { engineDir }),
+      secret: (name) => variable(env, name),
+      leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
+      version: VERSION,
+      log: (level, message, data) => log.write(level, message, data),
+      fetchReplay: async (name, arm) => openReplay(name, () => store, arm).source,
+    });
+  } finally {
+    await opened?.images.close();
+    over();
+  }
+}
+
+const outcomeOf = (
+  { store, root, run }: ExecuteRequest,
+  result: SessionResult,
+  interruptedBy: string | null,
+): RunOutcome => ({
+  ...result,
+  run: run.name,
+  root,
+  spent: spentNano(store, run.id),
+  budgetNano: run.budget_nano,
+  interruptedBy,
+  failures: (result.counts.infra ?? 0) > 0 ? failureKinds(store, run.id) : [],
+});

@@ -1,0 +1,49 @@
+/** The lock of a run: one process at a time works on it, and the database of the results root keeps takers apart. */
+import { join } from 'node:path';
+import { currentOwner, isOwnerAlive, ownerLabels } from '../../environment/owner.ts';
+import { takeLock } from '../../runner/control/lock.ts';
+import { guarded, type Store } from '../../store/open.ts';
+import type { Tell } from '../caller.ts';
+import { UserError } from '../userError.ts';
+
+export interface LockRequest {
+  readonly store: Store;
+  readonly root: string;
+  readonly runName: string;
+  readonly tell: Tell;
+}
+
+/** Holds the lock for the time of `work`. */
+export async function withRunLock<T>(
+  { store, root, runName, tell }: LockRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { pid, pidStart, pidNamespace, bootId, host } = currentOwner(runName, 'run');
+  const lock = takeLock(
+    join(root, runName, 'run.lock'),
+    {
+      ...{ pid, pidStart, ...(pidNamespace !== undefined && { pidNamespace }), bootId, host },
+      since: new Date().toISOString(),
+    },
+    ({ pidNamespace: space, ...holder }) =>
+      isOwnerAlive(
+        ownerLabels(
+          { ...holder, ...(space !== undefined && { pidNamespace: space }), run: runName, attempt: 'run' },
+          '',
+          new Date(0),
+        ),
+      ) !== 'dead',
+    (taking) => guarded(store, () => store.transaction(taking).immediate()),
+  );
+  if (!lock.ok) throw new UserError(lock.message);
+  if (lock.tookOver)
+    tell({
+      level: 'note',
+      text: `took over the lock of pid ${lock.tookOver.pid} on ${lock.tookOver.host}, which is gone`,
+    });
+  try {
+    return await work();
+  } finally {
+    lock.release();
+  }
+}

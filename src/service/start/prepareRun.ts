@@ -1,0 +1,135 @@
+/** Configuration, dataset and selection of a run: everything that can be wrong is said here, before anything is started or paid. */
+import type { DatasetConfig } from '../../config/dataset.ts';
+import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
+import { datasetHash } from '../../dataset/record.ts';
+import { selectInstances } from '../../dataset/select/select.ts';
+import type { RunRequest } from '../../runner/schedule/planRun.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
+import type { Caller, Tell, Variables } from '../caller.ts';
+import { hubVariables } from '../hubVariables.ts';
+import { resolveConfig } from '../plan/resolveConfig.ts';
+import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
+import { commandOn, openForReading, requireRun } from '../resultsRoot.ts';
+import { UserError } from '../userError.ts';
+import { asRecorded } from './replayModel.ts';
+import type { RunOptions } from './runOptions.ts';
+
+export interface PreparedRun {
+  readonly options: RunOptions;
+  readonly resolved: ResolvedConfig;
+  readonly request: RunRequest;
+}
+
+export async function prepareRun(options: RunOptions, caller: Caller): Promise<PreparedRun> {
+  const resolved = resolveConfig(options, caller.cwd);
+  for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
+  const { rows_sha256: expected, ...wanted } = resolved.dataset;
+  const dataset = await datasetOf(wanted, options.dataDir, caller.env);
+  const ids = idsFor(options, wanted.instances);
+  const { selected, strata } = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
+  checkRows(expected, selected, dataset.revision);
+  const request = {
+    name: options.name ?? defaultRunName(),
+    createdAt: new Date().toISOString(),
+    arms: resolved.arms.map((arm) => asRecorded(arm, options.results)),
+    run: resolved.run,
+    grading: resolved.grading,
+    images: resolved.images,
+    configHash: resolved.hash,
+    dataset: {
+      source: dataset.source,
+      split: dataset.split,
+      revision: dataset.revision,
+      fileHash: dataset.fileHash,
+      count: dataset.rows.length,
+      // With the ids that `failedIn` came to: another database knows no such run.
+      wanted: { ...wanted, ...(ids && { instances: ids }) },
+    },
+    selected,
+    strata,
+    manifest: {},
+  };
+  return { options, resolved, request };
+}
+
+async function datasetOf(
+  { subset, split, revision }: DatasetConfig,
+  dataDir: string | undefined,
+  env: Variables,
+): Promise<Dataset> {
+  if (!subset)
+    throw new UserError('--subset is missing, and the configuration names no dataset.subset', {
+      hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
+    });
+  const loaded = await loadDataset(subset, { split, revision, dataDir, env: hubVariables(env) });
+  if (loaded.ok) return loaded.dataset;
+  throw new UserError(
+    `the dataset cannot be used; ${loaded.problems.length} problem(s), nothing was started:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
+  );
+}
+
+function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
+  const selection = selectInstances(rows, {
+    shuffle: wanted.shuffle ?? false,
+    filter: wanted.filter,
+    slice: wanted.slice,
+    ids: wanted.instances,
+    limit: wanted.limit,
+    sample: wanted.sample,
+    stratify: wanted.stratify
+      ?.split(',')
+      .map((c) => c.trim())
+      .filter(Boolean),
+    seed: wanted.seed,
+  });
+  if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
+  if (selection.kind === 'empty') throw new UserError(selection.message);
+  for (const text of selection.warnings) tell({ level: 'warning', text });
+  const selected = selection.rows.map(({ row, weight }) => ({
+    instance: row.instance,
+    rowHash: row.rowHash,
+    weight,
+  }));
+  return { selected, strata: selection.strata };
+}
+
+/** The configuration of an earlier run says which rows it had: other rows are another run. */
+function checkRows(
+  expected: string | undefined,
+  selected: RunRequest['selected'],
+  revision: string | null,
+): void {
+  if (expected === undefined || datasetHash(selected) === expected) return;
+  throw new UserError(
+    `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
+    {
+      hint: 'name the dataset with its revision (--subset, --revision), or remove dataset.rows_sha256 to run on these rows',
+    },
+  );
+}
+
+function idsFor(
+  { failedIn, results }: RunOptions,
+  named: readonly string[] | undefined,
+): string[] | undefined {
+  if (!failedIn) return named && [...named];
+  const store = openForReading(results);
+  try {
+    const run = requireRun(store, failedIn);
+    const lines = trialLines(store, run.id);
+    if (!lines.some((l) => l.outcome !== null))
+      throw new UserError(`run ${run.name} has no verdicts`, {
+        hint: `grade it with ${commandOn(results, `evaluate ${run.name}`)}`,
+      });
+    const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
+    return named ? named.filter((id) => failed.has(id)) : [...failed];
+  } finally {
+    store.close();
+  }
+}
+
+/** Sorted by time and free of what a path or a label dislikes. */
+function defaultRunName(): string {
+  const stamp = new Date().toISOString().replace(/[-:]/g, '').replace('T', '-').slice(0, 15);
+  return `run-${stamp}-${Math.random().toString(36).slice(2, 6)}`;
+}

@@ -1,0 +1,25 @@
+/** Containers of dead processes go before new ones come. */
+import { reap } from '../../environment/docker/reaper.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../images/engines.ts';
+import { enginesOf } from '../images/openImages.ts';
+
+/** A daemon that has locked up over one container serves all others; the run begins, and says what is left over. */
+const REAP_LIMIT_MS = 20_000;
+
+/** An engine that does not answer is the preflight's matter: one of several may be down, and the run goes on without it. */
+export async function reapOrphans(arms: readonly ArmConfig[], { env, tell }: Caller): Promise<void> {
+  for (const host of enginesOf(arms)) {
+    try {
+      const { docker } = requireEngine(env, host);
+      const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
+      if (removed.length > 0)
+        tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
+      for (const { name } of failed)
+        tell({ level: 'warning', text: `container ${name} could not be removed; try "swebatch clean"` });
+    } catch (error) {
+      if (host === undefined) throw error;
+    }
+  }
+}
