@@ -3,25 +3,28 @@
  * that a configuration alone starts the same run again.
  */
 import { z } from 'zod';
+import { runtime } from '../base/fieldClass.ts';
 
 const text = z.string().min(1);
 const count = z.number().int().min(0);
 
 export const datasetConfigSchema = z.strictObject({
-  subset: text.optional().describe('as --subset: a file, a folder, a known name or a hub id'),
-  split: text.optional(),
-  revision: text.optional().describe('commit, branch or tag of a hub dataset; default: the newest one here'),
-  instances: z.array(text).optional().describe('only these ids, in dataset order'),
-  shuffle: z.boolean().optional(),
-  filter: text.optional(),
-  slice: text.optional(),
-  limit: count.optional(),
-  sample: count.optional(),
-  stratify: text.optional(),
-  seed: count.optional().describe('of shuffle and sample; default 42'),
+  subset: text.optional().meta(runtime('as --subset: a file, a folder, a known name or a hub id')),
+  split: text.optional().meta(runtime()),
+  revision: text
+    .optional()
+    .meta(runtime('commit, branch or tag of a hub dataset; default: the newest one here')),
+  instances: z.array(text).optional().meta(runtime('only these ids, in dataset order')),
+  shuffle: z.boolean().optional().meta(runtime()),
+  filter: text.optional().meta(runtime()),
+  slice: text.optional().meta(runtime()),
+  limit: count.optional().meta(runtime()),
+  sample: count.optional().meta(runtime()),
+  stratify: text.optional().meta(runtime()),
+  seed: count.optional().meta(runtime('of shuffle and sample; default 42')),
   rows_sha256: text
     .optional()
-    .describe('hash over the selected ids and rows: a run whose selection is another one is refused'),
+    .meta(runtime('hash over the selected ids and rows: a run whose selection is another one is refused')),
 });
 export type DatasetConfig = z.infer<typeof datasetConfigSchema>;
 

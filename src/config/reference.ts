@@ -1,6 +1,6 @@
 /** Every setting as a Markdown table, from the schemas themselves, so that the page cannot drift from the program. */
 import { z } from 'zod';
-import { FIELD_CLASSES, type FieldClass } from './identity.ts';
+import { FIELD_CLASSES } from './identity.ts';
 import { allPaths, SECTIONS, schemaAt } from './schema.ts';
 
 interface Described {
@@ -39,8 +39,7 @@ export function configurationReference(): string {
     .map((section) => {
       const rows = allPaths([section]).map((path) => {
         const { type, fallback, says } = describe(path);
-        const fieldClass: FieldClass | undefined = FIELD_CLASSES[path];
-        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${fieldClass ?? ''} | ${cell(says)} |`;
+        return `| \`${path}\` | ${cell(type)} | ${cell(code(fallback))} | ${FIELD_CLASSES[path] ?? ''} | ${cell(says)} |`;
       });
       return [
         `### ${section}`,

@@ -1,47 +1,48 @@
 /** What a user may set under `run:`. 0 (or none) means off for every limit. */
 import { z } from 'zod';
+import { identity, runtime } from '../base/fieldClass.ts';
 import { suspicionRuleSchema } from '../suspicion/commandRules.ts';
 
 const seconds = z.number().min(0);
 
 export const runConfigSchema = z.strictObject({
-  workers: z.number().int().min(1).default(1).describe('slots: instances at a time'),
-  epochs: z.number().int().min(1).default(1).describe('independent repeats of every instance'),
-  cost_limit: z.number().min(0).default(0).describe('budget of the whole run in dollars, over restarts'),
+  workers: z.number().int().min(1).default(1).meta(runtime('slots: instances at a time')),
+  epochs: z.number().int().min(1).default(1).meta(identity('independent repeats of every instance')),
+  cost_limit: z.number().min(0).default(0).meta(runtime('budget of the whole run in dollars, over restarts')),
   patch: z
     .enum(['submitted', 'captured', 'submitted-else-captured'])
     .default('submitted')
-    .describe('which patch a prediction carries'),
+    .meta(identity('which patch a prediction carries')),
   emit_empty: z
     .boolean()
     .default(false)
-    .describe('write "" into predictions for trials that were not decided'),
+    .meta(runtime('write "" into predictions for trials that were not decided')),
   on_interrupt: z
     .enum(['finish', 'capture'])
     .default('finish')
-    .describe('what the first Ctrl-C does to running instances'),
-  order: z.enum(['dataset', 'shuffle', 'longest']).default('dataset'),
+    .meta(runtime('what the first Ctrl-C does to running instances')),
+  order: z.enum(['dataset', 'shuffle', 'longest']).default('dataset').meta(runtime()),
   retry: z
     .strictObject({
-      attempts: z.number().int().min(1).default(3).describe('attempts of a trial, the first included'),
-      backoff_s: seconds.default(5),
+      attempts: z.number().int().min(1).default(3).meta(runtime('attempts of a trial, the first included')),
+      backoff_s: seconds.default(5).meta(runtime()),
       reasons: z
         .record(z.string(), z.number().int().min(1))
         .default({ env_died: 2, internal_error: 2, model_refusal: 1 })
-        .describe('attempts for one exit reason, where it differs'),
+        .meta(runtime('attempts for one exit reason, where it differs')),
     })
     .prefault({}),
   stall: z
     .strictObject({
-      start_s: seconds.default(300),
-      seal_s: seconds.default(600),
-      setup_s: seconds.default(900),
-      model_s: seconds.default(0).describe('0: the deadlines of the model section decide'),
-      rate_wait_s: seconds.default(3600),
-      backoff_s: seconds.default(3600),
-      exec_s: seconds.default(0).describe('0: twice environment.timeout plus a minute'),
-      capture_s: seconds.default(300),
-      stop_s: seconds.default(120),
+      start_s: seconds.default(300).meta(runtime()),
+      seal_s: seconds.default(600).meta(runtime()),
+      setup_s: seconds.default(900).meta(runtime()),
+      model_s: seconds.default(0).meta(runtime('0: the deadlines of the model section decide')),
+      rate_wait_s: seconds.default(3600).meta(runtime()),
+      backoff_s: seconds.default(3600).meta(runtime()),
+      exec_s: seconds.default(0).meta(runtime('0: twice environment.timeout plus a minute')),
+      capture_s: seconds.default(300).meta(runtime()),
+      stop_s: seconds.default(120).meta(runtime()),
     })
     .prefault({}),
   breaker: z
@@ -51,46 +52,50 @@ export const runConfigSchema = z.strictObject({
         .int()
         .min(0)
         .default(5)
-        .describe('the same error on this many instances in a row'),
-      fraction: z.number().min(0).max(1).default(0.5),
-      window: z.number().int().min(1).default(20),
+        .meta(runtime('the same error on this many instances in a row')),
+      fraction: z.number().min(0).max(1).default(0.5).meta(runtime()),
+      window: z.number().int().min(1).default(20).meta(runtime()),
       empty_patches: z
         .number()
         .int()
         .min(0)
         .default(10)
-        .describe('no patch at all among the first finished instances'),
-      probe_after_s: seconds.default(60),
+        .meta(runtime('no patch at all among the first finished instances')),
+      probe_after_s: seconds.default(60).meta(runtime()),
       max_probes: z
         .number()
         .int()
         .min(1)
         .default(5)
-        .describe('failed probes after which the run stops starting'),
+        .meta(runtime('failed probes after which the run stops starting')),
     })
     .prefault({}),
   disk_floor: z
     .string()
     .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 2g or 500m')
     .default('2g')
-    .describe('below this much free space running instances are stopped and captured until there is room'),
+    .meta(
+      runtime('below this much free space running instances are stopped and captured until there is room'),
+    ),
   stop_grace_s: seconds
     .default(30)
-    .describe('time to capture and remove containers after the second interrupt'),
-  heartbeat_s: z.number().min(1).default(15),
+    .meta(runtime('time to capture and remove containers after the second interrupt')),
+  heartbeat_s: z.number().min(1).default(15).meta(runtime()),
   suspicion_rules: z
     .array(suspicionRuleSchema)
     .default([])
-    .describe('what else flags an attempt for a reader: rule, says, and a regex for command, output or both'),
+    .meta(
+      runtime('what else flags an attempt for a reader: rule, says, and a regex for command, output or both'),
+    ),
   env_startup_command: z
     .string()
     .optional()
-    .describe("mini-swe-agent's name for environment.startup_command"),
+    .meta(runtime("mini-swe-agent's name for environment.startup_command")),
   on_finish: z
     .string()
     .optional()
-    .describe('command to run when the run ends; the event is JSON on its stdin'),
-  on_budget: z.string().optional().describe('command to run at 50, 80 and 100 % of the budget'),
-  on_breaker: z.string().optional().describe('command to run when the breaker opens'),
+    .meta(runtime('command to run when the run ends; the event is JSON on its stdin')),
+  on_budget: z.string().optional().meta(runtime('command to run at 50, 80 and 100 % of the budget')),
+  on_breaker: z.string().optional().meta(runtime('command to run when the breaker opens')),
 });
 export type RunConfig = z.infer<typeof runConfigSchema>;

@@ -1,6 +1,7 @@
 /** A whole configuration from the schemas of its parts. */
 import { z } from 'zod';
 import { agentConfigSchema } from '../agent/agentConfig.ts';
+import { identity } from '../base/fieldClass.ts';
 import { environmentConfigSchema } from '../environment/config.ts';
 import { imagesConfigSchema } from '../environment/images/config.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
@@ -38,7 +39,7 @@ export const configSchema = z.strictObject({
   grading: gradingConfigSchema.prefault({}),
   images: imagesConfigSchema.prefault({}),
   dataset: datasetConfigSchema.prefault({}),
-  arms: z.array(armSchema).default([]).describe('several models or configurations in one run'),
+  arms: z.array(armSchema).default([]).meta(identity('several models or configurations in one run')),
 });
 export type Config = z.infer<typeof configSchema>;
 

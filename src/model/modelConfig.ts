@@ -1,5 +1,6 @@
 /** What a user may set under `model:`. 0 means off for every limit. */
 import { z } from 'zod';
+import { identity, runtime } from '../base/fieldClass.ts';
 import { DIALECT_NAMES } from './dialects/dialect.ts';
 
 const dollarsPerMillion = z.number().min(0);
@@ -15,53 +16,53 @@ export type Prices = z.infer<typeof pricesSchema>;
 
 /** The seeds' retry options in snake_case, with their defaults. */
 export const retryConfigSchema = z.strictObject({
-  enabled: z.boolean().default(true),
-  max_retries: z.number().int().min(0).default(3),
-  base_delay_ms: z.number().min(0).default(1000),
-  max_delay_ms: z.number().min(0).default(10_000),
-  enable_jitter: z.boolean().default(true),
+  enabled: z.boolean().default(true).meta(runtime()),
+  max_retries: z.number().int().min(0).default(3).meta(runtime()),
+  base_delay_ms: z.number().min(0).default(1000).meta(runtime()),
+  max_delay_ms: z.number().min(0).default(10_000).meta(runtime()),
+  enable_jitter: z.boolean().default(true).meta(runtime()),
   max_retry_after_s: z
     .number()
     .min(0)
     .default(600)
-    .describe('a longer Retry-After ends the call as model_unavailable'),
+    .meta(runtime('a longer Retry-After ends the call as model_unavailable')),
 });
 export type RetryConfig = z.infer<typeof retryConfigSchema>;
 
 export const modelConfigSchema = z.strictObject({
-  model_name: z.string().optional().describe('model id, scripted:PATH, replay:RUN or replay:FILE'),
+  model_name: z.string().optional().meta(identity('model id, scripted:PATH, replay:RUN or replay:FILE')),
   model_class: z
     .string()
     .default('openai')
-    .describe('openai, or the path of a module that exports createModel'),
+    .meta(identity('openai, or the path of a module that exports createModel')),
   dialect: z
     .enum(DIALECT_NAMES)
     .optional()
-    .describe('the protocol of the endpoint; default: what the name of the model means'),
-  base_url: z.string().optional().describe('default: the OpenAI API'),
+    .meta(identity('the protocol of the endpoint; default: what the name of the model means')),
+  base_url: z.string().optional().meta(identity('default: the OpenAI API')),
   api_key_env: z
     .string()
     .default('OPENAI_API_KEY')
-    .describe('name of the environment variable that holds the key'),
-  model_kwargs: z.record(z.string(), z.unknown()).default({}).describe('sent with every request'),
+    .meta(runtime('name of the environment variable that holds the key')),
+  model_kwargs: z.record(z.string(), z.unknown()).default({}).meta(identity('sent with every request')),
   prices: z
     .union([pricesSchema, z.literal('free')])
     .optional()
-    .describe('dollars per million tokens; overrides the table'),
-  cost_tracking: z.enum(['default', 'ignore_errors']).default('default'),
+    .meta(identity('dollars per million tokens; overrides the table')),
+  cost_tracking: z.enum(['default', 'ignore_errors']).default('default').meta(identity()),
   retry: retryConfigSchema.prefault({}),
-  connect_timeout_s: z.number().min(0).default(15),
-  first_byte_timeout_s: z.number().min(0).default(600),
-  idle_timeout_s: z.number().min(0).default(120),
-  total_timeout_s: z.number().min(0).default(1800),
-  stream: z.boolean().default(false),
+  connect_timeout_s: z.number().min(0).default(15).meta(runtime()),
+  first_byte_timeout_s: z.number().min(0).default(600).meta(runtime()),
+  idle_timeout_s: z.number().min(0).default(120).meta(runtime()),
+  total_timeout_s: z.number().min(0).default(1800).meta(runtime()),
+  stream: z.boolean().default(false).meta(runtime()),
   max_concurrent: z
     .number()
     .int()
     .min(0)
     .default(0)
-    .describe('requests at a time over all slots; 0: as many as slots'),
-  set_cache_control: z.enum(['default_end']).nullable().default(null),
-  latency_ms: z.number().min(0).optional().describe('scripted models only'),
+    .meta(runtime('requests at a time over all slots; 0: as many as slots')),
+  set_cache_control: z.enum(['default_end']).nullable().default(null).meta(identity()),
+  latency_ms: z.number().min(0).optional().meta(runtime('scripted models only')),
 });
 export type ModelConfig = z.infer<typeof modelConfigSchema>;

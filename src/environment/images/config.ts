@@ -1,5 +1,6 @@
 /** What a user may set under `images:`. 0 means off for every limit. */
 import { z } from 'zod';
+import { runtime } from '../../base/fieldClass.ts';
 
 const sizeSchema = z
   .string()
@@ -14,46 +15,48 @@ export const mirrorSchema = z
   );
 
 export const imagesConfigSchema = z.strictObject({
-  max_concurrent_pulls: z.number().int().min(1).default(2),
-  ahead: z.number().int().min(0).default(4).describe('images pulled before a trial asks for them'),
+  max_concurrent_pulls: z.number().int().min(1).default(2).meta(runtime()),
+  ahead: z.number().int().min(0).default(4).meta(runtime('images pulled before a trial asks for them')),
   pulls_per_window: z
     .number()
     .int()
     .min(0)
     .default(0)
-    .describe('budget of pulls; Docker Hub: 100 without a login'),
-  window_seconds: z.number().min(1).default(21_600),
-  attempts: z.number().int().min(1).default(4).describe('tries of one pull; a 429 does not count'),
-  retry_seconds: z.number().min(0).default(5).describe('wait before the second try; doubles'),
+    .meta(runtime('budget of pulls; Docker Hub: 100 without a login')),
+  window_seconds: z.number().min(1).default(21_600).meta(runtime()),
+  attempts: z.number().int().min(1).default(4).meta(runtime('tries of one pull; a 429 does not count')),
+  retry_seconds: z.number().min(0).default(5).meta(runtime('wait before the second try; doubles')),
   rate_limit_patience_seconds: z
     .number()
     .min(0)
     .default(23_400)
-    .describe('how long one pull may wait out 429 answers in all'),
+    .meta(runtime('how long one pull may wait out 429 answers in all')),
   mirrors: z
     .record(z.string(), z.array(mirrorSchema))
     .default({})
-    .describe(
-      'registry host to places that are asked first, for example docker.io: [mirror.example.com/hub]',
+    .meta(
+      runtime(
+        'registry host to places that are asked first, for example docker.io: [mirror.example.com/hub]',
+      ),
     ),
   rewrite: z
     .array(z.strictObject({ from: z.string().min(1), to: z.string().min(1) }))
     .default([])
-    .describe('prefix of a whole image name to its replacement'),
+    .meta(runtime('prefix of a whole image name to its replacement')),
   insecure_registries: z
     .array(z.string())
     .default([])
-    .describe('hosts asked for sizes over http; loopback always is'),
+    .meta(runtime('hosts asked for sizes over http; loopback always is')),
   allow_emulation: z
     .boolean()
     .default(true)
-    .describe('run images built for another processor, with a warning'),
+    .meta(runtime('run images built for another processor, with a warning')),
   policy: z
     .union([z.enum(['keep', 'remove-after']), z.string().regex(/^lru:\d+(\.\d+)?$/, 'must be lru:<GB>')])
     .default('keep')
-    .describe('keep, remove-after, or lru:<GB>; only images that swebatch pulled are ever removed'),
-  disk_low: sizeSchema.default('10g').describe('new starts and pulls pause below this much free space'),
-  disk_high: sizeSchema.default('15g').describe('and go on above this'),
+    .meta(runtime('keep, remove-after, or lru:<GB>; only images that swebatch pulled are ever removed')),
+  disk_low: sizeSchema.default('10g').meta(runtime('new starts and pulls pause below this much free space')),
+  disk_high: sizeSchema.default('15g').meta(runtime('and go on above this')),
 });
 export type ImagesConfig = z.infer<typeof imagesConfigSchema>;
 
