@@ -1,13 +1,8 @@
 /**
- * One row of a SWE-bench-style dataset, normalised. Field names keep the dataset's spelling; forms are in reference grading.md section 1.
+ * One row of a SWE-bench-style dataset, normalised. Field names keep the spelling of the dataset.
  */
 import { z } from 'zod';
-
-/** Ids become file names and labels; anything else is refused before it gets near a path or a shell. */
-export const instanceIdSchema = z
-  .string()
-  .regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be 1 to 128 of A-Z a-z 0-9 _ . -')
-  .refine((id) => id !== '.' && id !== '..' && !id.startsWith('-'), 'must not be . or .. or start with -');
+import { instanceIdSchema } from '../base/text/instanceId.ts';
 
 /** Eval facts stay as they are in the row: a grade spec is resolved from them by grading/. */
 export const instanceSchema = z.object({

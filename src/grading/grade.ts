@@ -1,30 +1,9 @@
 /** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
+import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/reports/instanceReport.ts';
 import { classifyLog } from './infra.ts';
 import { type Dialect, type LogParser, ParserError } from './parsers/logParser.ts';
 import { type ReadLog, readLog } from './readLog.ts';
 
-export interface TestLists {
-  success: string[];
-  failure: string[];
-}
-export interface TestsStatus {
-  FAIL_TO_PASS: TestLists;
-  PASS_TO_PASS: TestLists;
-  FAIL_TO_FAIL: TestLists;
-  PASS_TO_FAIL: TestLists;
-}
-
-/** The value under the instance's id in the official report.json; the order of keys is the file's. */
-export interface InstanceVerdict {
-  patch_is_None: boolean;
-  patch_exists: boolean;
-  patch_successfully_applied: boolean;
-  resolved: boolean;
-  infra_failure?: boolean;
-  infra_failure_reason?: string;
-  tests_status?: TestsStatus;
-}
-export type InstanceReport = Record<string, InstanceVerdict>;
 export type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 
 /** What grading needs of a grade spec. */

@@ -4,6 +4,7 @@
  */
 import type { LoadedRow } from '../dataset/read/loadDataset.ts';
 import { datasetHash, recordedRow } from '../dataset/record.ts';
+import { isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
 import type { Store } from '../store/open.ts';
 import {
   armsOf,
@@ -24,7 +25,6 @@ import {
   trialsOf,
 } from '../store/records/trials.ts';
 import { patchHash } from './evaluatePrediction.ts';
-import { isEmptyPatch, type Prediction } from './predictions.ts';
 
 export interface PredictionsRun {
   readonly name: string;

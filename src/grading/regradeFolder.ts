@@ -1,18 +1,14 @@
 /** Verdicts from saved logs, without containers: the harness's own folders, unchanged. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeAtomically } from '../base/files/atomicWrite.ts';
 import type { Instance } from '../dataset/instance.ts';
+import { type FoundFolder, findInstanceFolders } from '../formats/harness/findInstanceFolders.ts';
+import { FILES } from '../formats/harness/logLayout.ts';
+import { type InstanceReport, instanceReportText, reportedIds } from '../formats/reports/instanceReport.ts';
 import { examine, type GradeSuspicion } from './doubts.ts';
-import { gradeSafely, type InstanceReport } from './grade.ts';
-import { reportedIds } from './imports.ts';
+import { gradeSafely } from './grade.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
-import {
-  FILES,
-  type FoundFolder,
-  findInstanceFolders,
-  instanceReportText,
-  writeTextFile,
-} from './logLayout.ts';
 import type { Dialect } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
@@ -125,7 +121,7 @@ function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options
 export async function regradeFolder(root: string, options: RegradeOptions): Promise<Regrading> {
   const rows: Regraded[] = [];
   const skipped: string[] = [];
-  for (const folder of await findInstanceFolders(root)) {
+  for (const folder of findInstanceFolders(root)) {
     const output = await read(join(folder.path, FILES.output));
     if (output === undefined) {
       skipped.push(`${folder.name} has no ${FILES.output}: its tests were never run`);
@@ -135,7 +131,7 @@ export async function regradeFolder(root: string, options: RegradeOptions): Prom
     if (options.only && !options.only.has(row.instance_id)) continue;
     rows.push(row);
     if (options.write && row.report)
-      await writeTextFile(join(folder.path, FILES.report), instanceReportText(row.report));
+      await writeAtomically(join(folder.path, FILES.report), instanceReportText(row.report));
   }
   return { rows, skipped };
 }

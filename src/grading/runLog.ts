@@ -1,10 +1,5 @@
-/** run_instance.log: what was done with an instance, in the harness's words and line form. */
-
-export interface RunLogLine {
-  readonly at: Date;
-  readonly level: 'INFO' | 'WARNING' | 'ERROR';
-  readonly message: string;
-}
+/** Collects the lines of run_instance.log while an instance is graded. */
+import type { RunLogLine } from '../formats/harness/runLogText.ts';
 
 export interface RunLog {
   readonly lines: readonly RunLogLine[];
@@ -19,12 +14,3 @@ export function createRunLog(now: () => Date): RunLog {
     void lines.push({ at: now(), level, message });
   return { lines, info: add('INFO'), warn: add('WARNING'), error: add('ERROR') };
 }
-
-/** `2026-03-21 10:25:14,902 - INFO - message`, in UTC. */
-export const runLogText = (lines: readonly RunLogLine[]): string =>
-  lines
-    .map(({ at, level, message }) => {
-      const [date, time] = at.toISOString().split('T') as [string, string];
-      return `${date} ${time.slice(0, 12).replace('.', ',')} - ${level} - ${message}\n`;
-    })
-    .join('');

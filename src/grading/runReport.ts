@@ -1,10 +1,10 @@
 /** The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure. */
 
 import { byCodePoint } from '../base/python/codePoints.ts';
-import { pythonJson } from '../base/python/jsonDump.ts';
+import { isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
+import type { RunReport } from '../formats/reports/runReport.ts';
 import type { InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
-import { isEmptyPatch, type Prediction } from './predictions.ts';
 
 /** What became of one prediction: what its report.json says, `unreadable` for one that cannot be read, or null where there is none. */
 export interface Completed {
@@ -26,32 +26,6 @@ export interface RunReportInput {
   readonly completed: ReadonlyMap<string, Completed>;
   readonly dialect: Dialect;
   readonly leftovers?: Leftovers;
-}
-
-export interface RunReport {
-  total_instances: number;
-  submitted_instances: number;
-  completed_instances: number;
-  resolved_instances: number;
-  unresolved_instances: number;
-  infra_failure_instances?: number;
-  ambiguous_failure_instances?: number;
-  empty_patch_instances: number;
-  error_instances: number;
-  completed_ids: string[];
-  incomplete_ids: string[];
-  empty_patch_ids: string[];
-  submitted_ids: string[];
-  resolved_ids: string[];
-  unresolved_ids: string[];
-  infra_failure_ids?: string[];
-  ambiguous_failure_ids?: string[];
-  failure_reasons?: ReadonlyMap<string, string>;
-  error_ids: string[];
-  unstopped_instances?: number;
-  unstopped_containers?: string[];
-  unremoved_images?: string[];
-  schema_version: 2;
 }
 
 const sorted = (ids: Iterable<string>): string[] => [...ids].sort(byCodePoint);
@@ -126,5 +100,3 @@ export function summarize(input: RunReportInput): RunReport {
     ...(v5 ? { schema_version: 2, ...left } : { ...left, schema_version: 2 }),
   };
 }
-
-export const runReportText = (report: RunReport): string => `${pythonJson(report)}\n`;

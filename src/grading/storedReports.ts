@@ -1,11 +1,12 @@
 /** Run reports made from recorded verdicts: one for each arm and epoch of a run. */
 import { gunzipSync } from 'node:zlib';
+import type { RunReport } from '../formats/reports/runReport.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';
 import { classifyLog } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
-import { type Completed, type Leftovers, type RunReport, summarize } from './runReport.ts';
+import { type Completed, type Leftovers, summarize } from './runReport.ts';
 
 export interface StoredReport {
   readonly arm: string;

@@ -7,10 +7,10 @@ import {
   EnvironmentError,
   type EnvironmentFactory,
 } from '../../src/environment/environment.ts';
+import { runLogText } from '../../src/formats/harness/runLogText.ts';
 import { gradingEnvironment } from '../../src/grading/environmentConfig.ts';
 import { type EvaluationRequest, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
-import { runLogText } from '../../src/grading/runLog.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const PASSED = '>>>>> Start Test Output\nok 1 a\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n';

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Instance } from '../../src/dataset/instance.ts';
+import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
+import { type InstanceVerdict, instanceReportText } from '../../src/formats/reports/instanceReport.ts';
+import { type RunReport, runReportText } from '../../src/formats/reports/runReport.ts';
 import { examine } from '../../src/grading/doubts.ts';
-import { gradeLog, type InstanceVerdict } from '../../src/grading/grade.ts';
-import { instanceReportText } from '../../src/grading/logLayout.ts';
+import { gradeLog } from '../../src/grading/grade.ts';
 import type { Dialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
-import { parsePredictions } from '../../src/grading/predictions.ts';
-import { type RunReport, runReportText, summarize } from '../../src/grading/runReport.ts';
+import { summarize } from '../../src/grading/runReport.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { DATA, hasData, type OfficialLog, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 

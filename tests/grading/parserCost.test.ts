@@ -1,11 +1,11 @@
 // No log can make a parser quadratic: a hundred thousand characters of any repeated fragment of its own vocabulary stay cheap.
 
 import { describe, expect, test } from 'vitest';
+import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { classifyLog } from '../../src/grading/infra.ts';
 import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS } from '../../src/grading/parsers/parserRegistry.ts';
 import { patchedPaths } from '../../src/grading/patchPaths.ts';
-import { parsePredictions } from '../../src/grading/predictions.ts';
 import { readLog } from '../../src/grading/readLog.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import fc from '../support/property.ts';

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parsePredictions, unknownIds } from '../../src/grading/predictions.ts';
+import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
+import { unknownIds } from '../../src/grading/predictions.ts';
 import { DATA, WITHOUT_DATA } from './officialData.ts';
 
 const ok = (text: string, name: string) => {
@@ -54,14 +55,14 @@ describe('forms', () => {
       expect(ok(text, name).predictions).toEqual([{ ...one, model_patch: 'x = "NaN"; y = -Infinity\n' }]);
     expect(problems('{"a": NaN', 'p.jsonl')[0]).toMatch(/line 1 is not JSON/);
   });
-  test('a null or absent patch is an empty one', () => {
+  test('a null patch is an empty one; a row without any is an error with its line and id', () => {
     expect(
       ok('[{"instance_id": "i", "model_name_or_path": "m", "model_patch": null}]', 'p.json').predictions[0]!
         .model_patch,
     ).toBeNull();
-    const absent = ok('[{"instance_id": "i", "model_name_or_path": "m"}]', 'p.json');
-    expect(absent.predictions[0]!.model_patch).toBeNull();
-    expect(absent.warnings[0]).toMatch(/no model_patch/);
+    expect(problems('[{"instance_id": "i", "model_name_or_path": "m"}]', 'p.json')).toEqual([
+      'p.json: line 1, entry 1 (i): there is no model_patch, patch or fix_patch',
+    ]);
   });
 });
 

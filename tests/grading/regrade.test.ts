@@ -3,18 +3,14 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { harnessName } from '../../src/base/text/fileName.ts';
 import type { Instance } from '../../src/dataset/instance.ts';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
+import { findInstanceFolders } from '../../src/formats/harness/findInstanceFolders.ts';
+import { instanceFolder, runMetadataText, runReportName } from '../../src/formats/harness/logLayout.ts';
+import { writeInstanceLogs } from '../../src/formats/harness/writeInstanceLogs.ts';
 import type { EvaluationResult } from '../../src/grading/evaluatePrediction.ts';
-import {
-  findInstanceFolders,
-  instanceFolder,
-  runMetadataText,
-  runReportName,
-  writeInstanceLogs,
-  writeTextFile,
-} from '../../src/grading/logLayout.ts';
 import { regradeFolder } from '../../src/grading/regradeFolder.ts';
 import { DATA, hasData, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
@@ -104,7 +100,7 @@ describe('writing', () => {
     const run = 'r'.repeat(128);
     const path = instanceFolder(root, run, long('1'), `a__${'b'.repeat(120)}-1`);
     await writeInstanceLogs(path, result, 'diff\n');
-    await writeTextFile(join(root, runReportName(long('1'), run)), '{}');
+    await writeAtomically(join(root, runReportName(long('1'), run)), '{}');
     expect(readFileSync(join(path, 'patch.diff'), 'utf8')).toBe('diff\n');
   });
   test('run.json says what was graded against', () => {

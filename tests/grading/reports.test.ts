@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { byCodePoint } from '../../src/base/python/codePoints.ts';
 import { pythonJson } from '../../src/base/python/jsonDump.ts';
-import { readInstanceReport, readRunReport } from '../../src/grading/imports.ts';
-import { runReportText, summarize } from '../../src/grading/runReport.ts';
+import { readInstanceReport } from '../../src/formats/reports/instanceReport.ts';
+import { readRunReport, runReportText } from '../../src/formats/reports/runReport.ts';
+import { summarize } from '../../src/grading/runReport.ts';
 
 describe('JSON as Python writes it', () => {
   test('indentation, empty lists and objects, escapes', () => {

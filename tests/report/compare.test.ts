@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
+import { readRunReport } from '../../src/formats/reports/runReport.ts';
 import { compareSides } from '../../src/report/compare/compare.ts';
 import { compareAll } from '../../src/report/compare/compareAll.ts';
 import { compareDocument } from '../../src/report/compare/compareDocument.ts';
 import { readSide, SideError } from '../../src/report/compare/readSide.ts';
 import { type Side, sideOfArm } from '../../src/report/compare/side.ts';
-import { runReportSchema, sideOfRunReport } from '../../src/report/compare/sideFiles.ts';
+import { sideOfRunReport } from '../../src/report/compare/sideFiles.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';
@@ -31,11 +32,13 @@ function sideOf(planned: Partial<PlannedRun> & Pick<PlannedRun, 'happened'>): Si
 }
 
 const range = (n: number) => Array.from({ length: n }, (_, i) => `a__a-${i + 1}`);
-const report = (resolved: string[], unresolved: string[], more: object = {}) =>
-  sideOfRunReport(
-    runReportSchema.parse({ resolved_ids: resolved, unresolved_ids: unresolved, schema_version: 2, ...more }),
-    'r',
+const report = (resolved: string[], unresolved: string[], more: object = {}) => {
+  const read = readRunReport(
+    JSON.stringify({ resolved_ids: resolved, unresolved_ids: unresolved, schema_version: 2, ...more }),
   );
+  if (!read.ok) throw new Error(read.message);
+  return sideOfRunReport(read.value, 'r');
+};
 
 describe('two runs', () => {
   const a = sideOf({ name: 'a', happened: (id) => [Number(id.slice(5)) <= 6 ? good : bad] });

@@ -6,10 +6,15 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { pathName } from '../../src/base/text/fileName.ts';
-import { exitStatusesYaml } from '../../src/report/files/exitStatuses.ts';
+import { predsJson, predsJsonl } from '../../src/formats/predictions/predsJson.ts';
+import { exitStatusesYaml } from '../../src/formats/trajectories/exitStatuses.ts';
+import {
+  trajectoryJson,
+  trajectoryOf,
+  trajectoryPath,
+} from '../../src/formats/trajectories/trajectoryJson.ts';
 import { partsOf } from '../../src/report/files/layout.ts';
-import { predictionsOf, predsJson, predsJsonl } from '../../src/report/files/predictions.ts';
-import { trajectoryJson, trajectoryOf, trajectoryPath } from '../../src/report/files/trajectory.ts';
+import { predictionsOf } from '../../src/report/files/predictions.ts';
 import { exportSummary } from '../../src/report/render/exportSummary.ts';
 import { attemptRecords, predictionRows } from '../../src/store/records/attemptBodies.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';

@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readMiniRun, reasonOf } from '../../src/report/files/importMiniRun.ts';
-import { trajectoryJson } from '../../src/report/files/trajectory.ts';
+import { trajectoryJson } from '../../src/formats/trajectories/trajectoryJson.ts';
+import { reasonOf } from '../../src/service/import/exitReasons.ts';
+import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
 import { attemptRecords } from '../../src/store/records/attemptBodies.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 

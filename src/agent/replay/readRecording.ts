@@ -1,5 +1,6 @@
-/** A trajectory file as mini-swe-agent (formats 1 and 1.1) or swebatch wrote it, read loosely: what a replay needs and nothing else. */
+/** A trajectory as something that this agent can play: its configuration in our words, and its messages. */
 import { z } from 'zod';
+import { parseTrajectory, type TrajectoryFormat } from '../../formats/trajectories/miniTrajectory.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 
 const record = z.record(z.string(), z.unknown());
@@ -18,33 +19,19 @@ const messageSchema = z.looseObject({
 });
 export type RecordedMessage = z.infer<typeof messageSchema>;
 
-const trajectorySchema = z.looseObject({
-  trajectory_format: z.enum(['mini-swe-agent-1', 'mini-swe-agent-1.1']),
-  instance_id: z.string().default('unknown'),
-  info: z.looseObject({
-    exit_status: z.string().nullish(),
-    submission: z.string().nullish(),
-    model_stats: z.looseObject({ instance_cost: z.number().nullable().default(null), api_calls: z.number() }),
-    mini_version: z.string().default(''),
+/** Stricter than the file's reader: what this agent can play. */
+const playableSchema = z.object({
+  info: z.object({
     config: z
-      .looseObject({
-        agent: record.default({}),
-        model: record.default({}),
-        environment: record.default({}),
-      })
+      .looseObject({ agent: record.default({}), model: record.default({}), environment: record.default({}) })
       .prefault({}),
   }),
   messages: z.array(messageSchema),
 });
 
-const responsesSchema = z.looseObject({
-  instance_id: z.string().catch('unknown'),
-  messages: z.array(z.looseObject({ object: z.string().optional().catch(undefined) })),
-});
-
 export interface Recording {
   readonly instanceId: string;
-  readonly format: 'mini-swe-agent-1' | 'mini-swe-agent-1.1';
+  readonly format: TrajectoryFormat;
   readonly config: AgentConfig;
   readonly environmentVars: Readonly<Record<string, unknown>>;
   readonly modelVars: Readonly<Record<string, unknown>>;
@@ -68,35 +55,39 @@ export class UnplayableRecording extends Error {
 
 /** Throws ZodError for what is no trajectory, UnplayableRecording for one that this agent cannot play. */
 export function readRecording(json: unknown): Recording {
-  const ofResponses = responsesSchema.safeParse(json);
-  if (ofResponses.success && ofResponses.data.messages.some((m) => m.object === 'response'))
+  const trajectory = parseTrajectory(json);
+  const instanceId = trajectory.instanceId ?? 'unknown';
+  if (trajectory.messages.some((message) => message.object === 'response'))
     throw new UnplayableRecording(
-      ofResponses.data.instance_id,
+      instanceId,
       'it was recorded over the Responses API, which is not supported',
     );
-  const { info, messages, instance_id, trajectory_format } = trajectorySchema.parse(json);
+  const { info, messages } = playableSchema.parse({
+    info: { config: trajectory.config },
+    messages: trajectory.messages,
+  });
   // Version 1 writes such a file when no container came up.
   if (messages.length < 2)
     throw new UnplayableRecording(
-      instance_id,
+      instanceId,
       'the trajectory has no messages, so there is nothing to replay',
     );
   if (Object.keys(info.config.agent).length === 0)
     throw new UnplayableRecording(
-      instance_id,
+      instanceId,
       'the trajectory does not hold the configuration of its agent (info.config.agent), so its templates are not known',
     );
   return {
-    instanceId: instance_id,
-    format: trajectory_format,
-    config: recordedAgentConfig(info.config, info.mini_version, trajectory_format),
+    instanceId,
+    format: trajectory.format,
+    config: recordedAgentConfig(info.config, trajectory.version ?? '', trajectory.format),
     environmentVars: info.config.environment,
     modelVars: info.config.model,
     modelName: String(info.config.model.model_name ?? ''),
     messages,
-    exitStatus: info.exit_status ?? '',
-    submission: info.submission ?? '',
-    costDollars: info.model_stats.instance_cost,
+    exitStatus: trajectory.exitStatus ?? '',
+    submission: trajectory.submission ?? '',
+    costDollars: trajectory.costDollars,
   };
 }
 
@@ -104,7 +95,7 @@ export function readRecording(json: unknown): Recording {
 export function recordedAgentConfig(
   config: Readonly<Record<string, unknown>>,
   version: string,
-  format: Recording['format'],
+  format: TrajectoryFormat,
 ): AgentConfig {
   const [agent, model] = [config.agent, config.model].map((section) => record.catch({}).parse(section)) as [
     Record<string, unknown>,

@@ -1,14 +1,15 @@
 /** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
-import { importedName, readMiniRun } from '../../report/files/importMiniRun.ts';
 import { exportRun } from '../../runner/record/exportRun.ts';
 import { importRun } from '../../service/import/importRun.ts';
+import { importedName, readMiniRun } from '../../service/import/readMiniRun.ts';
 import {
   type GradedElsewhere,
+  type RunReportVerdicts,
   runFromInstanceReport,
   runFromInstanceReports,
   runFromReport,
@@ -75,8 +76,9 @@ export const importVerb = defineVerb({
     ['$0 import ../mini-out --subset verified --report gpt.run.json', 'with dataset and verdicts'],
   ],
   async run(args) {
-    const { imported, verdicts } = await read(args);
+    const { imported, verdicts } = read(args);
     for (const warning of imported.warnings) say(`warning: ${warning}`);
+    if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
     if (imported.instances.length === 0)
       throw new UserError(`nothing to import in ${args.source}`, {
         hint: 'it holds neither trajectories, predictions nor reports',
@@ -118,31 +120,30 @@ export const importVerb = defineVerb({
 });
 
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
-async function read({ source, report }: ImportArgs): Promise<GradedElsewhere> {
+function read({ source, report }: ImportArgs): GradedElsewhere {
   const found = statSync(source, { throwIfNoEntry: false });
   if (!found) throw new UserError(`there is no ${source}`);
   if (!found.isDirectory())
-    return (await runFromInstanceReport(source)) ?? runFromReport(source, verdictsIn(source));
+    return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
   const mini = readMiniRun(source);
   const run =
-    mini.instances.length > 0
+    mini.instances.length > 0 || mini.problems.length > 0
       ? { imported: mini, verdicts: new Map() }
-      : await runFromInstanceReports(source);
-  return report === undefined ? run : { ...run, verdicts: await verdictsAt(report, run.imported) };
+      : runFromInstanceReports(source);
+  return report === undefined ? run : { ...run, verdicts: verdictsAt(report, run.imported) };
 }
 
 /** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
-async function verdictsAt(path: string, run: GradedElsewhere['imported']): Promise<Verdicts> {
+function verdictsAt(path: string, run: GradedElsewhere['imported']): Verdicts {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isDirectory()) return (found && verdictsOfLeaderboard(path, run)) ?? verdictsIn(path);
-  const { verdicts } = await runFromInstanceReports(path);
+  if (!found) throw new UserError(`--report: there is no file ${path}`);
+  if (!found.isDirectory()) return checked(verdictsOfLeaderboard(path, run) ?? verdictsOfRunReport(path));
+  const { verdicts } = runFromInstanceReports(path);
   if (verdicts.size === 0) throw new UserError(`--report: there are no instance folders in ${path}`);
   return verdicts;
 }
 
-function verdictsIn(path: string): Verdicts {
-  if (!existsSync(path)) throw new UserError(`--report: there is no file ${path}`);
-  const read = verdictsOfRunReport(path);
+function checked(read: RunReportVerdicts): Verdicts {
   if (!read.ok) throw new UserError(read.message);
   return read.verdicts;
 }

@@ -1,4 +1,5 @@
 /** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
+import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
 
 export interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */
@@ -40,54 +41,6 @@ export function readJsonLines(bytes: Uint8Array): RawRows {
   return { entries, problems };
 }
 
-interface Child {
-  readonly key?: string;
-  readonly line: number;
-  /** Where its value lies in the text. */
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * The values directly inside the array or object that opens at `from`, in the order of the text. `JSON.parse` alone would lose where
- * they stand, and of two equal keys the first. The text is known to be valid JSON.
- */
-function childrenOf(text: string, from: number, firstLine: number): Child[] {
-  const children: Child[] = [];
-  const isArray = text[from] === '[';
-  let line = firstLine;
-  let depth = 0;
-  let key: string | undefined;
-  let start = -1;
-  let startLine = line;
-  const close = (end: number) => {
-    if (start >= 0) children.push({ ...(key !== undefined && { key }), line: startLine, start, end });
-    start = -1;
-  };
-  for (let i = from; i < text.length; i++) {
-    const c = text[i]!;
-    if (c === '\n') line++;
-    if (c === ' ' || c === '\n' || c === '\r' || c === '\t') continue;
-    const structural = depth === 1 && (c === ',' || c === ':' || c === ']' || c === '}');
-    const awaitsKey = depth === 1 && !isArray && key === undefined;
-    if (depth === 1 && !structural && !awaitsKey && start < 0) [start, startLine] = [i, line];
-    if (c === '"') {
-      const opened = i++;
-      while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
-      if (awaitsKey) key = JSON.parse(text.slice(opened, i + 1)) as string;
-    } else if (c === '{' || c === '[') depth++;
-    else if (c === '}' || c === ']') {
-      if (depth === 1) close(i);
-      depth--;
-      if (depth === 0) break;
-    } else if (depth === 1 && c === ',') {
-      close(i);
-      key = undefined;
-    }
-  }
-  return children;
-}
-
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -104,9 +57,9 @@ function entriesOf(text: string, value: unknown): RawRows {
   if (isObject(value) && typeof value.instance_id === 'string')
     return { entries: [{ line: 1, row: value }], problems: [] };
   const opening = text.search(/[[{]/);
-  let children = childrenOf(text, opening, text.slice(0, opening).split('\n').length);
+  let children = jsonChildren(text, opening, text.slice(0, opening).split('\n').length);
   const rows = isObject(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
-  if (rows) children = childrenOf(text, rows.start, rows.line);
+  if (rows) children = jsonChildren(text, rows.start, rows.line);
   return {
     entries: children.map(({ key, line, start, end }) => ({
       line,
@@ -138,15 +91,7 @@ export function readJson(bytes: Uint8Array, expected: 'json' | 'jsonl'): RawRows
       return lines;
     return {
       entries: [],
-      problems: [{ line: lineOf(error, text), message: `not valid JSON: ${reasonOf(error)}` }],
+      problems: [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${reasonOf(error)}` }],
     };
   }
-}
-
-/** V8 names the position of a syntax error in its message. */
-function lineOf(error: unknown, text: string): number {
-  const position = /position (\d+)/.exec(reasonOf(error))?.[1];
-  return position === undefined
-    ? text.split('\n').length
-    : text.slice(0, Number(position)).split('\n').length;
 }

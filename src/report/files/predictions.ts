@@ -3,14 +3,8 @@
  * an outage is left out, because in this format it would read as a wrong answer.
  */
 
-import { asciiJson } from '../../base/python/jsonDump.ts';
+import type { Prediction } from '../../formats/predictions/readPredictions.ts';
 import { type ExitClass, SEALED_CLASSES } from '../../outcome.ts';
-
-export interface Prediction {
-  readonly model_name_or_path: string;
-  readonly instance_id: string;
-  readonly model_patch: string;
-}
 
 /** What a prediction is made from; rows of the store fit. */
 export interface PredictionSource {
@@ -21,7 +15,10 @@ export interface PredictionSource {
   readonly modelPatch: string | null;
 }
 
-export function predictionsOf(rows: readonly PredictionSource[], emitEmpty = false): Prediction[] {
+export function predictionsOf(
+  rows: readonly PredictionSource[],
+  emitEmpty = false,
+): (Prediction & { readonly model_patch: string })[] {
   return rows.flatMap((row) => {
     const counts = row.state === 'sealed' && row.exitClass !== null && SEALED_CLASSES.has(row.exitClass);
     // Imported from a report alone: a verdict without a patch. An empty one would be a false statement.
@@ -38,11 +35,3 @@ export function predictionsOf(rows: readonly PredictionSource[], emitEmpty = fal
     ];
   });
 }
-
-/** mini-swe-agent's form: an object by instance id. */
-export const predsJson = (predictions: readonly Prediction[]): string =>
-  `${asciiJson(Object.fromEntries(predictions.map((p) => [p.instance_id, p])))}\n`;
-
-/** One object a line and no blank line, on which the official reader fails. */
-export const predsJsonl = (predictions: readonly Prediction[]): string =>
-  predictions.map((p) => `${asciiJson(p, 0)}\n`).join('');

@@ -1,5 +1,5 @@
 /** The results/ folder, derived again from the reports that go along, so that nobody has to believe our database. */
-import { verdictOf } from '../compare/sideFiles.ts';
+import { readInstanceReport } from '../../formats/reports/instanceReport.ts';
 
 export interface Judged {
   readonly instanceId: string;
@@ -25,8 +25,11 @@ export interface DerivedResults {
 
 export function deriveResults(rows: readonly Judged[]): DerivedResults {
   const sorted = rows.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
-  const resolvedOf = (row: Judged): boolean =>
-    row.modelPatch !== '' && row.report !== null && verdictOf(parse(row.report), row.instanceId) === true;
+  const resolvedOf = ({ modelPatch, report, instanceId }: Judged): boolean => {
+    if (modelPatch === '' || report === null) return false;
+    const read = readInstanceReport(report, instanceId);
+    return read.ok && read.value.resolved;
+  };
   const idsWhere = (test: (row: Judged) => boolean) => sorted.filter(test).map((r) => r.instanceId);
   const tally = (keyOf: (row: Judged) => string): Tally =>
     Object.fromEntries(
@@ -44,12 +47,4 @@ export function deriveResults(rows: readonly Judged[]): DerivedResults {
     byTime: tally((r) => /^\d{4}/.exec(r.createdAt)?.[0] ?? 'unknown'),
     disagreements: idsWhere((r) => resolvedOf(r) !== r.resolved),
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -9,6 +9,8 @@ import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import type { Redactor } from '../../base/text/redact.ts';
+import { predsJsonl } from '../../formats/predictions/predsJson.ts';
+import { trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
 import type { Store } from '../../store/open.ts';
 import {
   attemptRecord,
@@ -18,8 +20,7 @@ import {
 } from '../../store/records/attemptBodies.ts';
 import { redoneTrials } from '../../store/records/firstResults.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import { predictionsOf, predsJsonl } from '../files/predictions.ts';
-import { trajectoryJson } from '../files/trajectory.ts';
+import { predictionsOf } from '../files/predictions.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';
 import { submissionReadme } from './readme.ts';
 import { deriveResults, type Judged } from './results.ts';

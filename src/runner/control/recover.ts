@@ -5,8 +5,8 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { exitClassOf } from '../../outcome.ts';
-import { trajectoryPath } from '../../report/files/trajectory.ts';
 import { newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { abandonCalls } from '../../store/records/modelCalls.ts';

@@ -5,10 +5,11 @@
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathName } from '../../base/text/fileName.ts';
-import { exitStatusesYaml } from '../../report/files/exitStatuses.ts';
+import { predsJson, predsJsonl } from '../../formats/predictions/predsJson.ts';
+import { exitStatusesYaml } from '../../formats/trajectories/exitStatuses.ts';
+import { trajectoryJson, trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { partsOf } from '../../report/files/layout.ts';
-import { predictionsOf, predsJson, predsJsonl } from '../../report/files/predictions.ts';
-import { trajectoryJson, trajectoryPath } from '../../report/files/trajectory.ts';
+import { predictionsOf } from '../../report/files/predictions.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
 import type { Store } from '../../store/open.ts';
 import {

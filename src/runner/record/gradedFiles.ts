@@ -1,8 +1,9 @@
 /** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
 import { join } from 'node:path';
 import type { Redactor } from '../../base/text/redact.ts';
+import { instanceFolder } from '../../formats/harness/logLayout.ts';
+import { writeInstanceLogs } from '../../formats/harness/writeInstanceLogs.ts';
 import type { EvaluationResult } from '../../grading/evaluatePrediction.ts';
-import { instanceFolder, writeInstanceLogs } from '../../grading/logLayout.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { partFolder } from './exportRun.ts';

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
-import { LOG_ROOT, runMetadataText, runReportName } from '../../grading/logLayout.ts';
+import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logLayout.ts';
+import { runReportText } from '../../formats/reports/runReport.ts';
 import type { Dialect } from '../../grading/parsers/logParser.ts';
-import { runReportText } from '../../grading/runReport.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';

@@ -1,18 +1,14 @@
 /** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
 
 import { type Instance, imageOf } from '../../dataset/instance.ts';
+import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';
-import {
-  type ImportedCall,
-  type ImportedInstance,
-  type ImportedRun,
-  UNKNOWN_MODEL,
-} from '../../report/files/importMiniRun.ts';
 import { choosePatch, sha256 } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
 import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
+import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
 import { publishedArm } from './publishedArm.ts';
 
 export interface ImportRequest {
@@ -171,7 +167,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
 }
 
 /** Version 1 states the cost of an attempt and none of a call: the ledger holds the sum at the last one, and says so. */
-function withCosts({ calls, costNano }: ImportedInstance): (ImportedCall & { note?: string })[] {
+function withCosts({ calls, costNano }: ImportedInstance): (RecordedCall & { note?: string })[] {
   const last = calls.findLastIndex((call) => call.costNano === null);
   if (last < 0 || costNano === null) return [...calls];
   const known = calls.reduce((sum, call) => sum + (call.costNano ?? 0), 0);
@@ -185,7 +181,7 @@ function withCosts({ calls, costNano }: ImportedInstance): (ImportedCall & { not
 
 const callRow = (
   attemptId: number,
-  call: ImportedCall & { note?: string },
+  call: RecordedCall & { note?: string },
   model: string,
   startedAt: string,
 ) => ({

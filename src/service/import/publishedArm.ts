@@ -1,6 +1,6 @@
 /** What a mini-swe-agent trajectory says about how it was run, in the words of our configuration: for comparing, and for running it again. */
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
-import type { ImportedInstance } from '../../report/files/importMiniRun.ts';
+import type { ImportedInstance } from './importedRun.ts';
 
 type Sections = Readonly<Record<string, unknown>>;
 

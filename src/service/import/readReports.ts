@@ -4,20 +4,18 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import {
-  type ImportedVerdict,
-  readInstanceReport,
-  readRunReport,
-  reportedIds,
-} from '../../grading/imports.ts';
-import { FILES, findInstanceFolders } from '../../grading/logLayout.ts';
-import { type Prediction, parsePredictions } from '../../grading/predictions.ts';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { findInstanceFolders } from '../../formats/harness/findInstanceFolders.ts';
+import { FILES, modelInName } from '../../formats/harness/logLayout.ts';
+import { NO_MODEL, type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
+import { readInstanceReport, reportedIds } from '../../formats/reports/instanceReport.ts';
+import { readLeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
+import { type ReportedVerdict, readRunReport } from '../../formats/reports/runReport.ts';
 import { exitClassOf } from '../../outcome.ts';
-import { leaderboardSchema } from '../../report/compare/sideFiles.ts';
-import type { ImportedInstance, ImportedRun } from '../../report/files/importMiniRun.ts';
+import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
 export interface VerdictOf {
-  readonly verdict: ImportedVerdict;
+  readonly verdict: ReportedVerdict;
   readonly reason: string | null;
   /** The instance's report.json, where there is one. */
   readonly report: string | null;
@@ -42,64 +40,57 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
     verdicts: new Map(
       [...verdicts].map(([id, verdict]) => [
         id,
-        { verdict, reason: reasons[id] ?? null, report: null, grader: kind },
+        { verdict, reason: reasons.get(id) ?? null, report: null, grader: kind },
       ]),
     ),
   };
 }
 
 /** results.json of a leaderboard entry says who was resolved; what else the run predicted was not. null when it is no such file. */
-export function verdictsOfLeaderboard(path: string, run: ImportedRun): Verdicts | null {
-  const parsed = leaderboardSchema.safeParse(parseOrNull(readFileSync(path, 'utf8')));
-  if (!parsed.success) return null;
-  const [resolved, empty, lost] = [parsed.data.resolved, parsed.data.no_generation, parsed.data.no_logs].map(
-    (list) => new Set(list),
-  ) as [Set<string>, Set<string>, Set<string>];
-  const verdictOf = ({ instanceId: id, modelPatch }: ImportedInstance): ImportedVerdict => {
-    if (resolved.has(id)) return 'resolved';
+export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReportVerdicts | null {
+  const read = readLeaderboardResults(readFileSync(path, 'utf8'));
+  if (!read.ok)
+    return read.fault === 'damaged'
+      ? { ok: false, message: `${path} cannot be used: ${read.message}` }
+      : null;
+  const { resolved, no_generation, no_logs } = read.value;
+  const [won, empty, lost] = [new Set(resolved), new Set(no_generation), new Set(no_logs)];
+  const verdictOf = ({ instanceId: id, modelPatch }: ImportedInstance): ReportedVerdict => {
+    if (won.has(id)) return 'resolved';
     if (lost.has(id)) return 'error';
     return empty.has(id) || modelPatch === '' ? 'empty_patch' : 'unresolved';
   };
-  return new Map(
-    run.instances.map((i) => [
-      i.instanceId,
-      { verdict: verdictOf(i), reason: null, report: null, grader: 'harness' },
-    ]),
-  );
-}
-
-const parseOrNull = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-};
-
-/** `<model>.<run>.json` with its predictions beside it, or without. Instances that have no prediction are left out. */
-export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere {
-  const predictions = predictionsBeside(path, verdicts);
-  const model = predictions.values().next().value?.model_name_or_path ?? modelInName(basename(path));
-  const ids = [...verdicts].filter(([, v]) => v.verdict !== 'incomplete' && v.verdict !== 'pending');
   return {
-    imported: {
-      folder: path,
-      instances: ids
-        .map(([id, { verdict }]) => instance(id, model, patchOf(predictions.get(id), verdict)))
-        .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1)),
-      warnings:
-        predictions.size === 0
-          ? [
-              `there are no predictions beside ${path}: verdicts are imported, patches are not known and none are exported`,
-            ]
-          : [],
-    },
-    verdicts,
+    ok: true,
+    verdicts: new Map(
+      run.instances.map((i) => [
+        i.instanceId,
+        { verdict: verdictOf(i), reason: null, report: null, grader: 'harness' },
+      ]),
+    ),
   };
 }
 
+/** `<model>.<run>.json` with its predictions beside it, or without. Instances that have no prediction are left out. */
+export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere {
+  const { predictions, problems } = predictionsBeside(path, verdicts);
+  const named = predictions.values().next().value?.model_name_or_path ?? NO_MODEL;
+  const model = named === NO_MODEL ? modelInName(basename(path)) : named;
+  const ids = [...verdicts].filter(([, v]) => v.verdict !== 'incomplete' && v.verdict !== 'pending');
+  const instances = ids
+    .map(([id, { verdict }]) => instance(id, model, patchOf(predictions.get(id), verdict)))
+    .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+  const warnings =
+    predictions.size === 0
+      ? [
+          `there are no predictions beside ${path}: verdicts are imported, patches are not known and none are exported`,
+        ]
+      : [];
+  return { imported: { folder: path, instances, warnings, problems }, verdicts };
+}
+
 /** An empty one is known from its verdict; any other is not where no prediction says it. */
-const patchOf = (prediction: Prediction | undefined, verdict: ImportedVerdict): string | null =>
+const patchOf = (prediction: Prediction | undefined, verdict: ReportedVerdict): string | null =>
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
 /** A copied folder has another name (`<id>.first-try`); its report says which instance it is about. */
@@ -109,54 +100,57 @@ function idOf(folderName: string, report: string | null): string {
 }
 
 /** The folder of one instance, when the file is its report; null when it is something else. */
-export async function runFromInstanceReport(path: string): Promise<GradedElsewhere | null> {
+export function runFromInstanceReport(path: string): GradedElsewhere | null {
   const report = readFileSync(path, 'utf8');
   if (!readInstanceReport(report, idOf('', report)).ok || basename(path) !== FILES.report) return null;
   return runFromInstanceReports(dirname(path));
 }
 
+const textOf = (path: string): string | null => (existsSync(path) ? readFileSync(path, 'utf8') : null);
+
 /** Empty when there is none. */
-export async function runFromInstanceReports(folder: string): Promise<GradedElsewhere> {
-  const found = await findInstanceFolders(folder);
-  const text = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
+export function runFromInstanceReports(folder: string): GradedElsewhere {
+  const found = findInstanceFolders(folder).map((each) => {
+    const report = textOf(join(each.path, FILES.report));
+    return { ...each, report, id: idOf(each.name, report) };
+  });
   const verdicts = new Map<string, VerdictOf>();
-  const instances = found.map(({ path, name: folderName, model }) => {
-    const report = text(join(path, FILES.report));
-    const name = idOf(folderName, report);
-    const read = report === null ? null : readInstanceReport(report, name);
+  const instances = new Map<string, ImportedInstance>();
+  const problems: string[] = [];
+  for (const { path, id, report, model } of found) {
+    const noId = instanceIdProblem(id);
+    if (noId !== null) problems.push(`${path}: the name ${JSON.stringify(id)} is no instance id: it ${noId}`);
+    const read = report === null ? null : readInstanceReport(report, id);
     const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
-    verdicts.set(name, { verdict, reason, report: read?.ok ? report : null, grader: 'harness' });
-    return instance(name, model, text(join(path, FILES.patch)));
-  });
+    verdicts.set(id, { verdict, reason, report: read?.ok ? report : null, grader: 'harness' });
+    instances.set(id, instance(id, model, textOf(join(path, FILES.patch))));
+  }
   const several = found.length - verdicts.size;
-  return {
-    imported: {
-      folder,
-      instances: [...new Map(instances.map((i) => [i.instanceId, i])).values()],
-      warnings:
-        several > 0 ? [`${several} instance(s) have several folders; the last of each is imported`] : [],
-    },
-    verdicts,
-  };
+  const warnings =
+    several > 0 ? [`${several} instance(s) have several folders; the last of each is imported`] : [];
+  return { imported: { folder, instances: [...instances.values()], warnings, problems }, verdicts };
 }
 
 const PREDICTIONS = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl', 'predictions.json'];
 
-/** Only a file that predicts what the report judges. */
-function predictionsBeside(path: string, verdicts: Verdicts): ReadonlyMap<string, Prediction> {
+interface Beside {
+  readonly predictions: ReadonlyMap<string, Prediction>;
+  readonly problems: readonly string[];
+}
+
+/** Only a file that predicts what the report judges. One that cannot be read may be it: without its patches the verdicts are not to be had. */
+function predictionsBeside(path: string, verdicts: Verdicts): Beside {
   for (const name of PREDICTIONS) {
     const file = join(dirname(path), name);
     if (!existsSync(file)) continue;
     const read = parsePredictions(readFileSync(file, 'utf8'), file);
-    if (read.ok && read.predictions.some((p) => verdicts.has(p.instance_id)))
-      return new Map(read.predictions.map((p) => [p.instance_id, p]));
+    if (!read.ok) return { predictions: new Map(), problems: read.problems };
+    if (read.predictions.some((p) => verdicts.has(p.instance_id)))
+      return { predictions: new Map(read.predictions.map((p) => [p.instance_id, p])), problems: [] };
   }
-  return new Map();
+  return { predictions: new Map(), problems: [] };
 }
-
-/** The harness names its report `<model with __ for />.<run>.json`. */
-const modelInName = (name: string): string => name.split('.').slice(0, -2).join('.') || 'unknown';
 
 const instance = (instanceId: string, model: string, modelPatch: string | null): ImportedInstance => ({
   instanceId,

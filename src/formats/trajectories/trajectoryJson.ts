@@ -5,19 +5,48 @@
 
 import { wellFormed } from '../../base/text/wellFormed.ts';
 import { nanoToDollars } from '../../money.ts';
-import type { AttemptRecord } from '../../store/records/attemptBodies.ts';
-import type { CommandRow } from '../../store/records/steps.ts';
+import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { isRecord } from '../foreignJson.ts';
 
 type Json = Record<string, unknown>;
-const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What a trajectory is made from; the attempts of the store fit. */
+export interface TrajectorySource {
+  readonly number: number;
+  readonly final: boolean;
+  readonly run: string;
+  readonly arm: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly exitReason: ExitReason | null;
+  readonly exitClass: ExitClass | null;
+  readonly exitStatus: string | null;
+  readonly errorMessage: string | null;
+  readonly submission: Uint8Array | null;
+  readonly steps: number;
+  readonly costNano: number | null;
+  readonly unknownCalls: number;
+  readonly config: { readonly agent?: unknown; readonly model?: unknown; readonly environment?: unknown };
+  /** `data` is the whole message as JSON, without the output of commands. */
+  readonly messages: readonly { readonly seq: number; readonly data: string; readonly created_at: string }[];
+  readonly commands: readonly ShownCommand[];
+}
+interface ShownCommand {
+  /** The message that shows its output; null where none does. */
+  readonly message_seq: number | null;
+  readonly output: Uint8Array;
+  readonly exit_code: number;
+  readonly omitted_bytes: number;
+}
 
 export interface TrajectoryOptions {
   /** Version of swebatch, for `info`. */
   readonly version?: string;
 }
 
-export function trajectoryOf(attempt: AttemptRecord, options: TrajectoryOptions = {}): Json {
+export function trajectoryOf(attempt: TrajectorySource, options: TrajectoryOptions = {}): Json {
   const compat = isRecord(attempt.config.agent) ? attempt.config.agent.compat : undefined;
   return compat === 'mini-swe-agent-1'
     ? { info: infoOf(attempt, options), messages: messagesV1(attempt), ...tail(attempt, 'mini-swe-agent-1') }
@@ -29,7 +58,7 @@ export function trajectoryOf(attempt: AttemptRecord, options: TrajectoryOptions 
 }
 
 /** Characters that no UTF-8 reader takes become U+FFFD, and the file says how many: the record has them as they came. */
-export function trajectoryJson(attempt: AttemptRecord, options: TrajectoryOptions = {}): string {
+export function trajectoryJson(attempt: TrajectorySource, options: TrajectoryOptions = {}): string {
   const trajectory = trajectoryOf(attempt, options);
   const replaced = loneSurrogates(trajectory);
   const { info } = trajectory;
@@ -49,12 +78,14 @@ function loneSurrogates(value: unknown): number {
 }
 
 /** Relative to the folder of its arm and epoch. */
-export const trajectoryPath = (attempt: Pick<AttemptRecord, 'instanceId' | 'number' | 'final'>): string => {
+export const trajectoryPath = (
+  attempt: Pick<TrajectorySource, 'instanceId' | 'number' | 'final'>,
+): string => {
   const id = attempt.instanceId;
   return `trajectories/${id}/${id}${attempt.final ? '' : `.attempt-${attempt.number}`}.traj.json`;
 };
 
-const tail = (attempt: AttemptRecord, format: string): Json => ({
+const tail = (attempt: TrajectorySource, format: string): Json => ({
   trajectory_format: format,
   instance_id: attempt.instanceId,
 });
@@ -63,7 +94,7 @@ const text = (bytes: Uint8Array | null): string => (bytes === null ? '' : new Te
 
 const BEHAVIOUR: Record<string, string> = { 'mini-swe-agent-1': '1.17.5', 'mini-swe-agent-2': '2.4.6' };
 
-function infoOf(attempt: AttemptRecord, options: TrajectoryOptions): Json {
+function infoOf(attempt: TrajectorySource, options: TrajectoryOptions): Json {
   const { agent, model, environment } = attempt.config;
   const compat = isRecord(agent) ? String(agent.compat ?? '') : '';
   const kind = (part: unknown, key: string): Json =>
@@ -102,7 +133,7 @@ function infoOf(attempt: AttemptRecord, options: TrajectoryOptions): Json {
   };
 }
 
-function messagesV11(attempt: AttemptRecord): Json[] {
+function messagesV11(attempt: TrajectorySource): Json[] {
   const shown = new Map(
     attempt.commands.flatMap((c) => (c.message_seq === null ? [] : [[c.message_seq, c] as const])),
   );
@@ -115,7 +146,7 @@ function messagesV11(attempt: AttemptRecord): Json[] {
   return ended ? [...messages, exitMessage(attempt)] : messages;
 }
 
-function withRawOutput(message: Json, command: CommandRow): Json {
+function withRawOutput(message: Json, command: ShownCommand): Json {
   const extra = isRecord(message.extra) ? message.extra : {};
   const omitted = command.omitted_bytes > 0 ? { raw_output_omitted_bytes: command.omitted_bytes } : {};
   const { raw_output: kept, ...rest } = extra;
@@ -126,7 +157,7 @@ function withRawOutput(message: Json, command: CommandRow): Json {
 }
 
 /** For an attempt whose agent could not say it itself: the container died, the run was stopped. */
-const exitMessage = (attempt: AttemptRecord): Json => ({
+const exitMessage = (attempt: TrajectorySource): Json => ({
   role: 'exit',
   content: attempt.submission === null ? attempt.exitStatus : text(attempt.submission),
   extra: {
@@ -137,7 +168,7 @@ const exitMessage = (attempt: AttemptRecord): Json => ({
 });
 
 /** Version 1 knows role, content, timestamp and the reply; its last message is the user's. */
-function messagesV1(attempt: AttemptRecord): Json[] {
+function messagesV1(attempt: TrajectorySource): Json[] {
   return attempt.messages.map((row) => {
     const message = JSON.parse(row.data) as Json;
     const extra = isRecord(message.extra) ? message.extra : {};

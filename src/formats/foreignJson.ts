@@ -1,0 +1,115 @@
+/** JSON as tools of the field write it, with the line of every value for what is said about it. */
+import type { z } from 'zod';
+import { jsonChildren, jsonErrorLine } from '../base/text/jsonChildren.ts';
+
+/** A file of another kind is no fault of the file; one of this kind that cannot be read is. */
+export type Fault = 'not_json' | 'other_kind' | 'damaged';
+
+/** What a reader gives: plain data, or why the file holds none. */
+export type Read<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly fault: Fault; readonly message: string };
+
+export const refused = (fault: Fault, message: string): Read<never> => ({ ok: false, fault, message });
+
+export interface ForeignJson {
+  readonly value: unknown;
+  /** Equal to the file's text line by line. */
+  readonly text: string;
+}
+
+export class ForeignJsonError extends Error {
+  override readonly name = 'ForeignJsonError';
+  readonly line: number;
+  constructor(message: string, line: number) {
+    super(message);
+    this.line = line;
+  }
+}
+
+/** Python's json writes NaN and Infinity where it has them, in costs and scores; JSON has no such words. */
+const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\bInfinity\b|\bNaN\b/gs;
+
+/** Throws ForeignJsonError. Skips a byte order mark; reads NaN and Infinity as null. */
+export function parseForeignJson(body: string): ForeignJson {
+  const text = body.startsWith('\uFEFF') ? body.slice(1) : body;
+  try {
+    return { value: JSON.parse(text), text };
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw notJson(error, text);
+  }
+  const plain = text.replace(PYTHON_WORD, (found) => (found.startsWith('"') ? found : 'null'));
+  try {
+    return { value: JSON.parse(plain), text: plain };
+  } catch (error) {
+    throw notJson(error, plain);
+  }
+}
+
+const notJson = (error: unknown, text: string): ForeignJsonError =>
+  new ForeignJsonError((error as Error).message, jsonErrorLine(error, text));
+
+export interface JsonEntry {
+  readonly value: unknown;
+  readonly line: number;
+  /** Of an object; equal keys give an entry each. */
+  readonly key?: string;
+}
+
+/** The values directly inside an array or object. */
+export function jsonEntries({ text }: ForeignJson): JsonEntry[] {
+  const opening = text.search(/[[{]/);
+  return jsonChildren(text, opening, lineAt(text, opening)).map(({ start, end, line, key }) => ({
+    value: JSON.parse(text.slice(start, end)),
+    line,
+    ...(key !== undefined && { key }),
+  }));
+}
+
+const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
+
+/** The line where the value at a path begins, or the nearest value around it. */
+export function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]): number {
+  let from = text.search(/\S/);
+  let line = lineAt(text, from);
+  for (const step of path) {
+    if (text[from] !== '{' && text[from] !== '[') break;
+    const children = jsonChildren(text, from, line);
+    const child = typeof step === 'number' ? children[step] : children.findLast((c) => c.key === step);
+    if (!child) break;
+    [from, line] = [child.start, child.line];
+  }
+  return line;
+}
+
+/** `line 12: resolved_ids.3: Invalid input: expected string, received number` */
+export function issueText(json: ForeignJson, error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (!issue) return 'it cannot be read';
+  const place = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
+  return `line ${lineOfPath(json, issue.path)}: ${place}${issue.message}`;
+}
+
+/** `isKind` tells a file of another kind from a damaged one. */
+export function readForeign<T>(
+  body: string,
+  schema: z.ZodType<T>,
+  isKind: (value: unknown) => boolean,
+  otherKind: string,
+): Read<T> {
+  let json: ForeignJson;
+  try {
+    json = parseForeignJson(body);
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error;
+    return refused('not_json', `it is not JSON: ${error.message}`);
+  }
+  if (!isKind(json.value)) return refused('other_kind', otherKind);
+  const parsed = schema.safeParse(json.value);
+  return parsed.success
+    ? { ok: true, value: parsed.data }
+    : refused('damaged', issueText(json, parsed.error));
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,37 @@
+/** What other tools left, as plain data: what a run of ours would have recorded, as far as the files say it. */
+import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
+import type { ExitClass, ExitReason } from '../../outcome.ts';
+
+/** Where neither prediction nor trajectory names one. */
+export const UNKNOWN_MODEL = 'unknown';
+
+export interface ImportedInstance {
+  readonly instanceId: string;
+  readonly model: string;
+  readonly format: string;
+  readonly version: string | null;
+  readonly exitStatus: string | null;
+  readonly exitReason: ExitReason;
+  readonly exitClass: ExitClass;
+  readonly errorMessage: string | null;
+  readonly submission: string | null;
+  /** Null where it is not known: a report alone holds verdicts and no patch. */
+  readonly modelPatch: string | null;
+  readonly steps: number;
+  readonly costNano: number | null;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly calls: readonly RecordedCall[];
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** Null when only a prediction was there: without a patch the environment never started, for then mini-swe-agent writes no trajectory. */
+  readonly file: string | null;
+}
+
+export interface ImportedRun {
+  readonly folder: string;
+  readonly instances: readonly ImportedInstance[];
+  readonly warnings: readonly string[];
+  /** What cannot be read and would be lost, with file, line and id: nothing is imported until it is mended. */
+  readonly problems: readonly string[];
+}

@@ -1,0 +1,191 @@
+/**
+ * mini-swe-agent's output folder: trajectories and predictions. Nothing is guessed into a verdict: unknown stays null. A process that
+ * died while it wrote leaves half a file; what else is there is read, and the person is told.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { NO_MODEL, type Prediction, readPredictions } from '../../formats/predictions/readPredictions.ts';
+import { type MiniTrajectory, readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
+import { recordedCalls, timestampOf } from '../../formats/trajectories/recordedCalls.ts';
+import { dollarsToNano } from '../../money.ts';
+import { exitClassOf } from '../../outcome.ts';
+import { reasonOf } from './exitReasons.ts';
+import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
+
+type Notes = { readonly warnings: string[]; readonly problems: string[] };
+type Predictions = ReadonlyMap<string, Prediction>;
+
+export function readMiniRun(folder: string): ImportedRun {
+  const notes: Notes = { warnings: [], problems: [] };
+  const predictions = predictionsIn(folder, notes);
+  const instances = instancesWithFiles(folder, predictions, notes);
+  const changed = [...instances.values()].filter(
+    ({ submission, modelPatch }) => submission !== null && submission !== modelPatch,
+  );
+  if (changed.length > 0)
+    notes.warnings.push(
+      `the predictions of ${changed.length} instances (${named(changed)}) are not what their trajectories submitted; the predictions are taken`,
+    );
+  for (const [id, prediction] of predictions)
+    if (!instances.has(id)) instances.set(id, instanceOf(id, null, prediction, null));
+  if (instances.size === 0 && notes.problems.length === 0)
+    notes.warnings.push(`${folder} holds neither trajectories nor predictions`);
+  return {
+    folder,
+    instances: [...instances.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1)),
+    ...notes,
+  };
+}
+
+const named = (instances: readonly ImportedInstance[]): string =>
+  instances
+    .slice(0, 3)
+    .map((i) => i.instanceId)
+    .join(', ') + (instances.length > 3 ? ', …' : '');
+
+/** A leaderboard entry holds one of the two. What was torn is left to the trajectories; a row that names an instance is not. */
+function predictionsIn(folder: string, { warnings, problems }: Notes): Predictions {
+  const file = ['preds.json', 'all_preds.jsonl'].map((name) => join(folder, name)).find((f) => existsSync(f));
+  const read = file === undefined ? undefined : readPredictions(readFileSync(file, 'utf8'), file);
+  if (read === undefined) return new Map();
+  for (const { about, line, message } of read.problems)
+    if (about === 'file')
+      warnings.push(
+        `${file} cannot be read (${message}): the submissions of the trajectories are taken instead`,
+      );
+    else if (about === 'line') warnings.push(`${file}:${line} cannot be read: ${message}`);
+    else if (about === 'id')
+      warnings.push(`${file}:${line}: a prediction cannot be used: instance_id is missing`);
+    else problems.push(`${file}: ${message}`);
+  warnings.push(...read.warnings.map((warning) => `${file}: ${warning}`));
+  return new Map(read.predictions.map((p) => [p.instance_id, p]));
+}
+
+function instancesWithFiles(
+  folder: string,
+  predictions: Predictions,
+  { warnings, problems }: Notes,
+): Map<string, ImportedInstance> {
+  const instances = new Map<string, ImportedInstance>();
+  const add = (id: string, file: string, instance: () => ImportedInstance): void => {
+    const noId = instanceIdProblem(id);
+    if (noId !== null) problems.push(`${file}: the name ${JSON.stringify(id)} is no instance id: it ${noId}`);
+    else if (instances.has(id)) warnings.push(`${id} has several trajectories; ${file} is left out`);
+    else instances.set(id, instance());
+  };
+  const files = trajectoryFiles(folder).map((file) => ({
+    file,
+    name: basename(file).replace(/\.traj\.json$/, ''),
+    read: trajectoryIn(file),
+  }));
+  for (const { file, name, read } of files) {
+    if (typeof read === 'string') continue;
+    const id = read.instanceId ?? name;
+    add(id, file, () => instanceOf(id, read, predictions.get(id), file));
+  }
+  // Somebody ran these: they are part of the run, and what came of them is not known.
+  for (const { file, name, read } of files) {
+    if (typeof read !== 'string') continue;
+    warnings.push(`${file} ${read}`);
+    add(name, file, () => unreadable(name, read, predictions.get(name), file));
+  }
+  return instances;
+}
+
+/** <id>/<id>.traj.json, at any depth; our own earlier attempts are not results. */
+function trajectoryFiles(folder: string): string[] {
+  if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((f) => f.endsWith('.traj.json') && !/\.attempt-\d+\.traj\.json$/.test(f))
+    .map((f) => join(folder, f))
+    .sort();
+}
+
+/** The trajectory, or what is wrong with the file. */
+function trajectoryIn(path: string): MiniTrajectory | string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    return `cannot be read: ${(error as Error).message}`;
+  }
+  const read = readTrajectory(text);
+  if (read.ok) return read.value;
+  return `${read.fault === 'not_json' ? 'cannot be read' : 'is no trajectory'}: ${read.message}`;
+}
+
+/** Nothing of the file is known, and nothing is guessed: not even that its empty prediction was meant. */
+function unreadable(
+  id: string,
+  why: string,
+  prediction: Prediction | undefined,
+  file: string,
+): ImportedInstance {
+  const alone = instanceOf(id, null, prediction, file);
+  if (alone.exitReason === 'submitted') return { ...alone, errorMessage: `the trajectory ${why}` };
+  return { ...alone, exitReason: 'cancelled', exitClass: 'cancelled', errorMessage: `the trajectory ${why}` };
+}
+
+/** With git's headers, or of diff alone. */
+const isPatch = (text: string | null): boolean =>
+  text !== null && /^(?:diff --git |Index: |--- \S.*\n\+\+\+ \S)/m.test(text);
+
+/** What the prediction carried is what was graded; version 1 wrote the exception's text as the patch of a failed instance. */
+function patchOf(
+  submitted: boolean,
+  prediction: Prediction | undefined,
+  trajectory: MiniTrajectory | null,
+): string {
+  const predicted = prediction ? (prediction.model_patch ?? '') : null;
+  if (!submitted && !isPatch(predicted)) return '';
+  return predicted ?? trajectory?.submission ?? '';
+}
+
+function instanceOf(
+  instanceId: string,
+  trajectory: MiniTrajectory | null,
+  prediction: Prediction | undefined,
+  file: string | null,
+): ImportedInstance {
+  const { config = {}, messages = [], costDollars = null, exitStatus = null } = trajectory ?? {};
+  const calls = recordedCalls(messages);
+  const steps = trajectory?.apiCalls ?? calls.length;
+  const stamps = messages.flatMap((message) => timestampOf(message) ?? []);
+  const submitted = exitStatus === 'Submitted';
+  const predicted = prediction?.model_name_or_path;
+  const exitReason =
+    trajectory !== null
+      ? reasonOf(exitStatus, config, steps)
+      : isPatch(prediction?.model_patch ?? null)
+        ? 'submitted'
+        : 'env_start_failed';
+  return {
+    instanceId,
+    model: (predicted === NO_MODEL ? undefined : predicted) ?? modelOf(config) ?? UNKNOWN_MODEL,
+    format: trajectory?.format ?? 'none',
+    version: trajectory?.version ?? null,
+    exitStatus,
+    exitReason,
+    exitClass: exitClassOf(exitReason),
+    errorMessage: trajectory?.exception ?? null,
+    submission: submitted ? (trajectory?.submission ?? '') : null,
+    modelPatch: patchOf(submitted, prediction, trajectory),
+    steps,
+    costNano: costDollars === null ? null : dollarsToNano(costDollars),
+    config,
+    messages: messages.map((message) => ({ role: 'assistant', ...message })),
+    calls,
+    startedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.min(a, b)) : null,
+    endedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.max(a, b)) : null,
+    file,
+  };
+}
+
+const modelOf = (config: Readonly<Record<string, unknown>>): string | null => {
+  const name = (config.model as { model_name?: unknown } | null | undefined)?.model_name;
+  return typeof name === 'string' ? name : null;
+};
+
+/** Name for the run: the folder's. */
+export const importedName = (folder: string): string => basename(folder) || basename(dirname(folder));
