@@ -47,7 +47,9 @@ const MODEL_CLASSES: Readonly<Record<string, Answer>> = {
       model: { model_class: 'openai' },
     },
   },
-  litellm_response: { problem: NO_RESPONSES_API },
+  litellm_response: {
+    set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai', dialect: 'responses' } },
+  },
   openrouter_response: { problem: NO_RESPONSES_API },
   portkey_response: { problem: NO_RESPONSES_API },
   deterministic: { problem: 'use --model scripted:PATH instead' },

@@ -3,6 +3,7 @@
 import { dialectOf } from './dialects/choose.ts';
 import type { ToolSpec } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
+import { baseUrlOf, sentModel } from './names.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
 export interface RequestFacts {
@@ -21,7 +22,7 @@ export interface RequestFacts {
 
 /** Without what a URL may carry in secret. */
 function endpointOf(config: ModelConfig): string {
-  const text = config.base_url ?? dialectOf(config).defaultBaseUrl;
+  const text = baseUrlOf(config) ?? '';
   if (!URL.canParse(text)) return text;
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname}`;
@@ -32,7 +33,7 @@ export function describeRequests(config: ModelConfig, tools: readonly ToolSpec[]
   const sends = asked !== null && !isFreeName(asked) && config.model_class === 'openai';
   return {
     asked,
-    sent_as: sends ? dialectOf(config).sentModel(config) : null,
+    sent_as: sends ? sentModel(config) : null,
     endpoint: sends ? endpointOf(config) : null,
     parameters: sends ? dialectOf(config).parameters(config, tools) : null,
     cache_control: sends ? config.set_cache_control : null,

@@ -113,5 +113,22 @@ export function nameMeans(config: Asked): NamedModel | null {
   return { provider, model, dialect: config.dialect ?? (thinks ? 'responses' : provider.dialect) };
 }
 
+/**
+ * The name that goes over the wire. OpenAI's prefix stays where an address is given: a server of one's own may mean it
+ * (`openai/gpt-oss-120b`).
+ */
+export function sentModel(config: Asked): string {
+  const named = nameMeans(config);
+  const own = named?.provider === OPENAI && config.base_url !== undefined && config.dialect === undefined;
+  return named && !own ? named.model : (config.model_name ?? '');
+}
+
+/** null: the address must be given, for only the user knows it. */
+export function baseUrlOf(config: Asked): string | null {
+  if (config.base_url !== undefined) return config.base_url;
+  const named = nameMeans(config);
+  return named ? named.provider.baseUrl : OPENAI.baseUrl;
+}
+
 export const dialectNameOf = (config: Asked): DialectName =>
   config.dialect ?? nameMeans(config)?.dialect ?? 'chat';

@@ -60,7 +60,19 @@ const CASES = [
   ['anthropic-tools-cache', 'sk-ant-golden', 'swebench'],
   ['anthropic-thinking-cache', 'sk-ant-golden', 'swebench'],
   ['anthropic-text-cache', 'sk-ant-golden', 'swebench_backticks'],
+  ['responses-tools', 'sk-golden', 'swebench'],
+  ['responses-encrypted', 'sk-golden', 'swebench'],
+  ['gemini-tools', 'gm-golden', 'swebench'],
+  ['deepseek-tools', 'ds-golden', 'swebench'],
+  ['vllm-tools', 'k', 'swebench'],
+  ['openrouter-litellm', 'or-golden', 'swebench'],
 ] as const;
+
+/**
+ * Where our cost is not litellm's: its table had no such model and it counted 0 (gemini, vllm), or the reply states what it cost, which
+ * counts here and not there (openrouter, deepseek).
+ */
+const PRICED_APART = new Set<string>(['gemini-tools', 'vllm-tools', 'openrouter-litellm', 'deepseek-tools']);
 
 async function play(golden: Golden, apiKey: string, file: string) {
   const server = await serve(golden.replies);
@@ -80,12 +92,7 @@ async function play(golden: Golden, apiKey: string, file: string) {
     readFile: read,
     cwd: '/',
   });
-  // litellm marks Claude's prompts by itself: mini-swe-agent sets default_end for names that it knows.
-  const model = {
-    ...config.model,
-    set_cache_control: config.model.set_cache_control ?? 'default_end',
-  } as const;
-  const factory = await createModelFactory(model, { apiKey, requestStyle: 'litellm' });
+  const factory = await createModelFactory(config.model, { apiKey, requestStyle: 'litellm' });
   const outputs = [...golden.outputs];
   const environment = fakeEnvironment([]);
   const commands: string[] = [];
@@ -113,6 +120,16 @@ async function play(golden: Golden, apiKey: string, file: string) {
   return { ended, requests: server.requests, commands, costNano };
 }
 
+/** litellm makes up ids for Gemini's calls. What counts is that call and answer carry the same. */
+function withoutIds(body: unknown): unknown {
+  const seen = new Map<string, string>();
+  const numbered = JSON.stringify(body).replaceAll(/"call_[0-9a-f]{28}"/g, (id) => {
+    seen.set(id, seen.get(id) ?? `"id ${seen.size}"`);
+    return seen.get(id)!;
+  });
+  return JSON.parse(numbered);
+}
+
 const of = (headers: IncomingHttpHeaders, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, headers[name]]));
 
@@ -124,13 +141,13 @@ describe.skipIf(!existsSync(folder))('requests as litellm writes them (skipped w
     expect(requests).toHaveLength(golden.requests.length);
     for (const [k, expected] of golden.requests.entries()) {
       const { path, headers, body } = requests[k]!;
-      expect(body).toEqual(expected.body);
+      expect(withoutIds(body)).toEqual(withoutIds(expected.body));
       expect(path).toBe(expected.path);
       const { accept: _any, ...interesting } = expected.headers;
       expect(of(headers, Object.keys(interesting))).toEqual(interesting);
     }
     expect(ended.exitStatus).toBe(golden.result.exit_status);
     expect(ended.submission).toBe(golden.result.submission);
-    expect(costNano / 1e9).toBeCloseTo(golden.cost, 9);
+    if (!PRICED_APART.has(name)) expect(costNano / 1e9).toBeCloseTo(golden.cost, 9);
   });
 });

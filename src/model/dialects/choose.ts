@@ -3,12 +3,16 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf } from '../names.ts';
 import { chatDialect } from './chat/chatDialect.ts';
 import type { Dialect, DialectName } from './dialect.ts';
+import { geminiDialect } from './gemini/geminiDialect.ts';
 import { messagesDialect } from './messages/messagesDialect.ts';
+import { responsesDialect } from './responses/responsesDialect.ts';
 
-const DIALECTS: Readonly<Partial<Record<DialectName, Dialect>>> = {
+const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   chat: chatDialect,
+  gemini: geminiDialect,
+  responses: responsesDialect,
   messages: messagesDialect,
 };
 
 export const dialectOf = (config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Dialect =>
-  DIALECTS[dialectNameOf(config)] ?? chatDialect;
+  DIALECTS[dialectNameOf(config)];

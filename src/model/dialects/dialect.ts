@@ -88,10 +88,6 @@ export interface Target {
 
 export interface Dialect {
   readonly name: DialectName;
-  /** The maker's own address; used where the configuration names none. */
-  readonly defaultBaseUrl: string;
-  /** The id that goes over the wire. */
-  sentModel(config: Pick<ModelConfig, 'model_name' | 'base_url'>): string;
   /** Where a request goes, with the headers beside those that every request has. `apiKey` is '' where the server needs none. */
   target(config: ModelConfig, model: string, apiKey: string): Target;
   /** Every field of a request beside the model and the messages, in its order. */

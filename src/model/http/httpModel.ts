@@ -14,6 +14,7 @@ import { backoffMs, planRetry, type TryResult, withRetries } from '../limits/ret
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
 import type { Message, Model, ModelFactory, ModelReply, ModelResponse, QueryOptions } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { baseUrlOf, sentModel } from '../names.ts';
 import { estimateNano } from '../prices.ts';
 import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
 import { createTransport, type Deadlines } from './httpTransport.ts';
@@ -215,12 +216,17 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
       'no model given: use --model NAME or set model.model_name',
     );
   checkParameters(config);
-  const baseUrl = config.base_url ?? dialect.defaultBaseUrl;
+  const baseUrl = baseUrlOf(config);
+  if (baseUrl === null)
+    throw new ModelConfigError(
+      'PROVIDER_NOT_CONFIGURED',
+      `model "${name}" needs an address: set model.base_url`,
+    );
   const url = parseBaseUrl(baseUrl);
   const apiKey = keyFor(config, options.apiKey, baseUrl);
   const clock = options.clock ?? systemClock;
   const transport = createTransport(deadlinesOf(config), options.proxy);
-  const model = dialect.sentModel(config);
+  const model = sentModel(config);
   const endpoint: Endpoint = {
     dialect,
     send: createSender({ dialect, config, model, apiKey, baseUrl, transport }),

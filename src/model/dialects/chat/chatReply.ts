@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Message, ToolCall } from '../../model.ts';
 import { type AnswerFacts, NO_FACTS, type ReadResult } from '../dialect.ts';
 import { providerError } from '../providerError.ts';
-import { asObject, asText, firstIssue } from '../shapes.ts';
+import { asObject, asText, contentText, firstIssue } from '../shapes.ts';
 
 const text = z.string().nullish().catch(null);
 
@@ -27,15 +27,6 @@ const completionSchema = z.looseObject({
   system_fingerprint: text,
   choices: z.array(choiceSchema),
 });
-
-/** Text of a content that may be a list of parts. */
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content
-    .map((part) => (typeof part === 'string' ? part : (asText(asObject(part)?.text) ?? '')))
-    .join('');
-}
 
 /** Some servers leave ids out or send arguments as an object; the answer to the call must carry the same id, so both are set here once. */
 function normaliseCall(

@@ -1,16 +1,18 @@
 /** From messages to the bytes of a chat completions request. */
 
 import type { Message, ToolSpec } from '../../model.ts';
-import type { ModelConfig } from '../../modelConfig.ts';
 import type { RequestWriter } from '../dialect.ts';
 import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../growingBuffer.ts';
 import { sentParameters } from '../kwargs.ts';
+import { asLitellmSends } from './litellmChat.ts';
 
 interface WireOptions {
   readonly model: string;
   readonly kwargs: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
   readonly cacheControl: 'default_end' | null;
+  /** As litellm sends messages to providers other than OpenAI. */
+  readonly litellm?: boolean;
 }
 
 /** Every field of a request beside `model` and `messages`, in its order. */
@@ -26,11 +28,7 @@ export function requestParameters(
   };
 }
 
-/** litellm's names carry a provider in front, which OpenAI itself does not know; a server of one's own may mean it (`openai/gpt-oss-120b`). */
-export function sentModel(config: Pick<ModelConfig, 'model_name' | 'base_url'>): string {
-  const name = config.model_name ?? '';
-  return config.base_url === undefined ? name.replace(/^openai\//, '') : name;
-}
+type Fields = Readonly<Record<string, unknown>>;
 
 const EPHEMERAL = { type: 'ephemeral' };
 
@@ -38,11 +36,11 @@ const EPHEMERAL = { type: 'ephemeral' };
  * mini-swe-agent's `default_end`: the mark goes on the last message only, inside its content where that is text, beside it where there
  * is none or where it answers a call; text becomes a list of parts in both.
  */
-function markForCache(message: Record<string, unknown>): Record<string, unknown> {
+function markForCache(message: Fields, litellm: boolean): Fields {
   const { content, role } = message;
   if (content === null || content === undefined) return { ...message, cache_control: EPHEMERAL };
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown[]);
-  if (role === 'tool') return { ...message, content: parts, cache_control: EPHEMERAL };
+  if (role === 'tool' && !litellm) return { ...message, content: parts, cache_control: EPHEMERAL };
   const last = parts.length - 1;
   return {
     ...message,
@@ -54,7 +52,7 @@ function markForCache(message: Record<string, unknown>): Record<string, unknown>
 
 const isSent = (message: Message): boolean => message.role !== 'exit';
 
-function withoutExtra(message: Message): Record<string, unknown> {
+function withoutExtra(message: Message): Fields {
   if (message.extra === undefined && message.native === undefined) return message;
   const { extra: _ours, native: _other, ...sent } = message;
   return sent;
@@ -66,6 +64,9 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
     `{"model":${JSON.stringify(options.model)},"messages":[`,
   );
   const written: Written[] = [];
+  const litellm = options.litellm === true;
+  const shaped = (message: Message): Fields =>
+    litellm ? asLitellmSends(withoutExtra(message)) : withoutExtra(message);
   let tail: { readonly tools: unknown; readonly text: string } | undefined;
 
   function tailFor(tools: readonly ToolSpec[] | undefined): string {
@@ -85,10 +86,12 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
       written.length = same;
       let end = written.at(-1)?.end ?? headEnd;
       for (const message of sent.slice(same)) {
-        end = put((end === headEnd ? '' : ',') + stringify(withoutExtra(message)), end);
+        end = put((end === headEnd ? '' : ',') + stringify(shaped(message)), end);
         written.push({ message, content: message.content, toolCalls: message.tool_calls, end });
       }
-      const marked = last ? (end === headEnd ? '' : ',') + stringify(markForCache(withoutExtra(last))) : '';
+      const marked = last
+        ? (end === headEnd ? '' : ',') + stringify(markForCache(shaped(last), litellm))
+        : '';
       end = put(marked + tailFor(tools), end);
       return bytes(end);
     },

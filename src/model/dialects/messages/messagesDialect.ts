@@ -25,8 +25,6 @@ const authorization = (config: ModelConfig, apiKey: string): Record<string, stri
 
 export const messagesDialect: Dialect = {
   name: 'messages',
-  defaultBaseUrl: 'https://api.anthropic.com',
-  sentModel: ({ model_name }) => (model_name ?? '').replace(/^anthropic\//, ''),
   target: (config, _model, apiKey) => ({
     path: pathUnder(config.base_url),
     headers: {

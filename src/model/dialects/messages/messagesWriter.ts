@@ -3,9 +3,10 @@
 import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import type { RequestStyle, RequestWriter } from '../dialect.ts';
-import { createGrowingBuffer, isAsWritten, stringify } from '../growingBuffer.ts';
+import { stringify } from '../growingBuffer.ts';
+import { createListWriter, createTail, systemContents } from '../listWriter.ts';
 import { messagesParameters } from './messagesParameters.ts';
-import { type Block, systemBlocks, type Turn, turnsOf } from './turns.ts';
+import { type Block, type Turn, textBlocks, turnsOf } from './turns.ts';
 
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
 
@@ -24,15 +25,6 @@ function asLitellmMarks(blocks: readonly Block[]): readonly Block[] {
   );
 }
 
-interface WrittenTurn {
-  readonly messages: readonly { message: Message; content: unknown; toolCalls: unknown; end: number }[];
-  readonly end: number;
-}
-
-const isSame = (written: WrittenTurn, turn: Turn): boolean =>
-  written.messages.length === turn.from.length &&
-  written.messages.every((message, index) => isAsWritten(message, turn.from[index]!));
-
 /**
  * Which turns carry a mark. Our own way marks the last two of the user: the second one from the end is where the call before left its
  * mark, so what it stored is found again. mini-swe-agent marks the end alone.
@@ -45,56 +37,34 @@ function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
 const USER_MARKS = 2;
 
 export function createMessagesWriter(config: ModelConfig, model: string, style: RequestStyle): RequestWriter {
-  const { headEnd, put, bytes } = createGrowingBuffer(`{"model":${JSON.stringify(model)},"messages":[`);
-  const written: WrittenTurn[] = [];
+  const list = createListWriter(`{"model":${JSON.stringify(model)},"messages":[`);
   const own = style === 'own';
   const mark = own ? marked : asLitellmMarks;
   const ways = own ? USER_MARKS : config.set_cache_control === 'default_end' ? 1 : 0;
-  let tail:
-    | { readonly tools: unknown; readonly system: readonly unknown[]; readonly text: string }
-    | undefined;
 
-  function tailFor(messages: readonly Message[], tools: readonly ToolSpec[] | undefined): string {
-    const system = messages.filter((message) => message.role === 'system').map(({ content }) => content);
-    if (tail && tail.tools === tools && system.every((content, i) => content === tail?.system[i]))
-      return tail.text;
-    const blocks = systemBlocks(messages);
-    const parameters = messagesParameters(config, tools);
+  const tail = createTail(([tools, ...system]) => {
+    const blocks = system.flatMap((content) => textBlocks(content as Message['content']));
+    const parameters = messagesParameters(config, tools as readonly ToolSpec[] | undefined);
     // The mark on the system prompt covers the tools too, which the provider puts before it.
     const kept = own && blocks.length > 0 ? marked(blocks) : blocks;
     const kit =
       own && blocks.length === 0 && parameters.tools ? { tools: marked(parameters.tools as Block[]) } : {};
     const rest = stringify({ ...parameters, ...kit, ...(kept.length > 0 ? { system: kept } : {}) });
-    tail = { tools, system, text: `],${rest.slice(1)}` };
-    return tail.text;
-  }
+    return `],${rest.slice(1)}`;
+  });
 
   return {
     write(messages, tools) {
       const turns = turnsOf(messages);
       const marks = marksOf(turns, ways);
+      const units = turns.map((turn, index) => ({
+        from: turn.from,
+        json: () =>
+          stringify({ role: turn.role, content: marks.has(index) ? mark(turn.blocks()) : turn.blocks() }),
+      }));
       // What carries a mark, or may grow, is written again at each call; the turns before it never are.
       const settled = Math.min(turns.length - 1, ...marks);
-      let same = 0;
-      while (same < written.length && same < settled && isSame(written[same]!, turns[same]!)) same += 1;
-      written.length = same;
-      let end = written.at(-1)?.end ?? headEnd;
-      for (const [index, turn] of turns.entries()) {
-        if (index < same) continue;
-        const blocks = marks.has(index) ? mark(turn.blocks()) : turn.blocks();
-        end = put((end === headEnd ? '' : ',') + stringify({ role: turn.role, content: blocks }), end);
-        if (index < settled)
-          written.push({
-            messages: turn.from.map((message) => ({
-              message,
-              content: message.content,
-              toolCalls: message.tool_calls,
-              end,
-            })),
-            end,
-          });
-      }
-      return bytes(put(tailFor(messages, tools), end));
+      return list.write(units, settled, tail(tools, ...systemContents(messages)));
     },
   };
 }

@@ -14,7 +14,7 @@ export interface Turn {
 const text = (value: string): Block => ({ type: 'text', text: value });
 
 /** The API refuses a text block without text. */
-const textBlocks = (content: Message['content']): Block[] => {
+export const textBlocks = (content: Message['content']): Block[] => {
   if (typeof content === 'string') return content === '' ? [] : [text(content)];
   if (content === null || content === undefined) return [];
   return content.flatMap((part) => {
@@ -35,9 +35,12 @@ function inputOf({ function: { arguments: written } }: ToolCall): Record<string,
 
 const THINKING = new Set(['thinking', 'redacted_thinking']);
 
+const nativeBlocks = (message: Message): Block[] | null =>
+  message.native?.dialect === 'messages' ? (message.native.content as Block[]) : null;
+
 function assistantBlocks(message: Message): Block[] {
-  const native = message.native?.dialect === 'messages' ? (message.native.content as Block[]) : null;
-  if (native) return native.some((block) => !THINKING.has(String(block.type))) ? native : [];
+  const native = nativeBlocks(message);
+  if (native) return native;
   const calls = (message.tool_calls ?? []).map((call) => ({
     type: 'tool_use',
     id: call.id,
@@ -60,11 +63,13 @@ function userBlocks(messages: readonly Message[]): Block[] {
   return [...results, ...others.flatMap((message) => textBlocks(message.content))];
 }
 
-export const systemBlocks = (messages: readonly Message[]): Block[] =>
-  messages.filter((message) => message.role === 'system').flatMap((message) => textBlocks(message.content));
-
-const says = (message: Message): boolean =>
-  message.role !== 'assistant' || assistantBlocks(message).length > 0;
+/** Thought alone is no turn: the API wants an answer or a call behind it. */
+function says(message: Message): boolean {
+  if (message.role !== 'assistant') return true;
+  const native = nativeBlocks(message);
+  if (native) return native.some((block) => !THINKING.has(String(block.type)));
+  return (message.tool_calls?.length ?? 0) > 0 || textBlocks(message.content).length > 0;
+}
 
 /** System messages are no turns; an assistant message that would be empty is left out, and its neighbours become one turn. */
 export function turnsOf(messages: readonly Message[]): Turn[] {
