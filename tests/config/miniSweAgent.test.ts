@@ -197,14 +197,9 @@ describe('keys', () => {
     expect(warnings).toHaveLength(2);
     expect(config.model.model_kwargs).toEqual({ top_p: 1 });
   });
-  test.each([
-    'litellm_response',
-    'portkey',
-    'requesty',
-    'deterministic',
-    'minisweagent.models.portkey_model.PortkeyModel',
-  ])('model class %s is refused', (name) =>
-    expect(problems(`model: {model_class: ${name}}`)[0]).toMatch(/^model\.model_class /),
+  test.each(['portkey', 'requesty', 'deterministic', 'minisweagent.models.portkey_model.PortkeyModel'])(
+    'model class %s is refused',
+    (name) => expect(problems(`model: {model_class: ${name}}`)[0]).toMatch(/^model\.model_class /),
   );
   test('litellm classes choose the protocol', () => {
     expect(load(['model.model_class=litellm']).config.agent.protocol).toBe('tool-call');
@@ -212,6 +207,10 @@ describe('keys', () => {
       load(['model.model_class=minisweagent.models.litellm_textbased_model.LitellmTextbasedModel']).config
         .agent.protocol,
     ).toBe('bash-block');
+    expect(load(['model.model_class=litellm_response']).config).toMatchObject({
+      agent: { protocol: 'tool-call' },
+      model: { dialect: 'responses' },
+    });
     expect(load(['model.model_class=./my/model.ts']).config.model.model_class).toBe('./my/model.ts');
   });
 });
