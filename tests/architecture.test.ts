@@ -152,7 +152,6 @@ const NOT_YET: readonly string[] = [
   'src/base/',
   'src/cli/',
   'src/config/',
-  'src/environment/',
   'src/formats/',
   'src/report/',
   'src/runner/',
@@ -163,7 +162,6 @@ const NOT_YET: readonly string[] = [
   'src/agent/loop/agent.ts',
   'src/grading/',
   'src/model/http/httpTransport.ts',
-  'tests/environment/',
   'tests/runner/',
 ];
 

@@ -9,10 +9,10 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import type Docker from 'dockerode';
-import { environmentConfigSchema } from '../../src/environment/config.ts';
 import { createDemux } from '../../src/environment/docker/demux.ts';
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment } from '../../src/environment/environment.ts';
+import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { atMost, barLine } from './bars.ts';
 

@@ -5,8 +5,8 @@
  */
 import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
-import { imagesConfigSchema } from '../../src/environment/images/config.ts';
 import type { ImageEngine, LocalImage } from '../../src/environment/images/imageEngine.ts';
+import { imagesConfigSchema } from '../../src/environment/images/imagesConfig.ts';
 import type { PullClock } from '../../src/environment/images/pull/pullClock.ts';
 import { createPullStage } from '../../src/environment/images/pull/pullStage.ts';
 import { pullThrottle } from '../../src/environment/images/pull/pullThrottle.ts';

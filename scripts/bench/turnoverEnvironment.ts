@@ -1,7 +1,8 @@
 // The Docker environment as a module, with and without containers started ahead: what `bench:runner -- --turnover` compares.
-import type { EnvironmentConfig } from '../../src/environment/config.ts';
+
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
+import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 
 export function createEnvironmentFactory(config: EnvironmentConfig): EnvironmentFactory {
   const { prepare, ...rest } = createDockerFactory(config);

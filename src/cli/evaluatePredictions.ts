@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { runConfigSchema } from '../config/run.ts';
 import { imageOf } from '../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../dataset/read/loadDataset.ts';
-import { environmentConfigSchema } from '../environment/config.ts';
+import { environmentConfigSchema } from '../environment/environmentConfig.ts';
 import { type Prediction, parsePredictions } from '../formats/predictions/readPredictions.ts';
 import { goldPredictions, unknownIds } from '../grading/predictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';

@@ -1,6 +1,6 @@
 /** `arms:` of a configuration: each is the configuration with its own sections merged over. Without any there is one. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
-import type { EnvironmentConfig } from '../environment/config.ts';
+import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { identity } from '../base/fieldClass.ts';
-import { environmentConfigSchema } from '../environment/config.ts';
-import { imagesConfigSchema } from '../environment/images/config.ts';
+import { environmentConfigSchema } from '../environment/environmentConfig.ts';
+import { imagesConfigSchema } from '../environment/images/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema } from './dataset.ts';

@@ -1,12 +1,12 @@
 /** Chooses the environment a configuration names: docker, local, or a module of the user's. */
 import { importUserModule } from '../userModule.ts';
-import type { EnvironmentConfig } from './config.ts';
 import { createDockerFactory } from './docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
 import { engineClient, engineOptionsOf } from './engines/engineClient.ts';
 import { createEnginePool, type EnginePool } from './engines/enginePool.ts';
 import { createHostsFactory } from './engines/hostsFactory.ts';
 import type { EnvironmentFactory } from './environment.ts';
+import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EnsureImage } from './images/ensureImage.ts';
 import { createLocalFactory, type LocalFactoryOptions } from './local/localFactory.ts';
 

@@ -10,9 +10,9 @@ import { ensureInstanceImages } from '../../scripts/images/instances.ts';
 import { type Instance, instanceSchema } from '../../src/dataset/instance.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/environmentConfig.ts';
 import { evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
+import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { dockerAvailable } from '../support/docker.ts';
 

@@ -3,8 +3,8 @@
  * local.test.ts, and docs/extension.md. Names in brackets are the adversarial tests of the field-problems reference.
  */
 import { describe } from 'vitest';
-import type { EnvironmentConfig } from '../../src/environment/config.ts';
 import type { Environment } from '../../src/environment/environment.ts';
+import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 import { commandSuite } from './suites/commands.ts';
 import { controlSuite } from './suites/control.ts';
 import { outputSuite } from './suites/output.ts';

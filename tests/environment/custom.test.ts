@@ -2,8 +2,8 @@
 // See docs/extension.md. Without the variable there is nothing to test.
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { environmentConfigSchema } from '../../src/environment/config.ts';
 import type { Environment, EnvironmentFactory } from '../../src/environment/environment.ts';
+import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../../src/environment/factory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { REPOSITORY_SCRIPT } from '../support/dockerEnvironment.ts';

@@ -8,9 +8,9 @@ import {
   type EnvironmentFactory,
 } from '../../src/environment/environment.ts';
 import { runLogText } from '../../src/formats/harness/runLogText.ts';
-import { gradingEnvironment } from '../../src/grading/environmentConfig.ts';
 import { type EvaluationRequest, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
+import { gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const PASSED = '>>>>> Start Test Output\nok 1 a\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n';

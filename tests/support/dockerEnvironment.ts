@@ -1,9 +1,9 @@
 // Docker environments for tests: images made on the spot, factories whose containers are gone afterwards, facts about containers.
 import { createHash } from 'node:crypto';
-import { type EnvironmentConfig, environmentConfigSchema } from '../../src/environment/config.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from '../../src/environment/docker/dockerOptions.ts';
 import type { Environment, StartRequest } from '../../src/environment/environment.ts';
+import { type EnvironmentConfig, environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { docker } from './docker.ts';
 

@@ -1,6 +1,6 @@
 /** What `images` takes. */
 import { z } from 'zod';
-import { imagesConfigSchema } from '../../environment/images/config.ts';
+import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { filled, integer } from './checks.ts';
 import { json } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';

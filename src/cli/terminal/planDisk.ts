@@ -2,8 +2,8 @@
 
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import { imagesConfigSchema, parsePolicy } from '../../environment/images/config.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
+import { imagesConfigSchema, parsePolicy } from '../../environment/images/imagesConfig.ts';
 import { duration } from '../../report/render/format.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { openImages } from '../../service/images/engines.ts';

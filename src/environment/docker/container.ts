@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import type { EnvironmentConfig } from '../config.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { ownerLabels } from '../owner.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 

@@ -1,7 +1,7 @@
 /** What the agent and the runner hold: a started container behind the Environment contract. */
 import type Docker from 'dockerode';
-import type { EnvironmentConfig } from '../config.ts';
 import type { Environment, EnvironmentInfo } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';

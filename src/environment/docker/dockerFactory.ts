@@ -1,9 +1,9 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
 import { createSemaphore } from '../../base/async/semaphore.ts';
-import type { EnvironmentConfig } from '../config.ts';
 import { engineClient } from '../engines/engineClient.ts';
 import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import { createFactoryPulls } from '../images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';

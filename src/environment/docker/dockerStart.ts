@@ -1,7 +1,7 @@
 /** The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot. */
 import { randomBytes } from 'node:crypto';
-import type { EnvironmentConfig } from '../config.ts';
 import { type Environment, EnvironmentError, type HistoryState, type StartRequest } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import type { ImageFacts } from '../images/ensureImage.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';

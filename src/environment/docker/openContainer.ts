@@ -2,8 +2,8 @@
 import type Docker from 'dockerode';
 import type { createSemaphore } from '../../base/async/semaphore.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import type { EnvironmentConfig } from '../config.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
 import { createPlainExecTransport } from '../exec/plainExec.ts';
 import type { ContainerControl, StartProcess } from '../exec/ports.ts';

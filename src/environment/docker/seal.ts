@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import type { EnvironmentConfig } from '../config.ts';
 import { readFault } from '../engines/dockerFault.ts';
 import { EnvironmentError } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { ImageFacts } from '../images/ensureImage.ts';
 import { SEALED_LABELS } from '../images/sealedLabels.ts';
 import { LABELS } from '../owner.ts';

@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { within } from '../../base/async/within.ts';
 import { formatLimit, formatSize, parseSize } from '../../base/text/units.ts';
-import type { EnvironmentConfig } from '../config.ts';
 import { type CommandResult, EnvironmentError, type ExecuteOptions } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from './exceptionInfo.ts';
 import type { ContainerControl } from './ports.ts';
 import { type Ended, KILL_GRACE_MS, runToEnd } from './runToEnd.ts';

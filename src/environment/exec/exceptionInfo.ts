@@ -1,7 +1,7 @@
 /** What went wrong with a command, in words for the model: `CommandResult.exceptionInfo`. */
 import { formatSize } from '../../base/text/units.ts';
-import type { EnvironmentConfig } from '../config.ts';
 import type { CommandResult, ExecuteOptions } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { MAX_ARGV_BYTES } from './transport.ts';
 
 /** An environment entry is an argv string to the kernel: the same limit. */

@@ -1,8 +1,8 @@
 /** Pulls of a Docker factory that nobody gives images to: one try each, without logins, mirrors, a disk floor or a record of what is ours. */
 import type Docker from 'dockerode';
-import { imagesConfigSchema } from './config.ts';
 import { dockerImageEngine } from './dockerImageEngine.ts';
 import { type EnsureImage, ensureBy } from './ensureImage.ts';
+import { imagesConfigSchema } from './imagesConfig.ts';
 import { systemClock } from './pull/pullClock.ts';
 import type { StageOptions } from './pull/pullJobs.ts';
 import { createPullStage } from './pull/pullStage.ts';

@@ -1,6 +1,7 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
-import type { ImagePolicy } from './config.ts';
+
 import type { ImageEngine } from './imageEngine.ts';
+import type { ImagePolicy } from './imagesConfig.ts';
 import type { ManifestAnswer, RemoteLayer } from './registry/askRegistry.ts';
 import { parseReference } from './registry/imageReference.ts';
 

@@ -1,7 +1,8 @@
 /** What an engine has already, and whether it can run it as it is. */
-import type { ImagesConfig } from './config.ts';
+
 import type { ImageLedger } from './disk/imageLedger.ts';
 import type { ImageEngine, LocalImage } from './imageEngine.ts';
+import type { ImagesConfig } from './imagesConfig.ts';
 import { pullError } from './pull/pullFailure.ts';
 import {
   candidatesOf,

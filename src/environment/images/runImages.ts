@@ -6,11 +6,11 @@
 import { parseSize } from '../../base/text/units.ts';
 import { type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
-import { type ImagePolicy, parsePolicy } from './config.ts';
 import type { Collected } from './disk/collect.ts';
 import { type EnsureImage, ensureBy } from './ensureImage.ts';
 import type { ImagePlan } from './imagePlan.ts';
 import type { ImageService } from './imageService.ts';
+import { type ImagePolicy, parsePolicy } from './imagesConfig.ts';
 import type { StageStatus } from './pull/stageEvents.ts';
 
 export interface ReadyPlace {

@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { EnvironmentConfig } from '../config.ts';
 import {
   type CapturedPatch,
   type CommandResult,
@@ -16,6 +15,7 @@ import {
   type ExecuteOptions,
   type StartRequest,
 } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exec/exceptionInfo.ts';
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';

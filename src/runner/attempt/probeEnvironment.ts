@@ -2,8 +2,9 @@
  * Before the first step: is this the environment that the work is about? An image whose shell lands in another Python environment
  * runs every command of the agent, and wrongly (field-problems.md D10). Asked through the channel that the agent's commands take.
  */
-import type { EnvironmentConfig } from '../../environment/config.ts';
+
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { PhaseTracker } from '../control/phases.ts';
 
 /** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */

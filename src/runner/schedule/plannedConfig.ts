@@ -1,7 +1,7 @@
 /** What planRun wrote, read back with its types. The settings of an imported run are another tool's: only what is said here to take them does. */
 import { type RunConfig, runConfigSchema } from '../../config/run.ts';
-import type { EnvironmentConfig } from '../../environment/config.ts';
-import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/config.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import { storedArm, storedConfig } from '../../store/records/storedConfig.ts';

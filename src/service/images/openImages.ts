@@ -1,8 +1,9 @@
 /** The images of a run, on the engine or engines of its arms: what they have to say goes out as events of the run. */
-import type { EnvironmentConfig } from '../../environment/config.ts';
+
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
-import type { ImagesConfig } from '../../environment/images/config.ts';
+import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
 import {
   imagesOfOneEngine,

@@ -1,7 +1,7 @@
 /** A configuration with nothing left open: what is planned, checked and recorded. */
 import type { DatasetConfig } from '../../config/dataset.ts';
 import type { RunConfig } from '../../config/run.ts';
-import type { ImagesConfig } from '../../environment/images/config.ts';
+import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { RunConfig } from '../../config/run.ts';
-import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/config.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { recoverRun, refuseLostRecords } from '../../runner/control/recover.ts';

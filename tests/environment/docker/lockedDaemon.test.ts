@@ -1,8 +1,8 @@
 // A daemon that takes the request for a container and never answers: grading has no watchdog of its own, so the start has a limit.
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { environmentConfigSchema } from '../../../src/environment/config.ts';
 import { createContainer } from '../../../src/environment/docker/container.ts';
+import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 // An engine in memory whose pulls the test lets through one by one, and a clock that only the test moves.
 
-import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
 import type { ImageEngine, LocalImage, PullRequest } from '../../../src/environment/images/imageEngine.ts';
+import { imagesConfigSchema } from '../../../src/environment/images/imagesConfig.ts';
 import type { PullClock } from '../../../src/environment/images/pull/pullClock.ts';
 import type { StageOptions } from '../../../src/environment/images/pull/pullJobs.ts';
 import { createPullStage } from '../../../src/environment/images/pull/pullStage.ts';

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readDockerCliConfig } from '../../../src/environment/engines/dockerCliConfig.ts';
-import { imagesConfigSchema, parsePolicy } from '../../../src/environment/images/config.ts';
 import { createDiskGate, isOpen } from '../../../src/environment/images/disk/diskGate.ts';
 import { chooseEvictions, removable } from '../../../src/environment/images/disk/evict.ts';
 import { type OwnImage, openImageLedger } from '../../../src/environment/images/disk/imageLedger.ts';
 import { orderBySharedLayers, planImages, summarize } from '../../../src/environment/images/imagePlan.ts';
+import { imagesConfigSchema, parsePolicy } from '../../../src/environment/images/imagesConfig.ts';
 import {
   classifyPullMessage,
   PULL_FAILURES,

@@ -1,7 +1,7 @@
 // The pull stage against an engine in memory: order, dedupe, pauses, retries, policies.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
-import { imagesConfigSchema } from '../../../src/environment/images/config.ts';
+import { imagesConfigSchema } from '../../../src/environment/images/imagesConfig.ts';
 import type { RegistryLogin } from '../../../src/environment/images/registry/credentials.ts';
 import { fakeStage, settled } from './fakeEngine.ts';
 

@@ -1,7 +1,7 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
-import { parsePolicy } from '../../../src/environment/images/config.ts';
 import { type PlannedImage, summarize } from '../../../src/environment/images/imagePlan.ts';
+import { parsePolicy } from '../../../src/environment/images/imagesConfig.ts';
 import type { RunImages } from '../../../src/environment/images/runImages.ts';
 import { preflightImages } from '../../../src/runner/images/imagePreflight.ts';
 

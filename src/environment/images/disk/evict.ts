@@ -1,5 +1,5 @@
 /** Which images may go, and in which order. Pure: the facts come in, the names come out. */
-import type { ImagePolicy } from '../config.ts';
+import type { ImagePolicy } from '../imagesConfig.ts';
 import { imageKey } from '../registry/imageReference.ts';
 import type { OwnImage } from './imageLedger.ts';
 

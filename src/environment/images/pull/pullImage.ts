@@ -1,7 +1,7 @@
 /** Brings one image onto one engine: mirrors in turn, retries, the wait for a registry that said "too many". */
 import type { EnvironmentError } from '../../environment.ts';
-import type { ImagesConfig } from '../config.ts';
 import type { ImageEngine, LocalImage } from '../imageEngine.ts';
+import type { ImagesConfig } from '../imagesConfig.ts';
 import type { RegistryLogin } from '../registry/credentials.ts';
 import {
   candidatesOf,

@@ -1,5 +1,5 @@
 /** The environment that grading runs in: the harness's own, which sets no limit and keeps the network, unless the user says otherwise. */
-import { type EnvironmentConfig, environmentConfigSchema } from '../environment/config.ts';
+import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
 import type { GradingConfig } from './gradingConfig.ts';
 
 /** Output of one test run that is kept; the largest official log is under 10 MB. */
