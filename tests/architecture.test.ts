@@ -65,6 +65,8 @@ const HOME: Record<string, string | readonly string[]> = {
   'better-sqlite3': 'store',
   nunjucks: 'template',
   'p-queue': 'runner',
+  'p-limit': 'environment',
+  'string-width': 'base',
   yargs: 'cli',
   'cli-progress': 'cli',
   pino: 'service',

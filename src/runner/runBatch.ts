@@ -1,7 +1,9 @@
 /**
  * Many instances at once: a p-queue of slots works through the pending trials of a run. Read this file first; runAttempt.ts is one attempt.
  */
+
 import PQueue from 'p-queue';
+import { startTimer } from '../base/async/timer.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import { assertInPlace, onFullDisk, StorageError } from '../store/open.ts';
 import { insertEvent } from '../store/records/events.ts';
@@ -141,11 +143,11 @@ export async function runBatch(
     const entry = {
       fire: () => {
         if (!timers.delete(entry)) return;
-        clearTimeout(timer);
+        timer.cancel();
         fn();
       },
     };
-    const timer = setTimeout(() => entry.fire(), ms);
+    const timer = startTimer(Math.max(1, ms), () => entry.fire());
     timers.add(entry);
   };
 

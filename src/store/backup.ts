@@ -2,11 +2,13 @@
  * Copies of a database beside it, taken while it is in use: what is left when the disk damages the original. The newest replaces
  * the one before it, once it is whole.
  */
-import { existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+
+import { existsSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
+import { moveIntoPlace } from '../base/files/atomicWrite.ts';
 
 const PART = '.part';
 
@@ -58,7 +60,7 @@ export async function backUp(db: Database.Database, at: string): Promise<string 
     await db.backup(part, { progress: () => PAGES_A_TURN });
     const found = await quickCheck(part);
     if (found !== 'ok') throw new DamagedCopy(`${path} is damaged (${found})`);
-    renameSync(part, target);
+    await moveIntoPlace(part, target);
   } catch (error) {
     rmSync(part, { force: true });
     throw error;

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { retryAfterMs } from '../../src/base/async/retryAfter.ts';
 import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub/hub.ts';
 import { hubAccess } from '../../src/dataset/hub/hubAccess.ts';
-import { retryAfterMs } from '../../src/dataset/hub/hubFetch.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 import { rawRow } from './rows.ts';

@@ -1,4 +1,5 @@
 /** The wall-clock limit of an attempt as an AbortSignal, so that a request or a command in flight ends with it. */
+import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { TimeExceeded } from './exceptions.ts';
 
@@ -25,15 +26,12 @@ export interface Deadline {
 export const timeExceeded = (limitS: number): TimeExceeded =>
   new TimeExceeded(`the limit of ${limitS} seconds was reached`);
 
-/** setTimeout takes no more. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 export function startDeadline({ limitS, mode, now, signal: outer }: DeadlineParts): Deadline {
   const started = now();
   const controller = new AbortController();
   const passOn = (): void => controller.abort(outer?.reason);
   let fired = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const elapsedMs = (): number => now() - started;
   const elapsed = (): number =>
     mode === 'before-query' ? Math.floor(elapsedMs() / 1000) : elapsedMs() / 1000;
@@ -42,7 +40,7 @@ export function startDeadline({ limitS, mode, now, signal: outer }: DeadlinePart
   const arm = (): void => {
     const leftMs = limitS * 1000 - elapsedMs();
     if (leftMs > 0) {
-      timer = setTimeout(arm, Math.min(Math.max(leftMs, 1), LONGEST_TIMER)).unref();
+      timer = startTimer(Math.max(leftMs, 1), arm, { idle: true });
       return;
     }
     fired = true;
@@ -71,7 +69,7 @@ export function startDeadline({ limitS, mode, now, signal: outer }: DeadlinePart
       }
     },
     stop() {
-      clearTimeout(timer);
+      timer?.cancel();
       outer?.removeEventListener('abort', passOn);
     },
   };

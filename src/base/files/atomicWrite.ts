@@ -1,32 +1,47 @@
-/** Writes a file so that a reader sees the old one or the new one, never a part: temporary file beside it, fsync, rename. */
+/** Files that a reader sees as they were or as they are, never a part: temporary file beside it, fsync, rename, fsync of the folder. */
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 let serial = 0;
 
+/** In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart. */
+const temporaryFor = (path: string): string =>
+  join(dirname(path), `.${basename(path).slice(0, 100)}.${process.pid}-${++serial}.tmp`);
+
+/** What a process that was killed may leave in a folder. */
+export const isTemporary = (name: string): boolean => /^\..*\.\d+-\d+\.tmp$/s.test(name);
+
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array | Iterable<Uint8Array>,
 ): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
-  // In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart.
-  const temporary = join(folder, `.${basename(path).slice(0, 100)}.${process.pid}-${++serial}.tmp`);
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = temporaryFor(path);
   try {
     const file = await open(temporary, 'w');
     try {
       await file.writeFile(content);
-      await file.sync();
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+    await moveIntoPlace(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
     // What fails on an open file does not say which; a person needs to know.
     throw error instanceof Error ? Object.assign(error, { path }) : error;
   }
-  await syncFolder(folder);
+}
+
+/** A file or folder that is complete under another name of the same folder. It is on the disk before its name is. */
+export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
+  const file = await open(temporary, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await syncFolder(dirname(path));
 }
 
 /** Without it a power cut can undo the rename; some file systems refuse to sync a folder, which loses nothing else. */

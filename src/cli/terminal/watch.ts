@@ -1,5 +1,6 @@
 /** `swebatch ls RUN --watch`: follows a live run from another terminal, from the database alone. */
 
+import { pause } from '../../base/async/timer.ts';
 import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
@@ -63,12 +64,3 @@ export async function watchRun(options: WatchOptions): Promise<void> {
     await pause(options.everyMs, options.signal);
   }
 }
-
-const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });

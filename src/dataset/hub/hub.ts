@@ -1,8 +1,10 @@
 /** Fetches a dataset from the Hugging Face hub, pinned to a commit, into the cache that every other tool shares. */
+
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { datasetInfo, downloadFile, HubApiError, listFiles } from '@huggingface/hub';
+import { sleep as sleepReally } from '../../base/async/timer.ts';
+import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 import { cacheFolderOf } from '../read/locate.ts';
 import type { HubAccess } from './hubAccess.ts';
@@ -64,8 +66,7 @@ export async function pullDataset(source: string, options: PullOptions): Promise
 }
 
 async function pullRepo(repo: string, options: PullOptions): Promise<PullResult> {
-  const sleep = options.sleep ?? ((ms: number) => new Promise<void>((done) => setTimeout(done, ms)));
-  const { access, onWait, signal, revision = 'main' } = options;
+  const { access, onWait, signal, revision = 'main', sleep = sleepReally } = options;
   const client = {
     repo: { type: 'dataset', name: repo },
     fetch: hubFetch({ fetch: options.fetch ?? fetch, sleep, onWait, signal }),
@@ -122,10 +123,7 @@ function chooseSplit(files: readonly HubFile[], wanted: string | undefined): Hub
 }
 
 async function writeRef(path: string, commit: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.${process.pid}`;
-  await writeFile(temporary, commit);
-  await rename(temporary, path);
+  await writeAtomically(path, commit);
 }
 
 const OTHER_WAYS =

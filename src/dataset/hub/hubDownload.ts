@@ -2,12 +2,16 @@
  * One file of the hub into the standard cache, as huggingface_hub lays it out: `blobs/<etag>` and a symlink to it under
  * `snapshots/<commit>/`. The client's own cache download neither resumes nor checks; this does both around its `downloadFile`.
  */
+
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { retry } from '../../base/async/retry.ts';
+import { startTimer } from '../../base/async/timer.ts';
+import { moveIntoPlace } from '../../base/files/atomicWrite.ts';
 
 export interface HubFile {
   /** Inside the repository. */
@@ -104,7 +108,7 @@ export async function downloadIntoCache(file: HubFile, into: DownloadInto): Prom
 async function fetchBlob(file: HubFile, blob: string, into: DownloadInto): Promise<number> {
   const { sleep, onWait, attempts = 5 } = into;
   let found: number | undefined;
-  for (let attempt = 1; ; attempt++) {
+  const once = async (): Promise<number> => {
     const partial = await claimPartial(blob);
     let had = (await sizeOf(partial)) ?? 0;
     if (had > file.size) {
@@ -112,26 +116,26 @@ async function fetchBlob(file: HubFile, blob: string, into: DownloadInto): Promi
       had = 0;
     }
     found ??= had;
-    try {
-      if (had < file.size) await append(file, partial, had, into);
-      const got = await etagOf(partial, file.etag);
-      if (got === file.etag) {
-        await rename(partial, blob);
-        return found;
-      }
-      await rm(partial); // a resumed part may stem from other bytes: start anew
-      found = 0;
-      throw new ChecksumError(
-        `${file.path}: the checksum is ${got.slice(0, 12)}, the hub announced ${file.etag.slice(0, 12)}`,
-      );
-    } catch (error) {
-      if (attempt === attempts) throw error;
-      const wait = 500 * 2 ** (attempt - 1);
-      const reason = error instanceof Error ? error.message : String(error);
-      onWait?.(`${file.path}: ${reason}; going on in ${Math.ceil(wait / 1000)} s`);
-      await sleep(wait);
+    if (had < file.size) await append(file, partial, had, into);
+    const got = await etagOf(partial, file.etag);
+    if (got === file.etag) {
+      await moveIntoPlace(partial, blob);
+      return found;
     }
-  }
+    await rm(partial); // a resumed part may stem from other bytes: start anew
+    found = 0;
+    throw new ChecksumError(
+      `${file.path}: the checksum is ${got.slice(0, 12)}, the hub announced ${file.etag.slice(0, 12)}`,
+    );
+  };
+  return retry(once, {
+    delayMs: (_, tried) => (tried === attempts ? undefined : 500 * 2 ** (tried - 1)),
+    onWait: (error, ms) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      onWait?.(`${file.path}: ${reason}; going on in ${Math.ceil(ms / 1000)} s`);
+    },
+    sleep,
+  });
 }
 
 async function append(file: HubFile, partial: string, from: number, into: DownloadInto): Promise<void> {
@@ -140,15 +144,14 @@ async function append(file: HubFile, partial: string, from: number, into: Downlo
   const controller = new AbortController();
   const stallMs = into.stallMs ?? 60_000;
   const stalled = () => controller.abort(new Error(`no bytes for ${stallMs / 1000} s`));
-  let timer = setTimeout(stalled, stallMs);
+  const timer = startTimer(stallMs, stalled);
   let bytes = from;
   const source = Readable.fromWeb(
     blob.slice(from, file.size).stream() as Parameters<typeof Readable.fromWeb>[0],
   );
   source.on('data', (chunk: Uint8Array) => {
     bytes += chunk.length;
-    clearTimeout(timer);
-    timer = setTimeout(stalled, stallMs);
+    timer.restart();
     into.onProgress?.(file, bytes);
   });
   try {
@@ -156,7 +159,7 @@ async function append(file: HubFile, partial: string, from: number, into: Downlo
   } catch (error) {
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
   if (bytes < file.size) throw new Error(`the transfer ended after ${bytes} of ${file.size} bytes`);
 }

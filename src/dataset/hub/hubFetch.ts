@@ -1,5 +1,9 @@
 /** The fetch that the hub client uses: waits out 429 and brief server trouble as the server asks, and gives up on what stays silent. */
 
+import { retry } from '../../base/async/retry.ts';
+import { retryAfterMs } from '../../base/async/retryAfter.ts';
+import { startTimer } from '../../base/async/timer.ts';
+
 export interface HubFetchOptions {
   readonly fetch: typeof fetch;
   readonly sleep: (ms: number) => Promise<void>;
@@ -13,41 +17,49 @@ const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
 /** A server that asks for more patience than this is reported instead of waited for. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
-/** Seconds, or an HTTP date. */
-export function retryAfterMs(header: string | null, now: number): number | undefined {
-  if (header === null || header.trim() === '') return undefined;
-  const seconds = Number(header);
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - now;
-  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+/** An answer that is waited out; the last one is what the caller gets. */
+class Busy extends Error {
+  readonly response: Response;
+  constructor(response: Response) {
+    super(`the hub answers ${response.status}`);
+    this.response = response;
+  }
 }
 
 export function hubFetch(options: HubFetchOptions): typeof fetch {
   const { sleep, onWait, signal, attempts = 5, headersTimeoutMs = 30_000 } = options;
+  const delayMs = (error: unknown, tried: number): number | undefined => {
+    if (tried === attempts) return undefined;
+    const usual = 500 * 2 ** (tried - 1);
+    if (!(error instanceof Busy)) return signal?.aborted ? undefined : usual;
+    const wait = retryAfterMs(error.response.headers.get('retry-after'), Date.now()) ?? usual;
+    return wait > LONGEST_WAIT_MS ? undefined : wait;
+  };
+  const sayWait = (error: unknown, ms: number): void => {
+    if (error instanceof Busy) void error.response.body?.cancel();
+    const reason = error instanceof Busy ? error.message : `the hub cannot be reached (${causeOf(error)})`;
+    onWait?.(`${reason}; trying again in ${Math.ceil(ms / 1000)} s`);
+  };
   return async (input, init) => {
-    for (let attempt = 1; ; attempt++) {
-      const headersDeadline = new AbortController();
-      const timer = setTimeout(
-        () => headersDeadline.abort(new Error(`no answer within ${headersTimeoutMs / 1000} s`)),
-        headersTimeoutMs,
+    const once = async (): Promise<Response> => {
+      const silence = new AbortController();
+      const timer = startTimer(headersTimeoutMs, () =>
+        silence.abort(new Error(`no answer within ${headersTimeoutMs / 1000} s`)),
       );
-      const signals = [headersDeadline.signal, signal, init?.signal].filter((s) => s != null);
-      let wait = 500 * 2 ** (attempt - 1);
-      let reason: string;
+      const signals = [silence.signal, signal, init?.signal].filter((s) => s != null);
       try {
         const response = await options.fetch(input, { ...init, signal: AbortSignal.any(signals) });
-        if (!TRANSIENT.has(response.status) || attempt === attempts) return response;
-        wait = retryAfterMs(response.headers.get('retry-after'), Date.now()) ?? wait;
-        if (wait > LONGEST_WAIT_MS) return response;
-        reason = `the hub answers ${response.status}`;
-        await response.body?.cancel();
-      } catch (error) {
-        if (signal?.aborted || attempt === attempts) throw error;
-        reason = `the hub cannot be reached (${causeOf(error)})`;
+        if (TRANSIENT.has(response.status)) throw new Busy(response);
+        return response;
       } finally {
-        clearTimeout(timer);
+        timer.cancel();
       }
-      onWait?.(`${reason}; trying again in ${Math.ceil(wait / 1000)} s`);
-      await sleep(wait);
+    };
+    try {
+      return await retry(once, { delayMs, onWait: sayWait, sleep });
+    } catch (error) {
+      if (error instanceof Busy) return error.response;
+      throw error;
     }
   };
 }

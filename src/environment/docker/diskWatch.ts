@@ -1,6 +1,8 @@
 /** Where the storage driver has no quota, the size of the writable layer is polled while commands run. */
+
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { startTimer, type Timer } from '../../base/async/timer.ts';
 
 const POLL_MS = 3000;
 const sized = z.object({ SizeRw: z.number().optional() });
@@ -39,18 +41,17 @@ export function createDiskWatch(
   };
   return (onFull) => {
     let stopped = false;
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const next = () => {
       if (stopped) return;
       if (found > 0) return onFull(found);
-      const wait = Math.max(0, lastLook + pollMs - performance.now());
-      timer = setTimeout(() => void look().then(next), wait);
-      timer.unref();
+      const wait = lastLook + pollMs - performance.now();
+      timer = startTimer(Math.max(1, wait), () => void look().then(next), { idle: true });
     };
     next();
     return () => {
       stopped = true;
-      clearTimeout(timer);
+      timer?.cancel();
     };
   };
 }

@@ -1,6 +1,6 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
-import { createSemaphore } from '../../base/async/semaphore.ts';
+import pLimit from 'p-limit';
 import { engineClient } from '../engines/engineClient.ts';
 import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -44,7 +44,7 @@ export function createDockerFactory(
     config,
     options,
     ensure,
-    starting: createSemaphore(options.concurrentStarts ?? CONCURRENT_STARTS),
+    starting: pLimit(options.concurrentStarts ?? CONCURRENT_STARTS),
     sealer: createSealer(docker, config),
     quotaBytes: createQuotaProbe(docker, config.disk),
     track(removal: Promise<unknown>) {

@@ -1,6 +1,6 @@
 /** A started container with a way to run commands in it: by a supervisor inside, or by one exec each where that cannot run. */
 import type Docker from 'dockerode';
-import type { createSemaphore } from '../../base/async/semaphore.ts';
+import type { LimitFunction } from 'p-limit';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -24,7 +24,7 @@ export interface DockerShared {
   readonly config: EnvironmentConfig;
   readonly options: DockerFactoryOptions;
   readonly ensure: EnsureImage;
-  readonly starting: ReturnType<typeof createSemaphore>;
+  readonly starting: LimitFunction;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
   /** The factory's close waits for what is tracked. */

@@ -1,5 +1,5 @@
 /** A daemon that has locked up takes every question and answers none: what is asked of it waits no longer than a limit. */
-import { within } from '../../base/async/within.ts';
+import { within } from '../../base/async/timer.ts';
 
 /** Long for a short question, on a machine with far too much to do. */
 const ANSWER_LIMIT_MS = 60_000;

@@ -1,5 +1,7 @@
 /** What the Docker client throws, read into facts: status, daemon gone, container gone. */
+
 import { z } from 'zod';
+import { retry } from '../../base/async/retry.ts';
 
 const shape = z.object({
   statusCode: z.number().optional(),
@@ -49,18 +51,14 @@ export function readFault(error: unknown): DockerFault {
 export const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500];
 
 /** Runs `work` again while the daemon is unreachable or answers 5xx. */
-export async function withDaemonRetry<T>(
+export function withDaemonRetry<T>(
   work: () => Promise<T>,
   waits: readonly number[] = DAEMON_RETRY_MS,
 ): Promise<T> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
+  return retry(work, {
+    delayMs: (error, tried) => {
       const fault = readFault(error);
-      const wait = waits[attempt];
-      if (wait === undefined || !(fault.daemonGone || (fault.status ?? 0) >= 500)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, wait));
-    }
-  }
+      return fault.daemonGone || (fault.status ?? 0) >= 500 ? waits[tried - 1] : undefined;
+    },
+  });
 }

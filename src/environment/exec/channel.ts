@@ -2,8 +2,7 @@
  * Gives meaning to what a transport reports: timeouts, memory kills, refusals, lost streams, dead containers, full disks. A command's
  * own failure becomes a result; what the container or the daemon did becomes an EnvironmentError.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { within } from '../../base/async/within.ts';
+import { sleep, within } from '../../base/async/timer.ts';
 import { formatLimit, formatSize, parseSize } from '../../base/text/units.ts';
 import { type CommandResult, EnvironmentError, type ExecuteOptions } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';

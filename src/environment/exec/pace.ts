@@ -4,6 +4,8 @@
  * output of a background process after the end of its command, in shorter turns with longer pauses.
  */
 
+import { startTimer } from '../../base/async/timer.ts';
+
 interface Pausable {
   pause(): unknown;
   resume(): unknown;
@@ -29,6 +31,6 @@ export function createPace(stream: Pausable, pace: Pace = AWAITED): (bytes: numb
     if (turn < pace.turnBytes) return;
     turn = 0;
     stream.pause();
-    setTimeout(() => stream.resume(), pace.pauseMs);
+    startTimer(Math.max(1, pace.pauseMs), () => stream.resume());
   };
 }

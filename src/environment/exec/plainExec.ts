@@ -3,7 +3,7 @@
  * so a second one sweeps /proc for the command's mark.
  */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep, startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace } from './pace.ts';
@@ -85,12 +85,12 @@ async function probe(startProcess: StartProcess, argv: readonly string[]) {
     },
     gone: () => ended.resolve(true),
   });
-  const timer = setTimeout(() => {
+  const timer = startTimer(PROBE_TIMEOUT_MS, () => {
     process.destroy();
     ended.resolve(false);
-  }, PROBE_TIMEOUT_MS);
+  });
   const inTime = await ended.promise;
-  clearTimeout(timer);
+  timer.cancel();
   return { out: inTime ? out : undefined, words };
 }
 

@@ -1,4 +1,5 @@
 /** A running command until its end, whoever makes it: the command itself, the clock, the caller or the disk. */
+import { startTimer, type Timer } from '../../base/async/timer.ts';
 import type { ContainerControl } from './ports.ts';
 import type { CommandEnd, RunningCommand } from './transport.ts';
 
@@ -29,14 +30,14 @@ export async function runToEnd(running: RunningCommand, by: EndedBy): Promise<En
   const stuck = Promise.withResolvers<'stuck'>();
   let why: Ended['why'] = 'itself';
   let usedBytes = 0;
-  let grace: NodeJS.Timeout | undefined;
+  let grace: Timer | undefined;
   const stop = (reason: Ended['why']) => {
     if (why !== 'itself') return;
     why = reason;
     running.kill();
-    grace = setTimeout(() => stuck.resolve('stuck'), KILL_GRACE_MS);
+    grace = startTimer(KILL_GRACE_MS, () => stuck.resolve('stuck'));
   };
-  const timer = timeoutMs > 0 ? setTimeout(() => stop('timeout'), timeoutMs) : undefined;
+  const timer = startTimer(timeoutMs, () => stop('timeout'));
   const onAbort = () => stop('abort');
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -45,8 +46,8 @@ export async function runToEnd(running: RunningCommand, by: EndedBy): Promise<En
     stop('disk');
   });
   const first = await Promise.race([running.ended, stuck.promise]);
-  clearTimeout(timer);
-  clearTimeout(grace);
+  timer.cancel();
+  grace?.cancel();
   unwatch?.();
   signal?.removeEventListener('abort', onAbort);
   let restarted = false;

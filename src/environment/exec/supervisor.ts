@@ -2,7 +2,7 @@
  * The host's side of the supervisor. A stream that a background process still holds open is retired (kept drained, so that the process
  * never blocks) and a fresh one takes the following commands: late output never lands in another command's.
  */
-import { within } from '../../base/async/within.ts';
+import { within } from '../../base/async/timer.ts';
 import type { StartProcess } from './ports.ts';
 import { openSession, type SupervisorSession } from './supervisorSession.ts';
 import type { Transport, TransportCommand } from './transport.ts';

@@ -1,5 +1,7 @@
 /** One stream to a supervisor in the container: requests in, output and end marks out. One command at a time. */
+
 import { randomBytes } from 'node:crypto';
+import { startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace, UNWANTED } from './pace.ts';
@@ -148,9 +150,9 @@ export async function openSession(
   const process = await startProcess(argv, { stdin: true });
   const connection = connect(process);
   const { answers } = connection;
-  const timer = setTimeout(() => process.destroy(), timeoutMs);
+  const timer = startTimer(timeoutMs, () => process.destroy());
   const hello = await answers.to('ready');
-  clearTimeout(timer);
+  timer.cancel();
   if (hello === undefined)
     throw new Error(`the supervisor did not start: ${answers.words().trim() || 'no answer'}`);
   return {

@@ -1,5 +1,6 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
 
+import pLimit from 'p-limit';
 import type { ImageEngine } from './imageEngine.ts';
 import type { ImagePolicy } from './imagesConfig.ts';
 import type { ManifestAnswer, RemoteLayer } from './registry/askRegistry.ts';
@@ -114,6 +115,7 @@ export async function planImages(
   manifestOf: (image: string) => Promise<ManifestAnswer>,
   { parallel = 8, ask = true, costly = () => false, existsOf, signal }: PlanOptions = {},
 ): Promise<ImagePlan> {
+  const limit = pLimit(parallel);
   const distinct = [...new Set(images)];
   const unanswered = new Map<string, number>();
   const refusals = new Map<string, string>();
@@ -141,11 +143,11 @@ export async function planImages(
     return (unanswered.get(registry) ?? 0) >= UNREACHABLE_AFTER ? `${registry} cannot be reached` : undefined;
   };
   const here = new Set<string>();
-  await each(distinct, parallel, async (image) => {
+  await limit.map(distinct, async (image) => {
     if (await engine.inspect(image)) here.add(image);
   });
   const asked = sampled(distinct.filter((image) => !here.has(image) && costly(image)));
-  const planned = await each(distinct, parallel, async (image): Promise<PlannedImage> => {
+  const planned = await limit.map(distinct, async (image): Promise<PlannedImage> => {
     if (here.has(image)) return { image, state: 'here', layers: [], problem: undefined };
     const spared = ask && costly(image) && !asked.has(image);
     if (spared && !existsOf) return { image, state: 'to_pull', layers: [], problem: undefined };
@@ -161,21 +163,6 @@ export async function planImages(
       return silent === undefined ? plan : { ...plan, state: 'unknown', problem: silent };
     }),
   );
-}
-
-/** So many at a time; results in the order of the items. */
-async function each<T, R>(
-  items: readonly T[],
-  parallel: number,
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = new Array(items.length);
-  let next = 0;
-  const worker = async () => {
-    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i]!);
-  };
-  await Promise.all(Array.from({ length: parallel }, worker));
-  return results;
 }
 
 /**

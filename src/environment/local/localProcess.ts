@@ -1,6 +1,8 @@
 /** One command on this machine, in a process group of its own, with its output in the order of writing. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { startTimer } from '../../base/async/timer.ts';
 import { createCollector, type OutputCollector } from '../exec/outputCollector.ts';
 import { createPace } from '../exec/pace.ts';
 import { shellScript } from '../shellScript.ts';
@@ -45,7 +47,7 @@ export async function runProcess(command: LocalCommand): Promise<LocalEnd> {
     timedOut = true;
     stop();
   };
-  const timer = timeoutS > 0 ? setTimeout(onTimeout, timeoutS * 1000) : undefined;
+  const timer = startTimer(timeoutS * 1000, onTimeout);
   signal?.addEventListener('abort', stop, { once: true });
   const pace = child.stdout ? createPace(child.stdout) : undefined;
   child.stdout?.on('data', (chunk: Buffer) => {
@@ -53,7 +55,7 @@ export async function runProcess(command: LocalCommand): Promise<LocalEnd> {
     pace?.(chunk.length, collector.totalBytes);
   });
   const code = await endOf(child, () => {
-    clearTimeout(timer);
+    timer.cancel();
     signal?.removeEventListener('abort', stop);
   });
   // The command may be dead before what it left elsewhere is.
@@ -83,9 +85,9 @@ function endOf(child: ChildProcess, onExit: () => void): Promise<number | NodeJS
       onExit();
       const done = () => resolve(status ?? 128 + (signalName ? constants.signals[signalName] : 0));
       if (child.stdout?.readableEnded) return done();
-      const idle = setTimeout(done, LAST_BYTES_MS);
+      const idle = startTimer(LAST_BYTES_MS, done);
       child.stdout?.on('end', () => {
-        clearTimeout(idle);
+        idle.cancel();
         done();
       });
     });

@@ -2,7 +2,9 @@
  * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply (R3),
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
+
 import { type Agent, type Dispatcher, request } from 'undici';
+import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { formatDuration } from '../limits/clock.ts';
 import { dispatcherFor, proxyRefusal } from './proxy.ts';
 import type { ProxySettings } from './proxySettings.ts';
@@ -120,19 +122,19 @@ const LATE_MS = 250;
 const GRACE_MS = 100;
 
 /** Calls `fire` after `ms`, but not for an answer that has come while the process could not look (a database that another holds). */
-function alarm(ms: number, fire: () => void): NodeJS.Timeout {
+function alarm(ms: number, fire: () => void): Timer {
   const due = performance.now() + ms;
-  return setTimeout(() => {
+  return startTimer(ms, () => {
     // Sockets are read after timers: what came in the last moment is looked at before the deadline counts.
     if (performance.now() - due < LATE_MS) setImmediate(() => setImmediate(fire));
-    else setTimeout(fire, GRACE_MS);
-  }, ms);
+    else startTimer(GRACE_MS, fire);
+  });
 }
 
 /** Timers of one exchange. What fires first is the failure, and ends the request. */
 function watch(exchange: Exchange, deadlines: Deadlines) {
   const aborter = new AbortController();
-  const timers = new Map<string, NodeJS.Timeout>();
+  const timers = new Map<string, Timer>();
   const fail = (fault: TransportFault, message: string) => {
     exchange.failure ??= new TransportError(fault, message);
     aborter.abort(exchange.failure);
@@ -147,7 +149,7 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
       );
   };
   const disarm = (name: string) => {
-    clearTimeout(timers.get(name));
+    timers.get(name)?.cancel();
     timers.delete(name);
   };
   const onAbort = () => fail('aborted', 'aborted');

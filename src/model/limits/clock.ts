@@ -1,5 +1,7 @@
 /** Time as the model layer sees it, so that tests need not wait. */
 
+import { sleep } from '../../base/async/timer.ts';
+
 export interface Clock {
   /** Milliseconds, monotonic: for durations and deadlines. */
   readonly now: () => number;
@@ -9,30 +11,6 @@ export interface Clock {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** 0 to 1. */
   readonly random: () => number;
-}
-
-/** A timer of Node holds 2^31-1 ms at most, and fires at once beyond that. */
-const LONGEST_TIMER_MS = 2_147_483_647;
-
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener('abort', stop);
-        resolve();
-      },
-      Math.min(ms, LONGEST_TIMER_MS),
-    );
-    signal?.addEventListener('abort', stop, { once: true });
-  });
 }
 
 export const systemClock: Clock = {

@@ -1,5 +1,7 @@
 /** How long a server asks us to wait: `Retry-After` in seconds or as an HTTP date, `retry-after-ms`, and rate-limit reset headers. */
 
+import { retryAfterMs } from '../../base/async/retryAfter.ts';
+
 export type Wait =
   | { readonly kind: 'none' }
   | { readonly kind: 'wait'; readonly ms: number }
@@ -11,15 +13,10 @@ type Headers = Readonly<Record<string, string>>;
 export function retryAfter(headers: Headers, wallNow: number): Wait {
   const exact = headers['retry-after-ms'];
   if (exact !== undefined && /^\d+(\.\d+)?$/.test(exact.trim())) return positive(Number(exact));
-  const value = headers['retry-after']?.trim();
-  if (value === undefined || value === '') return { kind: 'none' };
-  if (/^\d+(\.\d+)?$/.test(value)) return positive(Number(value) * 1000);
-  // Date.parse takes almost anything; an HTTP date starts with the name of a day.
-  if (/^(mon|tue|wed|thu|fri|sat|sun)/i.test(value)) {
-    const at = Date.parse(value);
-    if (!Number.isNaN(at)) return positive(at - wallNow);
-  }
-  return { kind: 'unreadable', value: value.slice(0, 40) };
+  const value = headers['retry-after']?.trim() ?? '';
+  const ms = retryAfterMs(value, wallNow);
+  if (ms !== undefined) return positive(ms);
+  return value === '' ? { kind: 'none' } : { kind: 'unreadable', value: value.slice(0, 40) };
 }
 
 const positive = (ms: number): Wait => (ms > 0 ? { kind: 'wait', ms } : { kind: 'none' });

@@ -3,11 +3,11 @@
  * the target and are renamed when all of them passed the secrets scan, so a refused entry leaves nothing that could be published.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
-import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
@@ -86,7 +86,7 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   try {
     const written = writeFiles(request, data, metadata, review, partial);
     if (written.problems.length > 0) return { ok: false, problems: written.problems, review };
-    renameSync(partial, folder);
+    await moveIntoPlace(partial, folder);
     const manifest = `${folder}.MANIFEST.sha256`;
     await writeAtomically(manifest, written.hashes.map(([path, hash]) => `${hash}  ${path}\n`).join(''));
     return {

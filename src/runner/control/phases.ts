@@ -2,6 +2,7 @@
  * Named phases of one attempt: every wait is inside one, its time is stored, and a phase that makes no progress within its
  * deadline aborts the attempt as stalled:<phase>. Time is monotonic.
  */
+import { startTimer } from '../../base/async/timer.ts';
 import { StopReason } from '../exit.ts';
 
 /** Phases that are waiting for somebody else, not work of the attempt. */
@@ -29,13 +30,7 @@ export interface PhaseOptions {
   readonly setTimer?: (fn: () => void, ms: number) => { cancel(): void };
 }
 
-/** A timer of Node holds 2^31-1 ms at most, and fires at once beyond that. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-const realTimer = (fn: () => void, ms: number) => {
-  const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS));
-  return { cancel: () => clearTimeout(timer) };
-};
+const realTimer = (fn: () => void, ms: number) => startTimer(Math.max(1, ms), fn);
 
 export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracker {
   const { now, deadlinesMs = {}, onStall = () => {}, setTimer = realTimer } = options;

@@ -2,6 +2,7 @@
  * The stop ladder. Stage 1 stops starting and lets the running finish (or captures them), stage 2 captures and removes
  * containers within the grace, stage 3 exits at once. Signals, budget and breaker all come through here.
  */
+import { startTimer } from '../../base/async/timer.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { StopReason } from '../exit.ts';
 
@@ -36,7 +37,7 @@ export interface StopOptions {
 /** Of the grace; the rest is for the removal. */
 const FOR_CAPTURE = 2 / 3;
 
-const realTimer = (fn: () => void, ms: number) => void setTimeout(fn, ms).unref();
+const realTimer = (fn: () => void, ms: number) => void startTimer(Math.max(1, ms), fn, { idle: true });
 
 export function createStopLadder(options: StopOptions): StopLadder {
   const { setTimer = realTimer } = options;

@@ -2,7 +2,9 @@
  * Runs the commands that a user configured for the end of a run, for 50, 80 and 100 % of the budget and for the breaker. The event
  * goes in as JSON on stdin, never into the command line. A failing command is told and changes nothing.
  */
+
 import { spawn } from 'node:child_process';
+import { within } from '../../base/async/timer.ts';
 import type { RunConfig } from '../../config/run.ts';
 import type { RunEvent, RunListener } from '../../runner/events.ts';
 import type { Tell } from '../caller.ts';
@@ -40,10 +42,7 @@ export function createNotifier(config: RunConfig, say: (text: string) => void): 
       void done.finally(() => running.delete(done));
     },
     async settle(limitMs = 10_000) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, limitMs);
-      await Promise.race([Promise.all(running), promise]);
-      clearTimeout(timer);
+      await within(Promise.all(running), limitMs);
     },
   };
 }

@@ -2,14 +2,14 @@
  * Which images swebatch pulled, per engine, and which a living process still needs. Docker cannot label an image after the fact, so this is
  * kept beside it: an append-only file whose lines several processes may write. Whatever is not in here is never removed.
  */
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+
+import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { isTemporary, writeAtomically } from '../../../base/files/atomicWrite.ts';
 import type { Owner } from '../../environment.ts';
 import { currentOwner, isOwnerAlive, LABELS, type Liveness } from '../../owner.ts';
 import { imageKey } from '../registry/imageReference.ts';
-
-const DRAFT = '.draft';
 
 const lineSchema = z.discriminatedUnion('event', [
   z.object({
@@ -78,6 +78,9 @@ function ownProcess(): LedgerProcess {
 /** A process of another machine, of which nothing was heard for so long, needs nothing any more. */
 const UNHEARD_MS = 7 * 24 * 3600 * 1000;
 
+/** Version 0.1.0, which may run beside this one, writes `.draft` first. */
+const isHalfWritten = (name: string): boolean => isTemporary(name) || name.endsWith('.draft');
+
 export function openImageLedger(path: string, self: LedgerProcess = ownProcess()): ImageLedger {
   const needDir = join(dirname(path), 'needed');
   const append = async (line: z.infer<typeof lineSchema>) => {
@@ -118,18 +121,15 @@ export function openImageLedger(path: string, self: LedgerProcess = ownProcess()
       return [...own.values()];
     },
     async need(images) {
-      await mkdir(needDir, { recursive: true });
       const mine = join(needDir, self.name);
       if (images.length === 0) return rm(mine, { force: true });
-      // In one step: a file that is half written would look like images that nobody needs.
-      const draft = `${mine}${DRAFT}`;
-      await writeFile(draft, images.join('\n'));
-      await rename(draft, mine);
+      // A file that is half written would look like images that nobody needs.
+      await writeAtomically(mine, images.join('\n'));
     },
     async needed() {
       const needed = new Set<string>();
       const names = await readdir(needDir).catch(whenMissing<string[]>([]));
-      for (const name of names.filter((each) => !each.endsWith(DRAFT))) {
+      for (const name of names.filter((each) => !isHalfWritten(each))) {
         const file = join(needDir, name);
         const liveness = self.liveness(name);
         const age = Date.now() - ((await stat(file).catch(whenMissing(undefined)))?.mtimeMs ?? 0);

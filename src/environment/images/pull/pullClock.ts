@@ -1,5 +1,5 @@
 /** Time for pulls and for the disk gate; tests pass their own. */
-import { setTimeout } from 'node:timers/promises';
+import { pause } from '../../../base/async/timer.ts';
 
 export interface PullClock {
   now(): number;
@@ -7,10 +7,7 @@ export interface PullClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 export const systemClock: PullClock = {
   now: Date.now,
-  sleep: (ms, signal) =>
-    setTimeout(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined),
+  sleep: pause,
 };

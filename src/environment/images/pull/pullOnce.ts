@@ -1,4 +1,5 @@
 /** One try of one pull from one registry, cut when nothing moves. */
+import { startTimer } from '../../../base/async/timer.ts';
 import { readFault } from '../../engines/dockerFault.ts';
 import type { ImageEngine } from '../imageEngine.ts';
 import type { ImageReference } from '../registry/imageReference.ts';
@@ -23,12 +24,7 @@ export async function pullOnce(options: PullOnceOptions): Promise<PullOnceResult
   const { engine, reference, platform, login, stallMs, signal, onProgress } = options;
   const progress = pullProgress();
   const stall = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const watch = () => {
-    clearTimeout(timer);
-    if (stallMs > 0) timer = setTimeout(() => stall.abort(new Error('stalled')), stallMs);
-  };
-  watch();
+  const timer = startTimer(stallMs, () => stall.abort(new Error('stalled')));
   try {
     await engine.pull({
       registry: reference.registry,
@@ -38,7 +34,7 @@ export async function pullOnce(options: PullOnceOptions): Promise<PullOnceResult
       login,
       signal: AbortSignal.any([signal, stall.signal]),
       onEvent: (event) => {
-        if (progress.add(event)) watch();
+        if (progress.add(event)) timer.restart();
         onProgress(progress.now());
       },
     });
@@ -53,7 +49,7 @@ export async function pullOnce(options: PullOnceOptions): Promise<PullOnceResult
     const message = readFault(error).text;
     return { ok: false, kind: classifyPullMessage(message), message };
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 

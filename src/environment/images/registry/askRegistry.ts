@@ -1,5 +1,7 @@
 /** Asks a registry about an image without pulling it: sizes of its layers for the disk plan, and when a refused puller may come back. */
+
 import { z } from 'zod';
+import { retryAfterMs } from '../../../base/async/retryAfter.ts';
 import { DOCKER_HUB, type ImageReference } from './imageReference.ts';
 
 const descriptorSchema = z.looseObject({ digest: z.string(), size: z.number() });
@@ -74,11 +76,8 @@ function challenge(header: string): { scheme: string; fields: Record<string, str
 
 /** Docker Hub names the moment in `ratelimit-reset`; others send Retry-After in seconds or as a date. */
 function resetOf(headers: Headers, now: number): number | undefined {
-  const after = headers.get('retry-after');
-  if (after !== null) {
-    const wait = /^\d+$/.test(after.trim()) ? Number(after) * 1000 : Date.parse(after) - now;
-    if (Number.isFinite(wait)) return Math.max(0, wait);
-  }
+  const asked = retryAfterMs(headers.get('retry-after'), now);
+  if (asked !== undefined) return asked;
   const reset = Number(headers.get('ratelimit-reset') ?? headers.get('x-ratelimit-reset') ?? Number.NaN);
   if (!Number.isFinite(reset)) return undefined;
   // Seconds to wait, or seconds since 1970.
