@@ -260,6 +260,7 @@ async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> 
       modelFactory: await createModelFactory(model, {
         ...(apiKey === undefined ? {} : { apiKey }),
         ...(proxy ? { proxy } : {}),
+        requestStyle: agent.compat ? 'litellm' : 'own',
         ...(parts.fetchReplay && { fetchReplay: (name) => parts.fetchReplay!(name, row.name) }),
         onDivergence: (d) =>
           parts.events.emit({

@@ -35,7 +35,7 @@ export function runOptionsOf(args: RunArgs): RunOptions {
 }
 
 export const resolveConfig = async (args: RunArgs): Promise<ResolvedConfig> =>
-  resolve(runOptionsOf(args), process.cwd());
+  resolve(runOptionsOf(args), { cwd: process.cwd(), env: process.env });
 
 const datasetFlags = (args: RunArgs): DatasetConfig => ({
   subset: args.subset,

@@ -5,7 +5,10 @@ import { withFlags } from '../../config/dataset.ts';
 import { ConfigError } from '../../config/error.ts';
 import { configHash } from '../../config/identity.ts';
 import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import { settleModel } from '../../model/settleModel.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
+import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import type { Caller, Variables } from '../caller.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { UserError } from '../userError.ts';
 import { PACKAGE_ROOT } from '../version.ts';
@@ -13,7 +16,11 @@ import type { ResolvedConfig } from './resolvedConfig.ts';
 
 type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
 
-export function resolveConfig({ models = [], ...asked }: Asked, cwd: string): ResolvedConfig {
+/** `env` names keys and addresses of providers. Throws a UserError with every problem. */
+export function resolveConfig(
+  { models = [], ...asked }: Asked,
+  { cwd, env }: Pick<Caller, 'cwd' | 'env'>,
+): ResolvedConfig {
   const settings = given({
     ...asked.settings,
     ...(models.length === 1 && { model: { model_name: models[0], ...asked.settings?.model } }),
@@ -27,19 +34,30 @@ export function resolveConfig({ models = [], ...asked }: Asked, cwd: string): Re
   if (onlyValues && loaded.config.agent.protocol === 'tool-call')
     loaded = loadLayers(['swebench', ...specs], settings, cwd);
   const { config } = loaded;
+  const arms = settled(loaded.arms, env);
   return {
-    arms: loaded.arms,
+    arms,
     run: config.run,
     grading: config.grading,
     images: config.images,
     dataset: withFlags(config.dataset, asked.dataset ?? {}),
     // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
-    hash: sha256(
-      loaded.arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n'),
-    ),
+    hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
     warnings: loaded.warnings,
     files: loaded.files,
   };
+}
+
+function settled(arms: readonly ArmConfig[], env: Variables): ArmConfig[] {
+  const answers = arms.map(({ agent, model }) =>
+    settleModel(model, { env, litellm: agent.compat !== undefined }),
+  );
+  const problems = answers.flatMap((answer) => (answer.ok ? [] : [answer.message]));
+  if (problems.length > 0) throw new UserError([...new Set(problems)].join('\n'));
+  return arms.map((arm, index) => {
+    const answer = answers[index]!;
+    return answer.ok ? { ...arm, model: answer.model } : arm;
+  });
 }
 
 /** What is undefined was not said, and overrides nothing. */

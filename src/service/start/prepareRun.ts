@@ -21,7 +21,7 @@ export interface PreparedRun {
 }
 
 export async function prepareRun(options: RunOptions, caller: Caller): Promise<PreparedRun> {
-  const resolved = resolveConfig(options, caller.cwd);
+  const resolved = resolveConfig(options, caller);
   for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
   const { rows_sha256: expected, ...wanted } = resolved.dataset;
   const dataset = await datasetOf(wanted, options.dataDir, caller.env);

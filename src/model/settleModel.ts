@@ -1,0 +1,68 @@
+/**
+ * Settles what a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
+ * of a run has the answer, so that it goes on as it began wherever it is resumed.
+ */
+import type { ModelConfig } from './modelConfig.ts';
+import { nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import { isFreeName } from './prices.ts';
+
+export type Settled =
+  | { readonly ok: true; readonly model: ModelConfig }
+  | { readonly ok: false; readonly message: string };
+
+interface Around {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The run imitates mini-swe-agent, whose litellm asks OpenAI for chat completions unless the configuration says otherwise. */
+  readonly litellm: boolean;
+}
+
+/** Google's own variable names the host; the version belongs to the path. */
+function addressFrom(variable: string, value: string): string {
+  const trimmed = value.replace(/\/+$/, '');
+  return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
+}
+
+function addressOf(provider: Provider, env: Around['env']): string | undefined {
+  const variable = provider.baseUrls.find((name) => env[name]);
+  return variable === undefined ? undefined : addressFrom(variable, env[variable]!);
+}
+
+/** Only a variable that nobody named is replaced. */
+function keyVariable(model: ModelConfig, provider: Provider, env: Around['env']): string {
+  if (model.api_key_env !== OPENAI.keys[0] || provider === OPENAI) return model.api_key_env;
+  return provider.keys.find((name) => env[name]) ?? provider.keys[0]!;
+}
+
+const unknownPrefix = (name: string): string =>
+  `model "${name}": no provider is known by the prefix "${name.slice(0, name.indexOf('/'))}/"; known are ${PROVIDERS.map(
+    ({ prefix }) => `${prefix}/`,
+  ).join(', ')}; for another OpenAI-compatible server set model.base_url`;
+
+export function settleModel(model: ModelConfig, { env, litellm }: Around): Settled {
+  const name = model.model_name;
+  if (!name || isFreeName(name) || model.model_class !== 'openai') return { ok: true, model };
+  const named = nameMeans(model);
+  if (!named) {
+    const mistaken = name.includes('/') && model.base_url === undefined && model.dialect === undefined;
+    return mistaken ? { ok: false, message: unknownPrefix(name) } : { ok: true, model };
+  }
+  const { provider } = named;
+  const elsewhere = model.base_url === undefined ? addressOf(provider, env) : undefined;
+  if (provider.baseUrl === null && model.base_url === undefined && elsewhere === undefined)
+    return {
+      ok: false,
+      message: `model "${name}" is on a server of your own: set model.base_url, or ${provider.baseUrls.join(' or ')}`,
+    };
+  const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
+  const dialect = model.dialect ?? (openai ? 'chat' : named.dialect);
+  const open = model.dialect === undefined && dialect === 'chat' && elsewhere === undefined && !openai;
+  return {
+    ok: true,
+    model: {
+      ...model,
+      ...(open ? {} : { dialect }),
+      ...(elsewhere === undefined ? {} : { base_url: elsewhere }),
+      api_key_env: keyVariable(model, provider, env),
+    },
+  };
+}
