@@ -1,5 +1,5 @@
-// `swebatch import` of a folder whose first trajectory is damaged: nothing of what the others say is lost.
-import { mkdirSync, writeFileSync } from 'node:fs';
+// `swebatch import` of folders that are damaged, or that name what they should not: nothing is lost, and nothing is written elsewhere.
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { cli, tempDir } from '../support/cli.ts';
@@ -48,3 +48,44 @@ test('model and configuration come from a trajectory that has them, and the dama
   expect(config.stdout).toContain('system_template: the system');
   expect(config.stdout).toContain('step_limit: 77');
 });
+
+test('an id that leaves the results root is refused with file and line, by every verb that reads it; nothing is written', async () => {
+  const home = tempDir();
+  mkdirSync(join(home, 'preds'));
+  const file = join(home, 'preds', 'all_preds.jsonl');
+  const row = { model_name_or_path: 'm', model_patch: 'diff --git a/x b/x\n' };
+  const rows = ['a__a-1', '../../../../escaped'].map((instance_id) =>
+    JSON.stringify({ ...row, instance_id }),
+  );
+  writeFileSync(file, `${rows.join('\n')}\n`);
+  const dataset = join(home, 'preds', 'rows.jsonl');
+  writeFileSync(dataset, '{"instance_id": "a__a-1", "problem_statement": "p", "base_commit": "0"}\n');
+  const says = `${file}: line 2: instance_id "../../../../escaped" must be 1 to 128 of`;
+  for (const args of [
+    ['import', join(home, 'preds'), '-o', join(home, 'out')],
+    ['compare', file, file, '-o', join(home, 'out')],
+    ['evaluate', file, '--subset', dataset, '-o', join(home, 'out')],
+  ]) {
+    const { code, stderr } = await cli(args);
+    expect([args[0], code, stderr]).toEqual([args[0], 2, expect.stringContaining(says)]);
+  }
+  expect(readdirSync(home)).toEqual(['preds']);
+});
+
+test.each(['.', '..', '../..'])(
+  'the files of a run that is imported from %s lie in the results root',
+  async (source) => {
+    const home = tempDir();
+    mkdirSync(join(home, 'mini', 'inner', 'deep'), { recursive: true });
+    writeFileSync(
+      join(home, 'mini', 'preds.json'),
+      JSON.stringify({ 'a__a-1': { model_name_or_path: 'm', model_patch: 'diff --git a/x b/x\n' } }),
+    );
+    const cwd = join(home, 'mini', ...{ '.': [], '..': ['inner'], '../..': ['inner', 'deep'] }[source]!);
+    const out = join(home, 'out');
+    const { code, stderr } = await cli(['import', source, '-o', out], { cwd });
+    expect(code, stderr).toBe(0);
+    expect(readdirSync(home).sort()).toEqual(['mini', 'out']);
+    expect(readdirSync(out)).toContain('mini');
+  },
+);

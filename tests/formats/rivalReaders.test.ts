@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { readRecording } from '../../src/agent/replay/readRecording.ts';
+import { parseForeignJson } from '../../src/formats/foreignJson.ts';
 import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { readSide } from '../../src/report/compare/readSide.ts';
 import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
@@ -223,7 +224,7 @@ describe('trajectories', () => {
     const { instances } = readMiniRun(folder);
     let replayed: string | undefined;
     try {
-      const { format, exitStatus } = readRecording(JSON.parse(text));
+      const { format, exitStatus } = readRecording(parseForeignJson(text).value);
       replayed = `${format} ${exitStatus}`;
     } catch {
       replayed = 'refused';
@@ -233,7 +234,7 @@ describe('trajectories', () => {
   }
   const without = (key: keyof typeof whole) => ({ ...whole, [key]: undefined });
   const inInfo = (more: object) => ({ ...whole, info: { ...whole.info, ...more } });
-  test.each<[what: string, trajectory: object, seen: string]>([
+  test.each<[what: string, trajectory: object | string, seen: string]>([
     ['format 1', whole, 'mini-swe-agent-1 Submitted'],
     ['format 1.1', { ...whole, trajectory_format: 'mini-swe-agent-1.1' }, 'mini-swe-agent-1.1 Submitted'],
     ['before 1.4 no format was named', without('trajectory_format'), 'mini-swe-agent-1 Submitted'],
@@ -243,12 +244,21 @@ describe('trajectories', () => {
       inInfo({ model_stats: { instance_cost: 1 } }),
       'mini-swe-agent-1 Submitted',
     ],
+    ['a byte order mark', `\uFEFF${JSON.stringify(whole)}`, 'mini-swe-agent-1 Submitted'],
+    [
+      "Python's NaN for the cost",
+      JSON.stringify(whole).replace('"instance_cost":1', '"instance_cost":NaN'),
+      'mini-swe-agent-1 Submitted',
+    ],
     ['a format that nobody knows', { ...whole, trajectory_format: 'mini-swe-agent-9' }, 'refused'],
     ['an id that leaves its folder', { ...whole, instance_id: '../../x' }, 'refused'],
     ['an exit status that is a number', inInfo({ exit_status: 7 }), 'refused'],
     ['a configuration that is text', inInfo({ config: 'x' }), 'refused'],
     ['messages that are none', { ...whole, messages: {} }, 'refused'],
   ])('%s', (_what, trajectory, seen) => {
-    expect(both(JSON.stringify(trajectory))).toEqual([seen, seen]);
+    expect(both(typeof trajectory === 'string' ? trajectory : JSON.stringify(trajectory))).toEqual([
+      seen,
+      seen,
+    ]);
   });
 });

@@ -5,8 +5,9 @@ import { z } from 'zod';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
 import { exportRun } from '../../runner/record/exportRun.ts';
+import { importedName } from '../../service/import/importedName.ts';
 import { importRun } from '../../service/import/importRun.ts';
-import { importedName, readMiniRun } from '../../service/import/readMiniRun.ts';
+import { readMiniRun } from '../../service/import/readMiniRun.ts';
 import {
   type GradedElsewhere,
   type RunReportVerdicts,
@@ -88,11 +89,7 @@ export const importVerb = defineVerb({
     mkdirSync(root, { recursive: true });
     const store = openStore(databasePath(root));
     try {
-      const name =
-        args.runId ??
-        importedName(args.source)
-          .replace(/\.json$/, '')
-          .replace(/[^A-Za-z0-9_.-]/g, '_');
+      const name = args.runId ?? importedName(args.source);
       if (resolve(args.source) === join(root, name))
         throw new UserError(
           `${args.source} is where the files of run ${name} would be written; choose another --run-id`,

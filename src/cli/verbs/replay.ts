@@ -8,6 +8,7 @@ import { inert } from '../../base/text/terminal.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../environment/environmentConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
+import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
@@ -124,7 +125,7 @@ async function playedOrNot(
 ): Promise<FileResult> {
   let json: unknown;
   try {
-    json = JSON.parse(readFileSync(file, 'utf8'));
+    json = parseForeignJson(readFileSync(file, 'utf8')).value;
   } catch (error) {
     return notPlayed(file, `${file} is no trajectory: ${(error as Error).message}`);
   }

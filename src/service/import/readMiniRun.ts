@@ -3,7 +3,7 @@
  * died while it wrote leaves half a file; what else is there is read, and the person is told.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { NO_MODEL, type Prediction, readPredictions } from '../../formats/predictions/readPredictions.ts';
 import { type MiniTrajectory, readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
@@ -186,6 +186,3 @@ const modelOf = (config: Readonly<Record<string, unknown>>): string | null => {
   const name = (config.model as { model_name?: unknown } | null | undefined)?.model_name;
   return typeof name === 'string' ? name : null;
 };
-
-/** Name for the run: the folder's. */
-export const importedName = (folder: string): string => basename(folder) || basename(dirname(folder));

@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { trajectoryJson } from '../../src/formats/trajectories/trajectoryJson.ts';
-import { reasonOf } from '../../src/service/import/exitReasons.ts';
-import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
-import { attemptRecords } from '../../src/store/records/attemptBodies.ts';
-import { openMemory, recordRun } from './recordedRun.ts';
+import { trajectoryJson } from '../../../src/formats/trajectories/trajectoryJson.ts';
+import { reasonOf } from '../../../src/service/import/exitReasons.ts';
+import { readMiniRun } from '../../../src/service/import/readMiniRun.ts';
+import { attemptRecords } from '../../../src/store/records/attemptBodies.ts';
+import { openMemory, recordRun } from '../../report/recordedRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-import-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -225,7 +225,7 @@ test('our own export reads back as it was', () => {
   });
 });
 
-const shared = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'trajectories');
+const shared = join(import.meta.dirname, '..', '..', '..', '..', 'shared', 'data', 'trajectories');
 test.skipIf(!existsSync(shared))(
   '100 published trajectories: statuses, patches and costs agree with their summary (needs the shared data folder)',
   () => {

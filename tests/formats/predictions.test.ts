@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { unknownIds } from '../../src/grading/predictions.ts';
-import { DATA, WITHOUT_DATA } from './officialData.ts';
+import { DATA, WITHOUT_DATA } from '../grading/officialData.ts';
 
 const ok = (text: string, name: string) => {
   const read = parsePredictions(text, name);

@@ -1,0 +1,13 @@
+/** A name for an imported run: that of its folder or file, as one component of a path that is short enough for a run. */
+import { basename, resolve } from 'node:path';
+
+const LONGEST = 100;
+
+export function importedName(source: string): string {
+  // `..` has a name too, and is none.
+  const name = basename(resolve(source))
+    .replace(/\.json$/, '')
+    .replace(/[^A-Za-z0-9_.-]/g, '_')
+    .slice(0, LONGEST);
+  return /^\.*$/.test(name) ? 'imported' : name;
+}
