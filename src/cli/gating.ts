@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { inert } from '../base/text/terminal.ts';
 import { dollarsToNano } from '../money.ts';
-import type { GatePolicy, GateResult } from '../report/gate/gate.ts';
+import type { GateResult } from '../report/gate/gate.ts';
+import type { GatePolicy } from '../report/gate/rules.ts';
 import { UserError } from '../service/userError.ts';
 import type { GateArgs } from './flags/gateFlags.ts';
 import { say } from './terminal/context.ts';

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { compareSides } from '../../src/report/compare/compare.ts';
 import { sideOfArm } from '../../src/report/compare/side.ts';
 import { candidateOf, remeasurementsOf } from '../../src/report/gate/candidate.ts';
-import { type GatePolicy, gate } from '../../src/report/gate/gate.ts';
+import { gate } from '../../src/report/gate/gate.ts';
 import { gateDocument } from '../../src/report/gate/gateDocument.ts';
 import { junitXml } from '../../src/report/gate/junit.ts';
+import type { GatePolicy } from '../../src/report/gate/rules.ts';
 import {
   forecast,
   makespan,

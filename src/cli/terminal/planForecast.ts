@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { imageOf } from '../../dataset/instance.ts';
 import { formatCost } from '../../money.ts';
+import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import {
   type Forecast,
   forecast,
@@ -9,7 +10,6 @@ import {
   USUAL_DISCORDANCE,
   undetectable,
 } from '../../report/measure/forecast.ts';
-import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { duration } from '../../report/render/format.ts';
 import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
 import { enginesOf } from '../../service/images/openImages.ts';

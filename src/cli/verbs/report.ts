@@ -1,8 +1,9 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
-import { DEFAULT_SEED, summarize } from '../../report/measure/summary.ts';
+import { summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
 import { jsonText } from '../../report/render/json.ts';

@@ -2,7 +2,7 @@
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Side } from '../compare/side.ts';
 import { summarize } from '../measure/summary.ts';
-import type { Candidate } from './gate.ts';
+import type { Candidate } from './rules.ts';
 
 const most = (scores: readonly boolean[]): boolean => scores.filter(Boolean).length * 2 > scores.length;
 

@@ -54,10 +54,10 @@ const TOP = 5;
 export function accountingOf(
   data: RunData,
   arm: string,
-  resolved: number,
+  /** Ids of the resolved trials. */
+  resolved: ReadonlySet<number>,
   pricesOf: PricesOf | undefined,
   seed: number,
-  isResolved: (trialId: number) => boolean,
 ): Accounting {
   const costs = data.costs.filter((c) => c.arm === arm);
   const ledger = data.ledger.filter((l) => l.arm === arm);
@@ -78,16 +78,16 @@ export function accountingOf(
     cost,
     lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
     costPerResolved:
-      resolved === 0 || cost.nano === null
+      resolved.size === 0 || cost.nano === null
         ? null
         : {
-            nano: cost.nano / resolved,
+            nano: cost.nano / resolved.size,
             atLeast: cost.atLeast,
             bootstrap: costPerResolved(
               // Instances are the independent units, not their epochs.
               [...Map.groupBy(trials, (t) => t.instanceId).values()].map((group) => ({
                 cost: group.reduce((s, t) => s + (t.cost.nano ?? 0), 0),
-                resolved: group.filter((t) => isResolved(t.trialId)).length,
+                resolved: group.filter((t) => resolved.has(t.trialId)).length,
               })),
               seed,
             ),

@@ -1,7 +1,9 @@
 /** Resolved of valid, for any part of a run. With several epochs trials of one instance are no independent sample: then over instances. */
+import type { ReportTrial } from '../../store/records/reportQueries.ts';
 import { percent, range, rate } from '../render/format.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';
 import { type Proportion, proportion } from '../statistics/proportions.ts';
+import { isGraded, type Standing, standingOf } from './verdict.ts';
 
 export interface Score {
   /** Over trials. */
@@ -14,6 +16,21 @@ export interface Scored {
   readonly instanceId: string;
   readonly valid: boolean;
   readonly resolved: boolean;
+}
+
+export interface ScoredTrial extends Scored {
+  readonly trial: ReportTrial;
+  readonly standing: Standing;
+}
+
+/** Trials of one arm: whether it was graded at all is seen from all of them. */
+export function scoredTrials(trials: readonly ReportTrial[]): ScoredTrial[] {
+  const graded = isGraded(trials);
+  return trials.map((trial) => {
+    const standing = standingOf(trial, graded);
+    const { valid } = standing;
+    return { trial, instanceId: trial.instanceId, standing, valid, resolved: valid && standing.resolved };
+  });
 }
 
 export function scoreOf(rows: readonly Scored[], epochs: number): Score {

@@ -1,11 +1,16 @@
 /** A summary as blocks: the headline first, then where the rest went. */
 import { formatCost } from '../../money.ts';
+import type { ArmSummary } from '../measure/armSummary.ts';
+import type { Slice } from '../measure/breakdown.ts';
 import type { GoldScore } from '../measure/gold.ts';
 import { scoreText } from '../measure/score.ts';
-import type { ArmSummary, Slice, Summary } from '../measure/summary.ts';
+import type { Summary } from '../measure/summary.ts';
+import type { Missing } from '../measure/verdict.ts';
 import type { PassEstimate } from '../statistics/epochs.ts';
 import type { Block, Document } from './document.ts';
-import { count, duration, money, percent, plural, range, rate } from './format.ts';
+import { count, duration, money, percent, plural, range } from './format.ts';
+import { headlineRows } from './headlineRows.ts';
+import { ledgerTables, resourceRows } from './resourceRows.ts';
 
 export function summaryDocument(summary: Summary): Document {
   const { dataset } = summary;
@@ -41,15 +46,11 @@ const named = (arm: ArmSummary): string => (arm.arm === arm.model ? arm.model : 
 function armBlocks(arm: ArmSummary): Block[] {
   return [
     { kind: 'heading', level: 2, text: `Arm ${named(arm)}` },
-    { kind: 'facts', rows: headline(arm) },
+    { kind: 'facts', rows: headlineRows(arm) },
     ...warnings(arm),
     ...stratified(arm),
     ...passes(arm),
-    {
-      kind: 'heading',
-      level: 3,
-      text: 'By exit reason',
-    },
+    { kind: 'heading', level: 3, text: 'By exit reason' },
     {
       kind: 'table',
       head: ['exit reason', 'class', 'trials', 'resolved of valid'],
@@ -60,92 +61,19 @@ function armBlocks(arm: ArmSummary): Block[] {
     ...slices('By repository', 'repository', arm.byRepo),
     ...slices('By difficulty', 'difficulty', arm.byDifficulty),
     { kind: 'heading', level: 3, text: 'Money, tokens, time' },
-    { kind: 'facts', rows: resources(arm) },
-    ...ledger(arm),
+    { kind: 'facts', rows: resourceRows(arm) },
+    ...ledgerTables(arm),
     ...lists(arm),
   ];
 }
 
-function headline(arm: ArmSummary): [string, string][] {
-  const rows: [string, string][] = [
-    [
-      'planned',
-      arm.epochs > 1
-        ? `${plural(arm.planned, 'trial')} (${plural(arm.instances, 'instance')} x ${arm.epochs} epochs)`
-        : plural(arm.planned, 'trial'),
-    ],
-    ['valid', `${arm.valid}, coverage ${rate(arm.coverage)}`],
-  ];
-  if (!arm.graded) return [...rows, ['resolved', 'not graded']];
-  if (arm.estimate) {
-    const { mean, n, interval, newInstances, sameInstances } = arm.estimate;
-    rows.push([
-      'resolved',
-      `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`,
-    ]);
-    rows.push([
-      'trials',
-      `${arm.resolved.x} of ${arm.resolved.n} valid trials resolved; trials of one instance are no independent sample`,
-    ]);
-    rows.push([
-      'noise',
-      newInstances
-        ? `new instances: SE ${(100 * newInstances.se).toFixed(1)} pp`
-        : `new instances: unknown, ${n === 1 ? 'there is one' : 'all had the same result'}`,
-    ]);
-    rows.push([
-      '',
-      sameInstances && sameInstances.withinVariance === 0
-        ? `same instances again: unknown, none changed over its epochs (n = ${sameInstances.n})`
-        : sameInstances
-          ? `same instances again: SE ${(100 * sameInstances.se).toFixed(1)} pp, one epoch ${(100 * sameInstances.oneEpochSd).toFixed(1)} pp (n = ${sameInstances.n})`
-          : 'same instances again: unknown, no instance has two valid epochs',
-    ]);
-  } else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
-  if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
-  if (arm.bounds && arm.valid < arm.planned)
-    rows.push([
-      'bounds',
-      `${percent(arm.bounds.worst)} if all ${arm.planned - arm.valid} missing failed, ${percent(arm.bounds.best)} if all resolved (n = ${arm.planned})`,
-    ]);
-  if (arm.resolvedStrict && arm.resolvedStrict.x !== arm.resolved.x)
-    rows.push([
-      'strict',
-      `${scoreText({ resolved: arm.resolvedStrict, overInstances: arm.estimateStrict })} without what spoofing or changed tests may have won`,
-    ]);
-  if (arm.firstAttempt)
-    rows.push([
-      'first attempt',
-      `${scoreText(arm.firstAttempt)} before ${plural(arm.firstAttempt.redone, 'result')} ${arm.firstAttempt.redone === 1 ? 'was' : 'were'} tried again: no pass@1`,
-    ]);
-  const flagged = arm.flagged.trials.length;
-  if (flagged > 0)
-    rows.push([
-      'flagged',
-      `${plural(flagged, 'attempt')}; without them ${scoreText({ resolved: arm.flagged.resolvedWithout, overInstances: arm.flagged.estimateWithout })}`,
-    ]);
-  return rows;
-}
-
-function goldLine(gold: GoldScore): string {
-  const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
-  const bad = [
-    ...(gold.fails.length ? [`fails ${gold.fails.length}`] : []),
-    ...(gold.flaky.length ? [`is flaky on ${gold.flaky.length}`] : []),
-  ];
-  if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
-  return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;
-}
-
-function warnings(arm: ArmSummary): Block[] {
-  const blocks: Block[] = arm.missing.map((m) => ({
+const warnings = (arm: ArmSummary): Block[] =>
+  arm.missing.map((m) => ({
     kind: 'warning',
     text: `${m.n} missing: ${WHY[m.why]}: ${someOf(m.ids)}`,
   }));
-  return blocks;
-}
 
-const WHY: Record<string, string> = {
+const WHY: Record<Missing, string> = {
   infra: 'infrastructure failed, not the model (resume --retry infra)',
   config: 'the configuration stopped it',
   cancelled: 'interrupted (resume)',
@@ -229,82 +157,6 @@ function slices(title: string, column: string, rows: readonly Slice[]): Block[] 
   ];
 }
 
-function resources(arm: ArmSummary): [string, string][] {
-  const a = arm.accounting;
-  const per = a.costPerResolved;
-  // Of a lower bound no interval is known.
-  const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
-  const dollars = (nano: number) => (Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded');
-  return [
-    [
-      'cost',
-      `${money(a.cost)} in ${plural(a.calls, 'model call')}${a.failedCalls ? ` (${a.failedCalls} failed)` : ''}`,
-    ],
-    ...(a.lostCost.nano
-      ? [['', `of it ${money(a.lostCost)} on attempts that were tried again`] as [string, string]]
-      : []),
-    [
-      'per resolved',
-      per
-        ? `${money(per)}${interval ? ` [${dollars(interval.low)}, ${dollars(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})` : ''}`
-        : '–',
-    ],
-    [
-      'per trial',
-      a.perTrial.p50 === null
-        ? '–'
-        : `p50 ${dollars(a.perTrial.p50)}, p95 ${dollars(a.perTrial.p95!)} (n = ${a.perTrial.n})`,
-    ],
-    [
-      'tokens',
-      `input ${count(a.tokens.input)}, cache read ${count(a.tokens.cache_read)}, cache write ${count(a.tokens.cache_write)}, output ${count(a.tokens.output)} (reasoning ${count(a.tokens.reasoning)})`,
-    ],
-    [
-      'cached',
-      a.cachedShare === null
-        ? '–'
-        : `${percent(a.cachedShare)} of ${count(a.tokens.input + a.tokens.cache_read + a.tokens.cache_write)} input tokens`,
-    ],
-    ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
-    ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
-    ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
-    ...(arm.phases.length
-      ? [['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')] as [string, string]]
-      : []),
-    ...(arm.oomKills ? [['memory', plural(arm.oomKills, 'kill')] as [string, string]] : []),
-  ];
-}
-
-function ledger(arm: ArmSummary): Block[] {
-  const a = arm.accounting;
-  if (a.byModel.length === 0) return [];
-  return [
-    {
-      kind: 'table',
-      head: ['answering model', 'calls', 'cost', 'input', 'cached', 'output'],
-      align: ['left', 'right', 'right', 'right', 'right', 'right'],
-      rows: a.byModel.map((m) => [
-        m.model,
-        String(m.calls),
-        money(m.cost),
-        count(m.tokens.input + m.tokens.cache_write),
-        count(m.tokens.cache_read),
-        count(m.tokens.output),
-      ]),
-    },
-    {
-      kind: 'table',
-      head: ['token kind', 'tokens', 'at list price'],
-      align: ['left', 'right', 'right'],
-      rows: a.byTokenKind.map((k) => [
-        k.kind,
-        count(k.tokens),
-        k.nano === null ? 'unknown' : formatCost(k.nano),
-      ]),
-    },
-  ];
-}
-
 function lists(arm: ArmSummary): Block[] {
   const id = (x: { instanceId: string; epoch: number }) =>
     arm.epochs > 1 ? `${x.instanceId} #${x.epoch}` : x.instanceId;
@@ -315,6 +167,8 @@ function lists(arm: ArmSummary): Block[] {
           { kind: 'table', head: ['instance', column], align: ['left', 'left'], rows },
         ]
       : [];
+  const named = (label: string, ids: readonly string[] = []): Block[] =>
+    ids.length ? [{ kind: 'ids', label, ids }] : [];
   return [
     ...table(
       'Dearest',
@@ -331,18 +185,10 @@ function lists(arm: ArmSummary): Block[] {
       'rules',
       arm.flagged.trials.map((f) => [id(f), f.rules.join(', ')]),
     ),
-    ...(arm.gold?.fails.length
-      ? [{ kind: 'ids', label: 'Gold fails here', ids: arm.gold.fails } as const]
-      : []),
-    ...(arm.gold?.flaky.length
-      ? [{ kind: 'ids', label: 'Gold is flaky here', ids: arm.gold.flaky } as const]
-      : []),
-    ...(arm.stalled.length ? [{ kind: 'ids', label: 'Stalled', ids: arm.stalled } as const] : []),
-    ...(arm.refused.length
-      ? [{ kind: 'ids', label: 'Refused by the model', ids: arm.refused } as const]
-      : []),
-    ...(arm.retried.trials
-      ? [{ kind: 'ids', label: 'Tried more than once', ids: arm.retried.ids } as const]
-      : []),
+    ...named('Gold fails here', arm.gold?.fails),
+    ...named('Gold is flaky here', arm.gold?.flaky),
+    ...named('Stalled', arm.stalled),
+    ...named('Refused by the model', arm.refused),
+    ...named('Tried more than once', arm.retried.ids),
   ];
 }

@@ -18,27 +18,7 @@ export function submissionReadme(
 ): string {
   const { results, byRepo } = derived;
   const total = Object.values(byRepo).reduce((s, r) => s + r.total, 0);
-  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
-  const retried = trials.filter((t) => t.attempts > 1);
-  const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];
-  const program = data.run.manifest.program as { version?: string; commit?: string | null } | undefined;
-  const dataset = data.run.manifest.dataset as { file_sha256?: unknown } | undefined;
-  const pins: [string, string][] = [
-    ['swebatch', `${program?.version ?? 'unknown'}${program?.commit ? ` (${program.commit})` : ''}`],
-    ['run', data.run.name],
-    ['configuration', data.run.configHash],
-    [
-      'dataset',
-      `${data.run.datasetSource}${data.run.datasetRevision ? ` @ ${data.run.datasetRevision}` : ''}`,
-    ],
-    ...(typeof dataset?.file_sha256 === 'string'
-      ? ([['dataset file, sha256', dataset.file_sha256]] as [string, string][])
-      : []),
-    ['selected rows, sha256', data.run.datasetHash],
-    ['models that answered', review.models.join(', ') || 'none recorded'],
-    ['grading dialect', unique(trials.map((t) => t.dialect)).join(', ') || 'none recorded'],
-    ['image digests', digestsOf(trials)],
-  ];
+  const retried = data.trials.filter((t) => t.arm === arm && t.epoch === 1 && t.attempts > 1);
   const authors = [metadata.info.authors].flat();
   return [
     `# ${markdown(metadata.info.name)}`,
@@ -65,7 +45,7 @@ export function submissionReadme(
     '',
     '| | |',
     '| --- | --- |',
-    ...pins.map(([key, value]) => `| ${key} | ${markdown(value)} |`),
+    ...pinsOf(data, arm, review).map(([key, value]) => `| ${key} | ${markdown(value)} |`),
     '',
     `Instances tried again: ${retried.length}${retried.length ? ` (${retried.map((t) => markdown(t.instanceId)).join(', ')}); an attempt is repeated only when infrastructure failed, and all attempts are in the record` : ''}.`,
     '',
@@ -78,6 +58,30 @@ export function submissionReadme(
     ...review.checklist.map((a) => `- ${a.box.replaceAll('_', ' ')}: ${markdown(a.because)}`),
     '',
   ].join('\n');
+}
+
+/** What another run needs to be the same. */
+function pinsOf(data: RunData, arm: string, review: Review): [string, string][] {
+  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
+  const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];
+  const program = data.run.manifest.program as { version?: string; commit?: string | null } | undefined;
+  const dataset = data.run.manifest.dataset as { file_sha256?: unknown } | undefined;
+  return [
+    ['swebatch', `${program?.version ?? 'unknown'}${program?.commit ? ` (${program.commit})` : ''}`],
+    ['run', data.run.name],
+    ['configuration', data.run.configHash],
+    [
+      'dataset',
+      `${data.run.datasetSource}${data.run.datasetRevision ? ` @ ${data.run.datasetRevision}` : ''}`,
+    ],
+    ...(typeof dataset?.file_sha256 === 'string'
+      ? ([['dataset file, sha256', dataset.file_sha256]] as [string, string][])
+      : []),
+    ['selected rows, sha256', data.run.datasetHash],
+    ['models that answered', review.models.join(', ') || 'none recorded'],
+    ['grading dialect', unique(trials.map((t) => t.dialect)).join(', ') || 'none recorded'],
+    ['image digests', digestsOf(trials)],
+  ];
 }
 
 /** 500 digests would bury the rest: the trajectories and run.json hold them, and their hash binds them. */

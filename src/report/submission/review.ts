@@ -3,7 +3,8 @@
  * the record is refused.
  */
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { isGraded, standingOf } from '../measure/verdict.ts';
+import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
+import type { Missing } from '../measure/verdict.ts';
 import { plural } from '../render/format.ts';
 import type { SubmissionMetadata } from './metadata.ts';
 
@@ -48,17 +49,13 @@ export interface Review {
 export function reviewSubmission(input: ReviewInput): Review {
   const { data, arm, metadata } = input;
   // An entry holds one prediction an instance: the first epoch's. That there were more is said by the checklist.
-  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
-  const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
-  const graded = isGraded(trials);
-  const standings = trials.map((trial) => ({ trial, standing: standingOf(trial, graded) }));
-  const why = (reasons: readonly string[]) =>
-    standings.filter((s) => !s.standing.valid && reasons.includes(s.standing.why));
-  const unfinished = ['infra', 'config', 'cancelled', 'not_run', 'running']
-    .map((reason) => [reason, why([reason]).length] as const)
-    .filter(([, n]) => n > 0);
-  const ungraded = why(['not_graded', 'grading_infra', 'ungradable']);
-  const predictions = trials.length - unfinished.reduce((s, [, n]) => s + n, 0);
+  const ofArm = data.trials.filter((t) => t.arm === arm);
+  const rows = scoredTrials(ofArm.filter((t) => t.epoch === 1));
+  const epochs = new Set(ofArm.map((t) => t.epoch)).size;
+  const unfinished = UNFINISHED.map((why) => [why, missing(rows, [why]).length] as const).filter(
+    ([, n]) => n > 0,
+  );
+  const predictions = rows.length - unfinished.reduce((s, [, n]) => s + n, 0);
   // A failed call carries the name that was asked for, which is no answer.
   const models = [
     ...new Set(data.ledger.filter((l) => l.arm === arm && l.calls > l.failedCalls).map((l) => l.model)),
@@ -66,41 +63,23 @@ export function reviewSubmission(input: ReviewInput): Review {
   const others = otherModels(data, arm, models);
   const checklist = answers(input);
   const attempts = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
-  const leaky = trials.filter((t) => t.history === 'failed' || t.history === 'skipped');
-  const unknown = trials.filter((t) => t.patchUnknown);
-  const problems = [
-    ...(trials.length === 0 ? [`arm ${arm} planned nothing`] : []),
-    ...(unfinished.length
-      ? [
-          `${unfinished.map(([reason, n]) => plural(n, `${reason.replaceAll('_', ' ')} instance`)).join(', ')} unresolved; ${predictions}/${trials.length} predictions`,
-        ]
-      : []),
-    ...(ungraded.length
-      ? [`${plural(ungraded.length, 'prediction')} without a verdict: ${ids(ungraded)}; run "evaluate" first`]
-      : []),
-    ...(unknown.length
-      ? [
-          `the patch of ${plural(unknown.length, 'instance')} is not known: ${ids(unknown.map((trial) => ({ trial })))}; import the predictions with their reports`,
-        ]
-      : []),
-    ...(leaky.length
-      ? [
-          `history was not sealed for ${plural(leaky.length, 'instance')}: ${leaky
-            .slice(0, 5)
-            .map((t) => t.instanceId)
-            .join(', ')}; such a run is not submittable`,
-        ]
-      : []),
-    ...(others && !input.acceptModelChange
-      ? [`${others}; --accept-model-change says that this is meant`]
-      : []),
-    ...contradictions(checklist, input.claims ?? {}),
-    ...(metadata && metadata.tags.system.attempts === '1' && attempts === '2+'
-      ? ['metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance']
-      : []),
-  ];
   return {
-    problems,
+    problems: [
+      ...(rows.length === 0 ? [`arm ${arm} planned nothing`] : []),
+      ...(unfinished.length
+        ? [
+            `${unfinished.map(([why, n]) => plural(n, `${why.replaceAll('_', ' ')} instance`)).join(', ')} unresolved; ${predictions}/${rows.length} predictions`,
+          ]
+        : []),
+      ...recordProblems(rows),
+      ...(others && !input.acceptModelChange
+        ? [`${others}; --accept-model-change says that this is meant`]
+        : []),
+      ...contradictions(checklist, input.claims ?? {}),
+      ...(metadata && metadata.tags.system.attempts === '1' && attempts === '2+'
+        ? ['metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance']
+        : []),
+    ],
     warnings: [
       ...(epochs > 1 ? [`the run has ${epochs} epochs; the entry holds the first`] : []),
       ...warningsOf(metadata, models),
@@ -109,8 +88,35 @@ export function reviewSubmission(input: ReviewInput): Review {
     models,
     attempts,
     predictions,
-    planned: trials.length,
+    planned: rows.length,
   };
+}
+
+const UNFINISHED: readonly Missing[] = ['infra', 'config', 'cancelled', 'not_run', 'running'];
+
+const missing = (rows: readonly ScoredTrial[], reasons: readonly Missing[]): ScoredTrial[] =>
+  rows.filter(({ standing }) => !standing.valid && reasons.includes(standing.why));
+
+/** What the trials lack that an entry must have: a verdict, a patch, a history without the solution. */
+function recordProblems(rows: readonly ScoredTrial[]): string[] {
+  const ungraded = missing(rows, ['not_graded', 'grading_infra', 'ungradable']);
+  const unknown = rows.filter(({ trial }) => trial.patchUnknown);
+  const leaky = rows.filter(({ trial }) => trial.history === 'failed' || trial.history === 'skipped');
+  return [
+    ...(ungraded.length
+      ? [`${plural(ungraded.length, 'prediction')} without a verdict: ${ids(ungraded)}; run "evaluate" first`]
+      : []),
+    ...(unknown.length
+      ? [
+          `the patch of ${plural(unknown.length, 'instance')} is not known: ${ids(unknown)}; import the predictions with their reports`,
+        ]
+      : []),
+    ...(leaky.length
+      ? [
+          `history was not sealed for ${plural(leaky.length, 'instance')}: ${firstIds(leaky)}; such a run is not submittable`,
+        ]
+      : []),
+  ];
 }
 
 /** What is wrong with who answered; null when it was the model that was asked for. */
@@ -132,11 +138,13 @@ export function sameModel(asked: string, answered: string): boolean {
   return bare(asked) === bare(answered) || bare(asked) === bare(answered).replace(DATED, '');
 }
 
-const ids = (rows: readonly { trial: { instanceId: string } }[]): string =>
-  `${rows
+const firstIds = (rows: readonly ScoredTrial[]): string =>
+  rows
     .slice(0, 5)
-    .map((r) => r.trial.instanceId)
-    .join(', ')}${rows.length > 5 ? ', ...' : ''}`;
+    .map((r) => r.instanceId)
+    .join(', ');
+
+const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.length > 5 ? ', ...' : ''}`;
 
 function answers({ data, arm, redone }: ReviewInput): Answer[] {
   const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};

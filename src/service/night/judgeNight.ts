@@ -1,8 +1,8 @@
 /** The end of a night: find what to hold the run against, judge every arm, leave the artifacts, tell who is to be told. */
 import { join } from 'node:path';
 import { pathName } from '../../base/text/fileName.ts';
-import type { GatePolicy } from '../../report/gate/gate.ts';
-import { DEFAULT_SEED } from '../../report/measure/summary.ts';
+import type { GatePolicy } from '../../report/gate/rules.ts';
+import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import type { RunEvent } from '../../runner/events.ts';
 import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';

@@ -1,0 +1,82 @@
+/** The first facts of an arm: how many trials there are, how many count, how many of these are resolved, and how sure that is. */
+import type { ArmSummary } from '../measure/armSummary.ts';
+import type { GoldScore } from '../measure/gold.ts';
+import { scoreText } from '../measure/score.ts';
+import type { EpochEstimate } from '../statistics/epochs.ts';
+import { percent, plural, range, rate } from './format.ts';
+
+type Row = [fact: string, text: string];
+
+export function headlineRows(arm: ArmSummary): Row[] {
+  const rows: Row[] = [
+    [
+      'planned',
+      arm.epochs > 1
+        ? `${plural(arm.planned, 'trial')} (${plural(arm.instances, 'instance')} x ${arm.epochs} epochs)`
+        : plural(arm.planned, 'trial'),
+    ],
+    ['valid', `${arm.valid}, coverage ${rate(arm.coverage)}`],
+  ];
+  if (!arm.graded) return [...rows, ['resolved', 'not graded']];
+  if (arm.estimate) rows.push(...epochRows(arm, arm.estimate));
+  else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
+  if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
+  if (arm.bounds && arm.valid < arm.planned)
+    rows.push([
+      'bounds',
+      `${percent(arm.bounds.worst)} if all ${arm.planned - arm.valid} missing failed, ${percent(arm.bounds.best)} if all resolved (n = ${arm.planned})`,
+    ]);
+  if (arm.resolvedStrict && arm.resolvedStrict.x !== arm.resolved.x)
+    rows.push([
+      'strict',
+      `${scoreText({ resolved: arm.resolvedStrict, overInstances: arm.estimateStrict })} without what spoofing or changed tests may have won`,
+    ]);
+  if (arm.firstAttempt)
+    rows.push([
+      'first attempt',
+      `${scoreText(arm.firstAttempt)} before ${plural(arm.firstAttempt.redone, 'result')} ${arm.firstAttempt.redone === 1 ? 'was' : 'were'} tried again: no pass@1`,
+    ]);
+  const flagged = arm.flagged.trials.length;
+  if (flagged > 0)
+    rows.push([
+      'flagged',
+      `${plural(flagged, 'attempt')}; without them ${scoreText({ resolved: arm.flagged.resolvedWithout, overInstances: arm.flagged.estimateWithout })}`,
+    ]);
+  return rows;
+}
+
+/** With epochs the mean over instances is the headline, and how much it may move stands beside it. */
+function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Row[] {
+  const { mean, n, interval, newInstances, sameInstances } = estimate;
+  return [
+    ['resolved', `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`],
+    [
+      'trials',
+      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are no independent sample`,
+    ],
+    [
+      'noise',
+      newInstances
+        ? `new instances: SE ${(100 * newInstances.se).toFixed(1)} pp`
+        : `new instances: unknown, ${n === 1 ? 'there is one' : 'all had the same result'}`,
+    ],
+    [
+      '',
+      sameInstances && sameInstances.withinVariance === 0
+        ? `same instances again: unknown, none changed over its epochs (n = ${sameInstances.n})`
+        : sameInstances
+          ? `same instances again: SE ${(100 * sameInstances.se).toFixed(1)} pp, one epoch ${(100 * sameInstances.oneEpochSd).toFixed(1)} pp (n = ${sameInstances.n})`
+          : 'same instances again: unknown, no instance has two valid epochs',
+    ],
+  ];
+}
+
+function goldLine(gold: GoldScore): string {
+  const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
+  const bad = [
+    ...(gold.fails.length ? [`fails ${gold.fails.length}`] : []),
+    ...(gold.flaky.length ? [`is flaky on ${gold.flaky.length}`] : []),
+  ];
+  if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
+  return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;
+}

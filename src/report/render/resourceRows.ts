@@ -1,0 +1,81 @@
+/** What an arm took: money, tokens, steps, time. */
+import { formatCost } from '../../money.ts';
+import type { ArmSummary } from '../measure/armSummary.ts';
+import type { Block } from './document.ts';
+import { count, duration, money, percent, plural } from './format.ts';
+
+type Row = [fact: string, text: string];
+
+export function resourceRows(arm: ArmSummary): Row[] {
+  const a = arm.accounting;
+  const per = a.costPerResolved;
+  // Of a lower bound no interval is known.
+  const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
+  const dollars = (nano: number) => (Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded');
+  return [
+    [
+      'cost',
+      `${money(a.cost)} in ${plural(a.calls, 'model call')}${a.failedCalls ? ` (${a.failedCalls} failed)` : ''}`,
+    ],
+    ...(a.lostCost.nano ? [['', `of it ${money(a.lostCost)} on attempts that were tried again`] as Row] : []),
+    [
+      'per resolved',
+      per
+        ? `${money(per)}${interval ? ` [${dollars(interval.low)}, ${dollars(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})` : ''}`
+        : '–',
+    ],
+    [
+      'per trial',
+      a.perTrial.p50 === null
+        ? '–'
+        : `p50 ${dollars(a.perTrial.p50)}, p95 ${dollars(a.perTrial.p95!)} (n = ${a.perTrial.n})`,
+    ],
+    [
+      'tokens',
+      `input ${count(a.tokens.input)}, cache read ${count(a.tokens.cache_read)}, cache write ${count(a.tokens.cache_write)}, output ${count(a.tokens.output)} (reasoning ${count(a.tokens.reasoning)})`,
+    ],
+    [
+      'cached',
+      a.cachedShare === null
+        ? '–'
+        : `${percent(a.cachedShare)} of ${count(a.tokens.input + a.tokens.cache_read + a.tokens.cache_write)} input tokens`,
+    ],
+    ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
+    ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
+    ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
+    ...(arm.phases.length
+      ? [['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')] as Row]
+      : []),
+    ...(arm.oomKills ? [['memory', plural(arm.oomKills, 'kill')] as Row] : []),
+  ];
+}
+
+export function ledgerTables(arm: ArmSummary): Block[] {
+  const a = arm.accounting;
+  if (a.byModel.length === 0) return [];
+  return [
+    {
+      kind: 'table',
+      head: ['answering model', 'calls', 'cost', 'input', 'cached', 'output'],
+      align: ['left', 'right', 'right', 'right', 'right', 'right'],
+      rows: a.byModel.map((m) => [
+        m.model,
+        String(m.calls),
+        money(m.cost),
+        count(m.tokens.input + m.tokens.cache_write),
+        count(m.tokens.cache_read),
+        count(m.tokens.output),
+      ]),
+    },
+    {
+      kind: 'table',
+      head: ['token kind', 'tokens', 'at list price'],
+      align: ['left', 'right', 'right'],
+      rows: a.byTokenKind.map((k) => [
+        k.kind,
+        count(k.tokens),
+        k.nano === null ? 'unknown' : formatCost(k.nano),
+      ]),
+    },
+  ];
+}
