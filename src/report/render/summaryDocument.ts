@@ -2,7 +2,6 @@
 import { formatCost } from '../../money.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { Slice } from '../measure/breakdown.ts';
-import type { GoldScore } from '../measure/gold.ts';
 import { scoreText } from '../measure/score.ts';
 import type { Summary } from '../measure/summary.ts';
 import type { Missing } from '../measure/verdict.ts';
