@@ -7,7 +7,7 @@ import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult, CreateAgent } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { Redactor } from '../base/text/redact.ts';
-import type { RunConfig } from '../config/run.ts';
+import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment, EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';

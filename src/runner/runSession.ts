@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { loadAgent } from '../agent/loadAgent.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
-import type { RunConfig } from '../config/run.ts';
+import type { RunConfig } from '../config/runConfig.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';

@@ -1,7 +1,7 @@
 /** What a new run and one that goes on share once it is settled which trials: recovery of what a dead process left, the session, the outcome. */
 import { join } from 'node:path';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
