@@ -122,8 +122,14 @@ const QUOTA_WORDING = [
   /exceeded your current quota/,
 ];
 
+/** A quota that is whole again in a moment is a rate. */
+const RATE_WORDING = [/per[ _-]?(second|minute|hour)/, /\b[rt]pm\b/];
+
+const WORDING_CHARACTERS = 4000;
+
 const says = (message: string, wordings: readonly RegExp[]): boolean => {
-  const text = message.toLowerCase();
+  // A body of megabytes says in its first lines what it is about.
+  const text = message.slice(0, WORDING_CHARACTERS).toLowerCase();
   return wordings.some((wording) => wording.test(text));
 };
 
@@ -147,7 +153,7 @@ function byStatus(status: number, message: string): Verdict {
   if (status === 413) return CONTEXT;
   if (status === 409 || status === 425) return NETWORK;
   if (status === 429) {
-    if (says(message, QUOTA_WORDING)) return QUOTA;
+    if (says(message, QUOTA_WORDING) && !says(message, RATE_WORDING)) return QUOTA;
     // One request larger than the limit of a minute: no wait makes it fit (inspect, CHANGELOG:2587).
     return /request too large/i.test(message) ? CONTEXT : RATE_LIMITED;
   }

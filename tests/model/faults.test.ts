@@ -358,10 +358,10 @@ describe('servers of their own mind', () => {
     await new Promise((resolve) => early.close(resolve));
   });
 
-  test('one that never stops: the reply is given up at 64 MB, and not asked for again', async () => {
-    const { response, requests } = await ask([{ body: 'x'.repeat(65 * 1024 * 1024) }]);
+  test('one that never stops: the reply is given up at 16 MB, and not asked for again', async () => {
+    const { response, requests } = await ask([{ body: 'x'.repeat(17 * 1024 * 1024) }]);
     expect(requests).toBe(1);
-    expect(failed(response).message).toBe('reply larger than 64 MB');
+    expect(failed(response).message).toBe('reply larger than 16 MB');
   });
 });
 

@@ -37,6 +37,8 @@ export interface ProviderError {
   readonly code: string | null;
   readonly type: string | null;
   readonly message: string;
+  /** Milliseconds after which the body itself says to come back. */
+  readonly retryMs: number | null;
 }
 
 export type ReadResult =

@@ -19,10 +19,12 @@ export interface Endpoint {
   readonly redact: Redact;
 }
 
-interface Failure {
+export interface Failure {
   readonly verdict: Verdict;
   readonly what: string;
   readonly last: string | null;
+  /** What the body asks to wait. */
+  readonly retryMs?: number | null;
 }
 
 export interface AttemptResult {
@@ -35,9 +37,10 @@ export interface AttemptResult {
   readonly characters: number;
 }
 
+/** Some servers put a byte order mark in front, which JSON does not know. */
 const parseJson = (text: string): { readonly value: unknown } | null => {
   try {
-    return { value: JSON.parse(text) };
+    return { value: JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) };
   } catch {
     return null;
   }
@@ -48,6 +51,8 @@ function statusText(endpoint: Endpoint, verdict: Verdict, status: number, messag
   const { model, host, config, baseUrl } = endpoint;
   switch (verdict.kind) {
     case 'auth':
+      if (status === 403)
+        return `access denied (403) for model ${model} at host ${host} — check that the key in $${config.api_key_env} may use it from here; it said: "${message}"`;
       // No word of the provider's here: they repeat the key.
       return `authentication failed (${status}) for model ${model} at host ${host} — check $${config.api_key_env}`;
     case 'not_found':
@@ -91,16 +96,17 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     type: error?.type ?? null,
     message: error?.message ?? exchange.text,
   };
-  // A gateway's page speaks of its limit of bytes, not of the model's limit of tokens.
-  const gateway = status === 413 && /^\s*</.test(exchange.text);
-  return failureOf(
-    gateway ? { broken: true, message: 'request too large for a gateway' } : fault,
+  // A page is written by something on the way: its 413 speaks of bytes, not of tokens, and its 403 not of the key.
+  const gateway = (status === 413 || status === 403) && /^\s*</.test(exchange.text);
+  const failure = failureOf(
+    gateway ? { broken: true, message: 'a page of a gateway' } : fault,
     (verdict) =>
       !parsed && exchange.text !== '' && verdict.retryable && verdict.code !== 'RATE_LIMITED'
         ? `non-JSON ${status}`
         : statusText(endpoint, verdict, status, message),
     last,
   );
+  return { ...failure, retryMs: error?.retryMs ?? null };
 }
 
 function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: ProviderError): Failure {
@@ -114,7 +120,7 @@ function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: Provi
   };
   const message = snippet(error.message, endpoint.redact);
   const inside = `error object in ${status}`;
-  return failureOf(
+  const failure = failureOf(
     fault,
     (verdict) =>
       verdict.retryable
@@ -122,6 +128,7 @@ function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: Provi
         : `${inside}: ${statusText(endpoint, verdict, error.status ?? status, message)}`,
     message,
   );
+  return { ...failure, retryMs: error.retryMs };
 }
 
 /** A success that cannot be read as JSON: cut off by someone on the way, or something else altogether. */

@@ -16,8 +16,8 @@ import type { Message, Model, ModelFactory, ModelReply, ModelResponse, QueryOpti
 import type { ModelConfig } from '../modelConfig.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
 import { estimateNano } from '../prices.ts';
-import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
-import { createTransport, type Deadlines } from './httpTransport.ts';
+import { type AttemptResult, attemptOnce, type Endpoint, type Failure } from './attempt.ts';
+import { createTransport, type Deadlines, type Exchange } from './httpTransport.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createSender } from './send.ts';
 
@@ -75,6 +75,14 @@ function endOf(shared: Shared, result: AttemptResult, wait: Wait, tried: number)
   return { overloaded, succeeded, hint, waitMs: plan.kind === 'retry' ? plan.delayMs : asked };
 }
 
+const NO_WAIT: Wait = { kind: 'none' };
+
+/** A header says it best; Google says it in the body. */
+function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number): Wait {
+  const stated = retryAfter(headers, wallNow);
+  return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
+}
+
 async function tryOnce(
   shared: Shared,
   body: Uint8Array,
@@ -95,7 +103,7 @@ async function tryOnce(
     listener?.phase?.('model');
     const result = await attemptOnce(endpoint, body, signal);
     const { exchange, failure, reply } = result;
-    const wait: Wait = failure ? retryAfter(exchange.headers, clock.wall()) : { kind: 'none' };
+    const wait = failure ? askedWait(failure, exchange, clock.wall()) : NO_WAIT;
     end = endOf(shared, result, wait, tried);
     const notes =
       wait.kind === 'unreadable' ? [`Retry-After "${wait.value}" not understood: usual back-off`] : [];

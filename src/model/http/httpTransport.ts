@@ -3,6 +3,8 @@
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
 
+import type { Readable, Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { formatDuration } from '../limits/clock.ts';
@@ -64,7 +66,7 @@ export const newExchange = (signal?: AbortSignal): Exchange => ({
 });
 
 /** No chat completion is this long; a server that never stops must not fill the memory. */
-const MAX_REPLY_BYTES = 64 * 1024 * 1024;
+const MAX_REPLY_BYTES = 16 * 1024 * 1024;
 
 /** Idle connections are reused this long unless the server says otherwise; a step's command often takes longer than undici's 4 s. */
 const KEEP_ALIVE_MS = 20_000;
@@ -204,6 +206,22 @@ function watch(exchange: Exchange, deadlines: Deadlines) {
 }
 type Watch = ReturnType<typeof watch>;
 
+/** Some gateways compress whatever was asked for. The limit of a reply counts what comes out. */
+function decoded(body: Readable, { headers }: Exchange): AsyncIterable<Buffer> {
+  const unpack = UNPACK[headers['content-encoding']?.trim().toLowerCase() ?? ''];
+  if (!unpack) return body;
+  const unpacked = unpack();
+  body.once('error', (error) => unpacked.destroy(error));
+  return body.pipe(unpacked);
+}
+
+const UNPACK: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: () => createInflate(),
+  br: () => createBrotliDecompress(),
+};
+
 async function* readBody(
   body: AsyncIterable<Buffer>,
   exchange: Exchange,
@@ -276,7 +294,7 @@ async function exchangeOver(
   timers.gotHeaders();
   exchange.status = response.statusCode;
   exchange.headers = flatten(response.headers);
-  const parts = readBody(response.body, exchange, timers);
+  const parts = readBody(decoded(response.body, exchange), exchange, timers);
   const { statusCode: status } = response;
   if (exchange.headers['content-type']?.includes('text/event-stream') && status < 400) {
     exchange.streaming = true;

@@ -84,12 +84,12 @@ function allowance(headers: Headers, counts: string, wallNow: number): Allowance
  * further away than `longestMs` are those of a day or a month, and the 429s that come with them say better what to do.
  */
 export function rateHint(headers: Headers, wallNow: number, longestMs: number): RateHint | null {
-  const [requests, tokens] = ['requests', 'tokens'].map((counts) => {
+  const [requests, ...tokens] = ['requests', 'tokens', 'input-tokens', 'output-tokens'].map((counts) => {
     const found = allowance(headers, counts, wallNow);
     return found && found.resetMs <= longestMs ? found : null;
   });
-  if (tokens?.left === 0 && requests?.left !== 0)
-    return { requestsLeft: 1, resetMs: tokens.resetMs, blockedMs: 0 };
+  const spent = tokens.find((found) => found?.left === 0);
+  if (spent && requests?.left !== 0) return { requestsLeft: 1, resetMs: spent.resetMs, blockedMs: 0 };
   if (!requests) return null;
   const blockedMs = requests.left === 0 ? requests.resetMs / (requests.limit ?? 1) : 0;
   return { requestsLeft: requests.left, resetMs: requests.resetMs, blockedMs };

@@ -45,6 +45,7 @@ const TOO_LONG = {
   code: 'context_window_exceeded',
   type: null,
   message: 'the reply reached the end of the context window',
+  retryMs: null,
 };
 
 /** `unread_input` is what a stream brought as a call's input and could not be parsed. */

@@ -24,8 +24,9 @@ export function assembleResponse(): Assembly {
     },
     body() {
       const output = [...items.entries()].sort(([a], [b]) => a - b).map(([, item]) => item);
+      const { status: _underWay, ...facts } = begun;
       // Some gateways leave the output out of the last event, since every item came before.
-      const whole = final ?? { ...begun, output };
+      const whole = final ?? { ...facts, output };
       const stated = Array.isArray(whole.output) && whole.output.length > 0 ? whole : { ...whole, output };
       return error === null ? stated : { ...stated, error };
     },

@@ -1,0 +1,58 @@
+/** An HTTP server that answers with exactly what it is given, in order, and keeps what it was asked. */
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface RawReply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
+export interface RawRequest {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+}
+
+export const jsonReply = (value: unknown, status = 200, headers: Record<string, string> = {}): RawReply => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(value),
+});
+
+/** Events as `[name, data]`; a name of null is left out. */
+export const eventReply = (events: readonly (readonly [string | null, unknown])[]): RawReply => ({
+  headers: { 'content-type': 'text/event-stream' },
+  body: events
+    .map(
+      ([name, data]) =>
+        `${name === null ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`,
+    )
+    .join(''),
+});
+
+/** A finished list repeats its last reply. */
+export async function startRawServer(replies: readonly RawReply[]) {
+  const requests: RawRequest[] = [];
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    requests.push({
+      path: request.url ?? '',
+      headers: request.headers,
+      body: JSON.parse(Buffer.concat(parts).toString() || 'null'),
+    });
+    const reply = replies[Math.min(requests.length, replies.length) - 1]!;
+    response.writeHead(reply.status ?? 200, reply.headers);
+    response.end(reply.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    requests,
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
