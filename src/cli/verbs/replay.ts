@@ -9,6 +9,7 @@ import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../environment/environmentConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
+import { readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
 import { firstDifference } from '../../model/offline/replayed.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
@@ -123,12 +124,15 @@ async function playedOrNot(
   file: string,
   play: (json: unknown) => Promise<ReplayResult>,
 ): Promise<FileResult> {
-  let json: unknown;
+  let text: string;
   try {
-    json = parseForeignJson(readFileSync(file, 'utf8')).value;
+    text = readFileSync(file, 'utf8');
   } catch (error) {
-    return notPlayed(file, `${file} is no trajectory: ${(error as Error).message}`);
+    return notPlayed(file, `${file} cannot be read: ${(error as Error).message}`);
   }
+  const read = readTrajectory(text);
+  if (!read.ok) return notPlayed(file, `${file} is no trajectory: ${read.message}`);
+  const json = parseForeignJson(text).value;
   try {
     return { file, ...(await play(json)) };
   } catch (error) {
