@@ -7,7 +7,8 @@ import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
 import { type Candidate, type GatePolicy, type GateRule, type Night, rulesOf, setChanges } from './rules.ts';
 
-type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
+export const VERDICTS = ['regressed', 'flaky', 'improved', 'inconclusive'] as const;
+export type Verdict = (typeof VERDICTS)[number];
 
 export interface GateResult {
   readonly verdict: Verdict;
@@ -94,7 +95,7 @@ const ORDER: readonly FellOut[] = [
   'added',
 ];
 
-function gateLine(c: Comparison, broken: number, flaky: number): string {
+export function gateLine(c: Comparison, broken: number, flaky: number): string {
   const reasons = c.fellOut
     .toSorted((a, b) => ORDER.indexOf(a.why) - ORDER.indexOf(b.why))
     .map((f) => `${f.why.replaceAll('_', ' ')} ${f.n}`);
