@@ -15,23 +15,22 @@ import { proportion } from '../report/statistics/proportions.ts';
 import { createStopLadder } from '../runner/control/stop.ts';
 import { cleanedBy, createEvents } from '../runner/events.ts';
 import { createGrader } from '../runner/grader/grader.ts';
+import type { PlannedInstance } from '../runner/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../runner/record/runReports.ts';
 import { pricesOfRun } from '../runner/record/tokenPrices.ts';
-import type { PlannedInstance } from '../runner/runAttempt.ts';
 import { plannedArm } from '../runner/schedule/plannedConfig.ts';
 import { openGradingImages } from '../service/images/openImages.ts';
 import { commandOn, databasePath, requireRun, resultsRoot } from '../service/resultsRoot.ts';
 import { redactorOf } from '../service/secrets.ts';
 import { withRunLock } from '../service/start/lock.ts';
 import { UserError } from '../service/userError.ts';
-import { VERSION } from '../service/version.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { goldStandings } from '../store/records/calibration.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
 import { storedConfig } from '../store/records/storedConfig.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
-import { gradingOf, parsersOf, wantedIds } from './flags/gradingSettings.ts';
+import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
 import { EXIT, printData, printJson, say, sayNotice } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 
@@ -141,7 +140,6 @@ export async function gradeRun(task: GradingTask): Promise<number> {
     stop,
     cwd: process.cwd(),
     dir,
-    version: VERSION,
   });
   const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
   try {

@@ -3,65 +3,72 @@
  * writes the exports. The caller holds the run's lock.
  */
 import { join } from 'node:path';
-import { loadAgent } from '../agent/loadAgent.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
-import type { RunConfig } from '../config/runConfig.ts';
+import type { RunConfig } from '../config/run.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
-import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
-import { proxyFrom } from '../model/http/proxySettings.ts';
-import { createModelFactory } from '../model/modelFactory.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
-import type { Gradable } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
 import { suspicionRules } from '../suspicion/commandRules.ts';
+import { type ArmRuntime, closeArms, startArms } from './arms.ts';
 import { awakeClock } from './control/awakeClock.ts';
-import { createBudget } from './control/budget.ts';
+import { createBudget, type RunBudget } from './control/budget.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
+import { tellOtherModels } from './control/otherModels.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvents } from './events.ts';
-import { createGrader, type GradingSummary } from './grader/grader.ts';
-import { preflightImages } from './images/imagePreflight.ts';
-import { createTrialImages } from './images/trialImages.ts';
+import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
+import { createSessionImages, orderForImages } from './images/sessionImages.ts';
+import type { TrialImages } from './images/trialImages.ts';
+import { type PlannedInstance, type PlannedTrial, plannedTrial } from './plannedTrial.ts';
 import { keepBackups } from './record/backups.ts';
 import { createExporter } from './record/exporter.ts';
 import { exportRun } from './record/exportRun.ts';
+import { createRunRecord } from './record/runRecord.ts';
 import { exportRunReports } from './record/runReports.ts';
-import type { ArmRuntime, Batch, PlannedInstance } from './runAttempt.ts';
-import { type BatchResult, runBatch } from './runBatch.ts';
+import type { AttemptPorts } from './runAttempt.ts';
+import { type BatchHooks, type BatchResult, runBatch } from './runBatch.ts';
 import { biasWarning } from './schedule/order.ts';
-import { plannedArm } from './schedule/plannedConfig.ts';
-import { expectedSeconds, groupBySharedLayers, scheduleTrials } from './schedule/schedule.ts';
+import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
 
-export interface SessionParts {
+/** The run as it is stored, and what its configuration asks for. */
+export interface StoredRun {
   readonly store: Store;
+  /** DIR: the results root. */
   readonly root: string;
   readonly run: RunRow;
   readonly config: RunConfig;
   readonly grading: GradingConfig;
-  readonly toDo: readonly TrialRow[];
+}
+
+/** What the process lends to the run. */
+export interface SessionPorts {
   readonly secret: (name: string) => string | undefined;
   readonly redactor: Redactor;
   readonly events: RunEvents;
   readonly stop: StopLadder;
+  /** host:boot:pid:start of this process. */
   readonly leaseOwner: string;
   readonly version: string;
   readonly cwd: string;
-  readonly log: Batch['log'];
-  /** Images of the engines that containers run on; absent when every arm is local. */
-  readonly images?: RunImages;
+  readonly log: AttemptPorts['log'];
+  /** Opens the recording that `replay:NAME` names, for an arm. */
+  readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
+}
+
+/** Where containers run; absent when every arm is local. */
+export interface SessionEngines {
+  readonly images: RunImages;
   /** Places on several engines; absent with one. */
   readonly pool?: EnginePool;
   /** Where the engine on this machine keeps its layers. */
-  readonly engineDir?: string;
-  /** Opens the recording that `replay:NAME` names, for an arm. */
-  readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
+  readonly engineDir?: string | undefined;
 }
 
 export interface SessionResult extends BatchResult {
@@ -70,88 +77,65 @@ export interface SessionResult extends BatchResult {
   readonly graded: GradingSummary | null;
 }
 
-export async function runSession(parts: SessionParts): Promise<SessionResult> {
-  const { store, run, config, events, stop } = parts;
-  const dir = join(parts.root, run.name);
-  const target = { store, run, dir, version: parts.version };
-  const arms = await startArms(parts);
-  const instances = new Map<number, PlannedInstance>(
-    instancesOf(store, run.id).map((row) => [
-      row.id,
-      { row, instance: instanceSchema.parse(JSON.parse(row.row)) },
-    ]),
-  );
-  const { nano: spent, committedNano } = spentNano(store, run.id);
-  const budget = createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
-    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
-  );
-  const grader = parts.grading.enabled
-    ? await createGrader({ ...parts, dir, instances, arms: armsOf(store, run.id), config: parts.grading })
-    : null;
-  const toDo = await orderWithImages(parts, arms, instances);
-  const gradings = grader?.missing() ?? [];
-  const images = parts.images && trialImagesOf(parts, toDo, gradings, arms, instances);
-  const disk = diskFloorOf(parts);
+/** What the parts of a sitting are built from. */
+interface Session {
+  readonly stored: StoredRun;
+  readonly ports: SessionPorts;
+  readonly engines: SessionEngines | undefined;
+  /** DIR/<run>: where its exports go. */
+  readonly dir: string;
+  readonly arms: ReadonlyMap<number, ArmRuntime>;
+  readonly instances: ReadonlyMap<number, PlannedInstance>;
+}
+
+export async function runSession(
+  stored: StoredRun,
+  toDo: readonly TrialRow[],
+  ports: SessionPorts,
+  engines?: SessionEngines,
+): Promise<SessionResult> {
+  const { store, run, config } = stored;
+  const { events, stop, log } = ports;
+  const dir = join(stored.root, run.name);
+  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines });
+  const instances = plannedInstances(store, run);
+  const session = { stored, ports, engines, dir, arms, instances };
+  const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
+  const budget = budgetOf(session);
+  const grader = stored.grading.enabled ? await graderOf(session) : null;
+  const ordered = await inOrder(session, plan, toDo);
+  const trials = ordered.map(plan);
+  const images = imagesOf(session, trials, grader);
+  const disk = diskFloorOf(session);
   const clock = awakeClock(() => performance.now());
-  const batch: Batch = {
-    ...(images && { images }),
-    ...(disk && { disk }),
-    store,
-    run,
-    config,
-    arms,
-    instances,
-    redactor: parts.redactor,
-    budget,
-    events,
-    stop,
-    retry: { attempts: config.retry.attempts, reasons: config.retry.reasons, made: new Map() },
-    suspicionRules: suspicionRules(config.suspicion_rules),
-    onAnswer: otherModels((text) => events.emit({ type: 'note', text })),
-    leaseOwner: parts.leaseOwner,
-    now: clock.now,
-    isoNow: () => new Date().toISOString(),
-    log: parts.log,
-  };
+  const target = { store, run, dir, version: ports.version };
   const exporter = createExporter(target);
   setRunStatus(store, run.id, 'running', null);
-  const expectedS = expectedSeconds(store, run, toDo);
-  events.emit({
-    type: 'run_started',
-    run: run.name,
-    planned: instances.size * arms.size * config.epochs,
-    toDo: parts.toDo.length,
-    slots: config.workers,
-    arms: arms.size,
-    epochs: config.epochs,
-    budgetNano: run.budget_nano,
-    spentNano: spent,
-    ...(expectedS && { expectedS }),
-  });
+  announce(session, ordered);
   // What an earlier sitting sealed and nobody graded.
   grader?.enqueueMissing();
-  const backups = keepBackups(store, parts.log, ({ message }) =>
-    stop.stopStarting('internal_error', message),
-  );
+  const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
+  const hooks: BatchHooks = {
+    ended: (attemptId) => exporter.attemptEnded(attemptId),
+    sealed: (trialId) => grader?.enqueue(trialId),
+    drain: async () => {
+      await grader?.drain();
+      await exporter.flush();
+    },
+  };
+  const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
+  const attempts = attemptPorts(session, budget, clock.now);
   try {
-    const result = await runBatch(batch, toDo, {
-      ended: (attemptId) => exporter.attemptEnded(attemptId),
-      sealed: (trial) => grader?.enqueue(trial.id),
-      drain: async () => {
-        await grader?.drain();
-        await exporter.flush();
-      },
-    });
-    const sealed = SEALED.reduce((sum, name) => sum + (result.counts[name] ?? 0), 0);
-    const bias = biasWarning(config.order, sealed, instances.size * arms.size * config.epochs);
-    if (bias) events.emit({ type: 'note', text: bias });
+    const result = await runBatch(
+      { config, record, events, stop, budget, disk, images, attempts, hooks },
+      trials,
+    );
+    warnOfBias(session, result);
     const predictions = await exportRun(target);
-    if (grader) await exportRunReports(target, parts.grading.dialect);
+    if (grader) await exportRunReports(target, stored.grading.dialect);
     return { ...result, dir, predictions, graded: grader ? grader.summary() : null };
   } finally {
-    await Promise.allSettled(
-      [...arms.values()].flatMap((a) => [a.modelFactory.close(), a.environmentFactory.close()]),
-    );
+    await closeArms(arms.values());
     await grader?.close();
     clock.stop();
     await images?.finish();
@@ -159,121 +143,122 @@ export async function runSession(parts: SessionParts): Promise<SessionResult> {
   }
 }
 
-const SEALED = [...SEALED_CLASSES];
+const isoNow = () => new Date().toISOString();
 
-/** Told once for each model that was not asked for, or that another one came before; every call has it in its row. */
-function otherModels(note: (text: string) => void): Batch['onAnswer'] {
-  const seen = new Map<string, Set<string>>();
-  return (asked, answered) => {
-    const before = seen.get(asked) ?? new Set<string>();
-    if (before.has(answered)) return;
-    const earlier = before.size > 0 ? `; before, ${[...before].join(' and ')} did` : '';
-    if (answered !== asked || earlier)
-      note(`warning: ${asked} was asked for and ${answered} answered${earlier}`);
-    seen.set(asked, before.add(answered));
-  };
-}
+const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstance> =>
+  new Map(
+    instancesOf(store, run.id).map((row) => [
+      row.id,
+      { row, instance: instanceSchema.parse(JSON.parse(row.row)) },
+    ]),
+  );
 
-/** The order that was asked for; the dataset's own may move trials together that share layers which will be removed. */
-async function orderWithImages(
-  parts: SessionParts,
-  arms: ReadonlyMap<number, ArmRuntime>,
-  instances: ReadonlyMap<number, PlannedInstance>,
-): Promise<readonly TrialRow[]> {
-  const { store, run, config, images, events } = parts;
-  const scheduled = scheduleTrials(store, run, config, parts.toDo);
-  if (!images) return scheduled;
-  const imageOf = (trial: TrialRow) => {
-    const { environment } = arms.get(trial.arm_id)!;
-    if (environment.environment_class !== 'docker') return undefined;
-    return environment.image ?? instances.get(trial.instance_pk)!.row.image;
-  };
-  const names = scheduled.map(imageOf).filter((name) => name !== undefined);
-  const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
-  if (config.order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
-  // Docker Hub is not asked about each image: official ones share layers by repository, and there by version.
-  const likely = (trial: TrialRow) => {
-    const { repo, version } = instances.get(trial.instance_pk)!.instance;
-    return [repo, version];
-  };
-  return groupBySharedLayers(
-    store,
-    run,
-    scheduled,
-    (trial) => layersOf?.(imageOf(trial) ?? '') ?? likely(trial),
+/** What earlier sittings spent counts: a restart grants no money. */
+function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {
+  const { committedNano } = spentNano(store, run.id);
+  return createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
+    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
   );
 }
 
+const graderOf = ({ stored, ports, engines, dir, instances }: Session): Promise<Grader> => {
+  const { store, run, grading } = stored;
+  const arms = armsOf(store, run.id);
+  return createGrader({
+    ...ports,
+    store,
+    run,
+    dir,
+    instances,
+    arms,
+    config: grading,
+    images: engines?.images,
+  });
+};
+
+/** The order that was asked for, and what the images make of it. */
+async function inOrder(
+  { stored, ports: { events }, engines }: Session,
+  plan: (trial: TrialRow) => PlannedTrial,
+  toDo: readonly TrialRow[],
+): Promise<readonly TrialRow[]> {
+  const { store, run, config } = stored;
+  const scheduled = scheduleTrials(store, run, config, toDo);
+  if (!engines) return scheduled;
+  const { images } = engines;
+  return orderForImages({ store, run, order: config.order, images, events, plan }, scheduled);
+}
+
+function imagesOf(
+  { stored, ports: { events, log }, engines, arms, instances }: Session,
+  trials: readonly PlannedTrial[],
+  grader: Grader | null,
+): TrialImages | undefined {
+  if (!engines) return undefined;
+  const grading = stored.grading.enabled;
+  const onError = (message: string) => log('warn', message);
+  const service = engines.images;
+  const gradings = grader?.missing() ?? [];
+  return createSessionImages({ service, arms, instances, grading, events, onError }, trials, gradings);
+}
+
 /** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */
-function diskFloorOf(parts: SessionParts): DiskFloor | undefined {
-  const floorBytes = parseSize(parts.config.disk_floor);
+function diskFloorOf({ stored: { root, config }, engines }: Session): DiskFloor | undefined {
+  const floorBytes = parseSize(config.disk_floor);
   if (floorBytes === 0) return undefined;
-  const folders = [parts.root, ...(parts.engineDir === undefined ? [] : [parts.engineDir])];
+  const folders = [root, ...(engines?.engineDir === undefined ? [] : [engines.engineDir])];
   return createDiskFloor({
     floorBytes,
     free: () => leastFree(folders),
-    reserve: reserveFile(parts.root, floorBytes),
+    reserve: reserveFile(root, floorBytes),
   });
 }
 
-function trialImagesOf(
-  parts: SessionParts,
-  toDo: readonly TrialRow[],
-  gradings: readonly Gradable[],
-  arms: ReadonlyMap<number, ArmRuntime>,
-  instances: ReadonlyMap<number, PlannedInstance>,
-) {
-  const service = parts.images!;
-  const grading = parts.grading.enabled;
-  const gradedIn = (instancePk: number) => instances.get(instancePk)!.row.image;
-  // Trials of the arms of one instance are neighbours and share its image.
-  const trials = toDo.flatMap(({ id, arm_id, instance_pk }) => {
-    const { environment } = arms.get(arm_id)!;
-    if (environment.environment_class !== 'docker') return [];
-    const runsIn = environment.image ?? gradedIn(instance_pk);
-    return [{ trialId: id, images: grading ? [runsIn, gradedIn(instance_pk)] : [runsIn] }];
-  });
-  const overrides = [...arms.values()].flatMap(({ environment }) => environment.image ?? []);
-  return createTrialImages({
-    service,
-    trials,
-    gradings: gradings.map((g) => ({ trialId: g.trial_id, images: [gradedIn(g.instance_pk)] })),
-    ofRun: [...overrides, ...[...instances.values()].map(({ row }) => row.image)],
-    ahead: service.ahead * arms.size,
-    events: parts.events,
-    grading,
-    onError: (message: string) => parts.log('warn', message),
+const plannedCount = ({ stored: { config }, arms, instances }: Session): number =>
+  instances.size * arms.size * config.epochs;
+
+function announce(session: Session, toDo: readonly TrialRow[]): void {
+  const { store, run, config } = session.stored;
+  const expectedS = expectedSeconds(store, run, toDo);
+  session.ports.events.emit({
+    type: 'run_started',
+    run: run.name,
+    planned: plannedCount(session),
+    toDo: toDo.length,
+    slots: config.workers,
+    arms: session.arms.size,
+    epochs: config.epochs,
+    budgetNano: run.budget_nano,
+    spentNano: spentNano(store, run.id).nano,
+    ...(expectedS && { expectedS }),
   });
 }
 
-async function startArms(parts: SessionParts): Promise<Map<number, ArmRuntime>> {
-  const arms = new Map<number, ArmRuntime>();
-  const proxy = proxyFrom(parts.secret);
-  for (const row of armsOf(parts.store, parts.run.id)) {
-    const { agent, environment, model } = plannedArm(row);
-    const apiKey = parts.secret(model.api_key_env);
-    arms.set(row.id, {
-      row,
-      agent,
-      environment,
-      model,
-      modelFactory: await createModelFactory(model, {
-        ...(apiKey === undefined ? {} : { apiKey }),
-        ...(proxy ? { proxy } : {}),
-        requestStyle: agent.compat ? 'litellm' : 'own',
-        ...(parts.fetchReplay && { fetchReplay: (name) => parts.fetchReplay!(name, row.name) }),
-        onDivergence: (d) =>
-          parts.events.emit({
-            type: 'note',
-            text: `${d.instanceId}: ${d.query === 1 ? 'before step 1' : `at step ${d.query - 1}`} the environment answered differently than in the recording: ${d.difference}`,
-          }),
-      }),
-      environmentFactory: await createEnvironmentFactory(environment, {
-        pool: parts.pool,
-        images: parts.images,
-      }),
-      createAgent: await loadAgent(agent.agent_class, parts.cwd),
-    });
-  }
-  return arms;
+function attemptPorts(session: Session, budget: RunBudget, now: () => number): AttemptPorts {
+  const { store, run, config } = session.stored;
+  const { redactor, events, leaseOwner, stop, log } = session.ports;
+  return {
+    journal: {
+      store,
+      redactor,
+      events,
+      budget,
+      suspicionRules: suspicionRules(config.suspicion_rules),
+      onAnswer: tellOtherModels((text) => events.emit({ type: 'note', text })),
+      leaseOwner,
+      isoNow,
+    },
+    config,
+    runName: run.name,
+    stop,
+    retry: { ...config.retry, made: new Map() },
+    now,
+    log,
+  };
+}
+
+function warnOfBias(session: Session, { counts }: BatchResult): void {
+  const sealed = [...SEALED_CLASSES].reduce((sum, name) => sum + (counts[name] ?? 0), 0);
+  const bias = biasWarning(session.stored.config.order, sealed, plannedCount(session));
+  if (bias) session.ports.events.emit({ type: 'note', text: bias });
 }

@@ -1,11 +1,12 @@
 /**
  * Before the first step: is this the environment that the work is about? An image whose shell lands in another Python environment
- * runs every command of the agent, and wrongly (field-problems.md D10). Asked through the channel that the agent's commands take.
+ * runs every command of the agent, and each of them wrongly. Asked through the channel that the agent's commands take.
  */
 
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { PhaseTracker } from '../control/phases.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
 
 /** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -36,26 +37,19 @@ export function probedPackage(
   return config.environment_class === 'docker' ? (PACKAGES[repo] ?? null) : null;
 }
 
-interface Probed {
-  readonly arm: { readonly environment: EnvironmentConfig };
-  readonly planned: { readonly row: { readonly repo: string; readonly image: string } };
-}
-
 export async function probeEnvironment(
-  arm: Probed['arm'],
-  planned: Probed['planned'],
+  { arm, repo, image }: Pick<PlannedTrial, 'arm' | 'repo' | 'image'>,
   environment: Environment,
   phases: PhaseTracker,
   signal: AbortSignal,
 ): Promise<void> {
-  const name = probedPackage(arm.environment, planned.row.repo);
+  const name = probedPackage(arm.environment, repo);
   if (name === null) return;
   phases.begin('probe');
   // From the root folder: in its own checkout a package is found by any Python.
   const script = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${name}") is None)`;
   const result = await environment.execute(`python -c '${script}'`, { cwd: '/', signal });
   if (result.exitCode === 0) return;
-  const image = arm.environment.image ?? planned.row.image;
   const tail = result.output.trim().slice(-200);
   throw new EnvironmentError(
     'start_failed',

@@ -13,7 +13,7 @@ export interface RetryPolicy {
   readonly made: Map<number, Map<ExitReason, number>>;
 }
 
-export function settle(
+export function settlementOf(
   policy: RetryPolicy,
   trialId: number,
   { reason, detail, recordedAgain }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain'>,

@@ -4,13 +4,13 @@
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
-import type { Batch } from '../runAttempt.ts';
+import type { AttemptPorts } from '../runAttempt.ts';
 
 const EVERY_MS = 3_600_000;
 
 export function keepBackups(
   store: Store,
-  log: Batch['log'],
+  log: AttemptPorts['log'],
   onDamage: (error: StorageError) => void,
 ): { finish(): Promise<void> } {
   let last: Promise<void> = Promise.resolve();

@@ -3,52 +3,62 @@
  * emptied, so that a run never holds more than twice its slots. What is begun and not wanted any more is given up at once.
  */
 import type { Place } from '../../environment/environment.ts';
-import { nextAttemptNumber, type TrialRow } from '../../store/records/trials.ts';
+import type { RunBudget } from '../control/budget.ts';
+import type { DiskFloor } from '../control/diskFloor.ts';
+import type { StopLadder } from '../control/stop.ts';
 import type { Admission } from '../images/trialImages.ts';
-import type { Batch } from '../runAttempt.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
 import { startRequestOf } from './startRequest.ts';
 
-export interface StartAhead {
+export interface ContainerPreparation {
   /** The trial waits for a slot, behind all of the same or a higher priority. */
-  waits(trial: TrialRow, priority: number, admitted?: Admission): void;
+  waits(trial: PlannedTrial, priority: number, admission?: Admission): void;
   /** The trial has its slot, or will never have one. */
-  taken(trial: TrialRow): void;
+  taken(trial: PlannedTrial): void;
   slotEmptying(): void;
-  /** Nothing is started for now: what was begun ahead goes. */
+  /** Nothing is started for now: what was begun goes. */
   giveUp(): void;
 }
 
+export interface PreparationPorts {
+  readonly runName: string;
+  readonly nextAttemptNumber: (trialId: number) => number;
+  readonly stop: Pick<StopLadder, 'why'>;
+  readonly budget: Pick<RunBudget, 'exhausted'>;
+  readonly disk?: Pick<DiskFloor, 'low'> | undefined;
+}
+
 interface Waiting {
-  readonly trial: TrialRow;
+  readonly trial: PlannedTrial;
   readonly priority: number;
   /** The engine that has its image, with several engines. */
   readonly place: Place | undefined;
   begun: boolean;
 }
 
-export function createStartAhead(batch: Batch): StartAhead {
+export function createContainerPreparation(ports: PreparationPorts): ContainerPreparation {
+  const { stop, budget, disk } = ports;
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
   const begin = ({ trial, place }: Waiting) => {
     try {
-      const request = startRequestOf(batch, trial, nextAttemptNumber(batch.store, trial.id));
-      const { environmentFactory } = batch.arms.get(trial.arm_id)!;
-      environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
+      const request = startRequestOf(trial, ports.runName, ports.nextAttemptNumber(trial.id));
+      trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
       // The slot that takes the trial meets the same and ends it with a reason.
     }
   };
 
   return {
-    waits(trial, priority, admitted) {
+    waits(trial, priority, admission) {
       // The slot ends it with the reason.
-      if (admitted?.failure) return;
+      if (admission?.failure) return;
       const behind = waiting.findIndex((other) => other.priority < priority);
       waiting.splice(behind < 0 ? waiting.length : behind, 0, {
         trial,
         priority,
-        place: admitted?.place,
+        place: admission?.place,
         begun: false,
       });
     },
@@ -57,7 +67,7 @@ export function createStartAhead(batch: Batch): StartAhead {
       if (at >= 0) waiting.splice(at, 1);
     },
     slotEmptying() {
-      if (batch.stop.why || batch.budget.exhausted() || batch.disk?.low) return;
+      if (stop.why || budget.exhausted() || disk?.low) return;
       const next = waiting.find((other) => !other.begun);
       if (!next) return;
       next.begun = true;

@@ -1,26 +1,24 @@
-/** What an environment is started with for a trial: the same for a start ahead of its slot and for the slot itself. */
+/** What an environment is started with for a trial: the same when it is prepared before the trial has a slot, and in the slot itself. */
 
 import type { StartRequest } from '../../environment/environment.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import type { TrialRow } from '../../store/records/trials.ts';
 import { render } from '../../template/render.ts';
-import type { Batch } from '../runAttempt.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
 
 export function startRequestOf(
-  batch: Pick<Batch, 'arms' | 'instances' | 'run'>,
-  trial: TrialRow,
+  { id, arm, instance, image }: PlannedTrial,
+  runName: string,
   attemptNumber: number,
 ): StartRequest {
-  const { environment } = batch.arms.get(trial.arm_id)!;
-  const { instance, row } = batch.instances.get(trial.instance_pk)!;
+  const { startup_command } = arm.environment;
   return {
     instanceId: instance.instance_id,
-    image: environment.image ?? row.image,
-    owner: currentOwner(batch.run.name, `${trial.id}.${attemptNumber}`),
+    image,
+    owner: currentOwner(runName, `${id}.${attemptNumber}`),
     baseCommit: instance.base_commit,
     // Run by the environment before the start tree is kept, so that what it does is not the agent's work.
-    ...(environment.startup_command && {
-      startupCommand: render(environment.startup_command, { ...instance.extra, ...instance }),
+    ...(startup_command && {
+      startupCommand: render(startup_command, { ...instance.extra, ...instance }),
     }),
   };
 }

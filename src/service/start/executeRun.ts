@@ -1,17 +1,19 @@
 /** What a new run and one that goes on share once it is settled which trials: recovery of what a dead process left, the session, the outcome. */
 import { join } from 'node:path';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { recoverRun, refuseLostRecords } from '../../runner/control/recover.ts';
 import { createStopLadder, type StopLadder } from '../../runner/control/stop.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../runner/events.ts';
-import { runSession, type SessionResult } from '../../runner/runSession.ts';
+import {
+  runSession,
+  type SessionPorts,
+  type SessionResult,
+  type StoredRun,
+} from '../../runner/runSession.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
-import type { Store } from '../../store/open.ts';
-import { type RunRow, spentNano } from '../../store/records/runs.ts';
+import { spentNano } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { type Attendant, type Caller, variable } from '../caller.ts';
 import { type OpenedImages, openRunImages } from '../images/openImages.ts';
@@ -23,12 +25,7 @@ import { reapOrphans } from './reapOrphans.ts';
 import { openReplay } from './replayModel.ts';
 import { openLog, type RunLog } from './runLog.ts';
 
-export interface ExecuteRequest {
-  readonly store: Store;
-  readonly root: string;
-  readonly run: RunRow;
-  readonly config: RunConfig;
-  readonly grading: GradingConfig;
+export interface ExecuteRequest extends StoredRun {
   /** Default: as an empty `images:` section means it. */
   readonly images?: ImagesConfig | undefined;
   readonly arms: readonly ArmConfig[];
@@ -106,27 +103,28 @@ interface SessionTools {
 }
 
 async function session(
-  { store, root, run, config, grading, arms, images }: ExecuteRequest,
+  request: ExecuteRequest,
   { env, cwd }: Caller,
-  { log, events, ...tools }: SessionTools,
+  { log, toDo, events, ...tools }: SessionTools,
   over: () => void,
 ): Promise<SessionResult> {
+  const { store, run, arms, images } = request;
   const owner = currentOwner(run.name, 'run');
   let opened: OpenedImages | undefined;
   try {
     opened = await openRunImages(env, arms, images ?? imagesConfigSchema.parse({}), events);
-    const engineDir = await opened?.images.engineDir();
-    return await runSession({
-      ...{ store, root, run, config, grading, cwd, events },
+    const engines = opened && { ...opened, engineDir: await opened.images.engineDir() };
+    const ports: SessionPorts = {
       ...tools,
-      ...opened,
-      ...(engineDir !== undefined && { engineDir }),
+      events,
+      cwd,
       secret: (name) => variable(env, name),
       leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
       version: VERSION,
       log: (level, message, data) => log.write(level, message, data),
       fetchReplay: async (name, arm) => openReplay(name, () => store, arm).source,
-    });
+    };
+    return await runSession(request, toDo, ports, engines);
   } finally {
     await opened?.images.close();
     over();

@@ -1,25 +1,25 @@
 // Which attempts are followed by another one.
 import { expect, test } from 'vitest';
 import type { ExitReason } from '../../../src/outcome.ts';
-import { settle } from '../../../src/runner/control/retryPolicy.ts';
+import { settlementOf } from '../../../src/runner/control/retryPolicy.ts';
 
 const policy = (reasons: Record<string, number> = {}) => ({ attempts: 3, reasons, made: new Map() });
 const pull = (detail: string | null) => ({ reason: 'env_image_pull_failed' as ExitReason, detail });
 
 test('a pull that a registry will refuse again ends its trial; what another try may mend is tried again', () => {
   for (const detail of ['no_access', 'wrong_platform'])
-    expect(settle(policy(), 1, pull(detail))).toBe('seal');
+    expect(settlementOf(policy(), 1, pull(detail))).toBe('seal');
   for (const detail of ['stalled', 'interrupted', 'unreachable', 'rate_limited', 'unknown', null])
-    expect(settle(policy(), 1, pull(detail))).toBe('again');
+    expect(settlementOf(policy(), 1, pull(detail))).toBe('again');
 });
 
 test('a number of attempts that was asked for counts more', () => {
-  expect(settle(policy({ env_image_pull_failed: 2 }), 1, pull('no_access'))).toBe('again');
+  expect(settlementOf(policy({ env_image_pull_failed: 2 }), 1, pull('no_access'))).toBe('again');
 });
 
 test('where another attempt followed in a recording, one follows in its replay, and uses up none of this run', () => {
   const died = { reason: 'env_died' as ExitReason, detail: 'killed' };
   const given = { ...policy(), attempts: 1 };
-  for (let i = 0; i < 3; i++) expect(settle(given, 1, { ...died, recordedAgain: true })).toBe('again');
-  expect(settle(given, 1, { ...died, recordedAgain: false })).toBe('seal');
+  for (let i = 0; i < 3; i++) expect(settlementOf(given, 1, { ...died, recordedAgain: true })).toBe('again');
+  expect(settlementOf(given, 1, { ...died, recordedAgain: false })).toBe('seal');
 });

@@ -1,48 +1,41 @@
 // Which trial's container is begun while a slot is being emptied.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError, type Place, type StartRequest } from '../../../src/environment/environment.ts';
-import type { Batch } from '../../../src/runner/runAttempt.ts';
-import { createStartAhead } from '../../../src/runner/schedule/containerPreparation.ts';
-import { openStore } from '../../../src/store/open.ts';
-import type { TrialRow } from '../../../src/store/records/trials.ts';
-
-const trial = (id: number) => ({ id, arm_id: 1, instance_pk: id }) as TrialRow;
+import type { StopLadder } from '../../../src/runner/control/stop.ts';
+import type { PlannedTrial } from '../../../src/runner/plannedTrial.ts';
+import { createContainerPreparation } from '../../../src/runner/schedule/containerPreparation.ts';
 
 function setUp(more: { startupCommand?: string } = {}) {
   const prepared: StartRequest[] = [];
-  const state = { why: null as unknown, spent: false };
-  const instance = (id: number) => ({
-    row: { image: `image-${id}` },
-    instance: { instance_id: `a__a-${id}`, base_commit: 'c0', extra: {} },
-  });
-  // Only what createStartAhead uses.
-  const batch = {
-    store: openStore(':memory:'),
-    run: { name: 'r' },
-    arms: new Map([
-      [
-        1,
-        {
-          environment: { startup_command: more.startupCommand },
-          environmentFactory: { prepare: (request: StartRequest) => prepared.push(request) },
-        },
-      ],
-    ]),
-    instances: new Map([1, 2, 3, 4].map((id) => [id, instance(id)])),
+  const state = { why: null as StopLadder['why'], spent: false };
+  // Only what a preparation uses.
+  const trial = (id: number) =>
+    ({
+      id,
+      image: `image-${id}`,
+      instance: { instance_id: `a__a-${id}`, base_commit: 'c0', extra: {} },
+      arm: {
+        environment: { startup_command: more.startupCommand },
+        environmentFactory: { prepare: (request: StartRequest) => prepared.push(request) },
+      },
+    }) as unknown as PlannedTrial;
+  const ahead = createContainerPreparation({
+    runName: 'r',
+    nextAttemptNumber: () => 1,
     budget: { exhausted: () => state.spent },
     stop: {
       get why() {
         return state.why;
       },
     },
-  } as unknown as Batch;
-  return { ahead: createStartAhead(batch), prepared, state };
+  });
+  return { ahead, trial, prepared, state };
 }
 const ids = (prepared: readonly StartRequest[]) => prepared.map((p) => p.instanceId);
 
 describe('starting ahead', () => {
   test('nothing is begun before a slot is being emptied, then one for each', () => {
-    const { ahead, prepared } = setUp();
+    const { ahead, trial, prepared } = setUp();
     for (const id of [1, 2, 3]) ahead.waits(trial(id), 0);
     ahead.taken(trial(1));
     expect(prepared).toEqual([]);
@@ -59,7 +52,7 @@ describe('starting ahead', () => {
   });
 
   test('what waits for a second attempt comes after what waits for its first, as in the queue', () => {
-    const { ahead, prepared } = setUp();
+    const { ahead, trial, prepared } = setUp();
     ahead.waits(trial(1), -1);
     ahead.waits(trial(2), 0);
     ahead.slotEmptying();
@@ -67,7 +60,7 @@ describe('starting ahead', () => {
   });
 
   test('it goes to the engine that was chosen for the trial', () => {
-    const { ahead, prepared } = setUp();
+    const { ahead, trial, prepared } = setUp();
     const place = { host: 'b' } as Place;
     ahead.waits(trial(1), 0, { failure: undefined, place });
     ahead.slotEmptying();
@@ -75,18 +68,18 @@ describe('starting ahead', () => {
   });
 
   test('not once the run stops or its budget is spent', () => {
-    const { ahead, prepared, state } = setUp();
+    const { ahead, trial, prepared, state } = setUp();
     ahead.waits(trial(1), 0);
     state.spent = true;
     ahead.slotEmptying();
     state.spent = false;
-    state.why = { reason: 'cancelled' };
+    state.why = { reason: 'cancelled', message: '' };
     ahead.slotEmptying();
     expect(prepared).toEqual([]);
   });
 
   test('giving up fires the signal of what was begun, and it may be begun again', () => {
-    const { ahead, prepared } = setUp();
+    const { ahead, trial, prepared } = setUp();
     ahead.waits(trial(1), 0);
     ahead.slotEmptying();
     ahead.giveUp();
@@ -98,10 +91,10 @@ describe('starting ahead', () => {
   test('an image that could not be had, and a setup that cannot be rendered, are left to the slot', () => {
     const missing = setUp();
     const failure = new EnvironmentError('image_missing', 'no image');
-    missing.ahead.waits(trial(1), 0, { failure, place: undefined });
+    missing.ahead.waits(missing.trial(1), 0, { failure, place: undefined });
     missing.ahead.slotEmptying();
     const broken = setUp({ startupCommand: 'pip install {{ nobody.knows.this }}' });
-    broken.ahead.waits(trial(1), 0);
+    broken.ahead.waits(broken.trial(1), 0);
     broken.ahead.slotEmptying();
     expect([missing.prepared, broken.prepared]).toEqual([[], []]);
   });

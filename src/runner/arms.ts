@@ -1,0 +1,75 @@
+/** The arms of a run, ready to work: the configuration of each and what is built from it. */
+import type { AgentConfig } from '../agent/agentConfig.ts';
+import type { CreateAgent } from '../agent/contract.ts';
+import { loadAgent } from '../agent/loadAgent.ts';
+import type { EnginePool } from '../environment/engines/enginePool.ts';
+import type { EnvironmentFactory } from '../environment/environment.ts';
+import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
+import { createEnvironmentFactory } from '../environment/factory.ts';
+import type { RunImages } from '../environment/images/runImages.ts';
+import { proxyFrom } from '../model/http/proxySettings.ts';
+import type { ModelFactory } from '../model/model.ts';
+import type { ModelConfig } from '../model/modelConfig.ts';
+import { createModelFactory } from '../model/modelFactory.ts';
+import type { Divergence, ReplaySource } from '../model/offline/replayed.ts';
+import type { ArmRow } from '../store/records/runs.ts';
+import type { RunEvents } from './events.ts';
+import { plannedArm } from './schedule/plannedConfig.ts';
+
+export interface ArmRuntime {
+  readonly row: ArmRow;
+  readonly agent: AgentConfig;
+  readonly environment: EnvironmentConfig;
+  readonly model: ModelConfig;
+  readonly modelFactory: ModelFactory;
+  readonly environmentFactory: EnvironmentFactory;
+  readonly createAgent: CreateAgent;
+}
+
+export interface ArmPorts {
+  readonly secret: (name: string) => string | undefined;
+  readonly events: RunEvents;
+  /** Folder that relative module paths start from. */
+  readonly cwd: string;
+  readonly images?: RunImages | undefined;
+  readonly pool?: EnginePool | undefined;
+  /** Opens the recording that `replay:NAME` names, for an arm. */
+  readonly fetchReplay?: ((name: string, arm: string) => Promise<ReplaySource>) | undefined;
+}
+
+export async function startArms(rows: readonly ArmRow[], ports: ArmPorts): Promise<Map<number, ArmRuntime>> {
+  const arms = new Map<number, ArmRuntime>();
+  for (const row of rows) arms.set(row.id, await startArm(row, ports));
+  return arms;
+}
+
+async function startArm(row: ArmRow, ports: ArmPorts): Promise<ArmRuntime> {
+  const { secret, events, cwd, images, pool, fetchReplay } = ports;
+  const { agent, environment, model } = plannedArm(row);
+  const apiKey = secret(model.api_key_env);
+  const proxy = proxyFrom(secret);
+  return {
+    row,
+    agent,
+    environment,
+    model,
+    modelFactory: await createModelFactory(model, {
+      ...(apiKey !== undefined && { apiKey }),
+      ...(proxy && { proxy }),
+      requestStyle: agent.compat ? 'litellm' : 'own',
+      ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),
+      onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
+    }),
+    environmentFactory: await createEnvironmentFactory(environment, { pool, images }),
+    createAgent: await loadAgent(agent.agent_class, cwd),
+  };
+}
+
+function divergenceText({ instanceId, query, difference }: Divergence): string {
+  const when = query === 1 ? 'before step 1' : `at step ${query - 1}`;
+  return `${instanceId}: ${when} the environment answered differently than in the recording: ${difference}`;
+}
+
+export async function closeArms(arms: Iterable<ArmRuntime>): Promise<void> {
+  await Promise.allSettled([...arms].flatMap((a) => [a.modelFactory.close(), a.environmentFactory.close()]));
+}

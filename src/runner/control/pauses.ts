@@ -1,0 +1,124 @@
+/**
+ * When a run pauses and when it goes on. Two things pause it: the breaker, when instances fail for a reason that the next ones would share,
+ * and a disk that is nearly full. Nothing new starts while one of the two holds it.
+ */
+import type { RunConfig } from '../../config/run.ts';
+import { exitClassOf } from '../../outcome.ts';
+import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
+import type { RunEvents } from '../events.ts';
+import { type Ending, HOST_FLOOR, StopReason } from '../exit.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
+import type { Delays } from '../schedule/delays.ts';
+import type { TrialQueue } from '../schedule/trialQueue.ts';
+import { createBreaker } from './breaker.ts';
+import type { StopLadder } from './stop.ts';
+
+export interface Pauses {
+  /** What the end of an attempt says about the instances that come next: go on, pause, probe, stop. */
+  judge(trial: PlannedTrial, outcome: { readonly ending: Ending; readonly patchBytes: number }): void;
+  diskLow(message: string): void;
+  diskRoom(): void;
+  /** The run stops: nothing holds it any more. */
+  end(): void;
+}
+
+export interface PausePorts {
+  readonly config: Pick<RunConfig, 'workers' | 'breaker'>;
+  readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots'>;
+  readonly stop: StopLadder;
+  readonly events: RunEvents;
+  readonly delays: Delays;
+  readonly showStatus: (status: 'paused' | 'running') => void;
+}
+
+export function createPauses(ports: PausePorts): Pauses {
+  const { stop, events } = ports;
+  const holds = createHolds(ports);
+  return {
+    judge: createJudge(ports, holds),
+    diskLow(message) {
+      if (stop.why) return;
+      holds.hold('disk');
+      // The reserve file is gone already: its room is for the work that is captured and recorded now.
+      stop.halt(new StopReason('disk_full', `${message}: stopped until there is room`, HOST_FLOOR));
+      events.emit({
+        type: 'paused',
+        reason: `${message}; what ran is stopped and captured until there is room (or run.disk_floor is lower)`,
+      });
+    },
+    diskRoom() {
+      events.emit({ type: 'resumed', reason: 'the disk has room again' });
+      holds.release('disk');
+    },
+    end: () => holds.clear(),
+  };
+}
+
+interface Holds {
+  hold(why: 'breaker' | 'disk'): void;
+  release(why: 'breaker' | 'disk'): void;
+  clear(): void;
+}
+
+/** The queue goes on once nothing holds it. */
+function createHolds({ queue, showStatus }: PausePorts): Holds {
+  const reasons = new Set<'breaker' | 'disk'>();
+  return {
+    hold(why) {
+      reasons.add(why);
+      queue.pause();
+      showStatus('paused');
+    },
+    release(why) {
+      reasons.delete(why);
+      if (reasons.size > 0) return;
+      showStatus('running');
+      queue.resume();
+    },
+    clear: () => reasons.clear(),
+  };
+}
+
+/** Does what the breaker decides. After a pause one instance runs alone; when it ends well, all slots are used again. */
+function createJudge({ config, queue, stop, events, delays }: PausePorts, holds: Holds): Pauses['judge'] {
+  const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
+  const breaker = createBreaker({ ...rules, emptyPatches: empty_patches });
+  let probes = 0;
+  const pause = (reason: string) => {
+    events.emit({ type: 'breaker', reason });
+    probes += 1;
+    if (probes > max_probes) {
+      stop.stopStarting('internal_error', `${probes - 1} probes failed: ${reason}`);
+      return;
+    }
+    holds.hold('breaker');
+    events.emit({ type: 'paused', reason: `${reason}; one instance probes in ${probe_after_s} s` });
+    delays.after(probe_after_s * 1000, () => {
+      breaker.probe();
+      queue.limitSlots(1);
+      holds.release('breaker');
+    });
+  };
+  return (trial, { ending, patchBytes }) => {
+    // The machine's disk says nothing about the instances.
+    if (ending.detail === HOST_FLOOR) return;
+    const missing = ending.detail === WRONG_ENVIRONMENT ? ending.evidence?.package : null;
+    const decision = breaker.note({
+      image: trial.image,
+      missingPackage: typeof missing === 'string' ? missing : null,
+      instanceId: trial.label.instanceId,
+      reason: ending.reason,
+      class: exitClassOf(ending.reason),
+      message: ending.message,
+      patchBytes,
+    });
+    if (decision.do === 'stop') {
+      events.emit({ type: 'breaker', reason: decision.reason });
+      stop.stopStarting(ending.reason, decision.reason);
+    } else if (decision.do === 'pause') pause(decision.reason);
+    else if (decision.do === 'resume') {
+      queue.limitSlots(config.workers);
+      events.emit({ type: 'resumed', reason: decision.reason });
+    }
+  };
+}

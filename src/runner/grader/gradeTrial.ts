@@ -1,0 +1,109 @@
+/** The grading of one prediction, in a fresh container. */
+import type { EnvironmentFactory } from '../../environment/environment.ts';
+import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
+import { currentOwner } from '../../environment/owner.ts';
+import { type EvaluationResult, evaluatePrediction, patchHash } from '../../grading/evaluatePrediction.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingEnvironment.ts';
+import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
+import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
+import type { Gradable } from '../../store/records/evaluations.ts';
+import type { ArmRow, RunRow } from '../../store/records/runs.ts';
+import type { TrialLabel } from '../events.ts';
+import type { PlannedInstance } from '../plannedTrial.ts';
+import { recordedEnvironment } from '../schedule/plannedConfig.ts';
+
+export interface GradingPorts {
+  readonly run: RunRow;
+  readonly config: GradingConfig;
+  readonly instances: ReadonlyMap<number, PlannedInstance>;
+  readonly arms: ReadonlyMap<number, ArmRow>;
+  readonly parsers: ParserRegistry;
+  readonly factory: EnvironmentFactory;
+}
+
+export interface Verdict {
+  readonly label: TrialLabel;
+  /** Null for an instance that cannot be graded: then nothing has run. */
+  readonly spec: GradeSpec | null;
+  readonly result: EvaluationResult;
+}
+
+export async function gradeTrial(
+  { run, config, instances, arms, parsers, factory }: GradingPorts,
+  gradable: Gradable,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const { instance } = instances.get(gradable.instance_pk)!;
+  const label: TrialLabel = {
+    trialId: gradable.trial_id,
+    instanceId: instance.instance_id,
+    arm: arms.get(gradable.arm_id)!.name,
+    epoch: gradable.epoch,
+  };
+  const resolved = resolveGradeSpec(instance, { dialect: config.dialect, parsers });
+  if (!resolved.ok)
+    return { label, spec: null, result: ungradable(resolved.reason, label.instanceId, gradable, config) };
+  const result = await evaluatePrediction({
+    spec: resolved.spec,
+    patch: gradable.model_patch,
+    factory,
+    config,
+    parsers,
+    owner: currentOwner(run.name, `grade-${gradable.attempt_id}`),
+    signal,
+  });
+  return { label, spec: resolved.spec, result };
+}
+
+/** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally. */
+export async function gradingFactory(
+  config: GradingConfig,
+  arm: ArmRow | undefined,
+  images: EngineImageSource | undefined,
+): Promise<EnvironmentFactory> {
+  const environment = arm && recordedEnvironment(arm);
+  const local = environment?.environment_class === 'local';
+  const base = {
+    environment_class: local ? 'local' : 'docker',
+    ...(environment?.pull ? { pull: environment.pull } : {}),
+    ...(environment?.platform ? { platform: environment.platform } : {}),
+    // Beside the attempts: how many run at a time is grading.workers alone.
+    ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
+  };
+  return createEnvironmentFactory(gradingEnvironment(config, base), {
+    docker: { ...GRADING_DOCKER_OPTIONS, capAdd: config.cap_add },
+    images,
+  });
+}
+
+function ungradable(
+  reason: string,
+  instanceId: string,
+  g: Gradable,
+  config: GradingConfig,
+): EvaluationResult {
+  return {
+    instanceId,
+    outcome: g.model_patch === '' ? 'empty_patch' : 'ungradable',
+    resolved: null,
+    resolvedStrict: null,
+    report: null,
+    log: null,
+    script: '',
+    runLog: [],
+    applyMethod: null,
+    exitCode: null,
+    infraReason: null,
+    suspicion: [],
+    errorMessage: reason,
+    durationMs: 0,
+    imageDigest: null,
+    network: config.network,
+    dialect: config.dialect,
+    specHash: '',
+    patchSha256: patchHash(g.model_patch),
+    startedAt: new Date(),
+    repeatAlone: false,
+  };
+}

@@ -1,0 +1,56 @@
+/** Writes a verdict into the record, then tells of it. */
+import { gzipSync } from 'node:zlib';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { Store } from '../../store/open.ts';
+import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import type { RunEvents } from '../events.ts';
+import type { Verdict } from './gradeTrial.ts';
+
+export interface VerdictPorts {
+  readonly store: Store;
+  readonly run: RunRow;
+  readonly redactor: Redactor;
+  readonly events: RunEvents;
+}
+
+const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
+
+export function recordVerdict(
+  { store, run, redactor, events }: VerdictPorts,
+  g: Gradable,
+  { label, spec, result }: Verdict,
+): void {
+  insertEvaluation(store, {
+    run_id: run.id,
+    trial_id: g.trial_id,
+    attempt_id: g.attempt_id,
+    instance_id: label.instanceId,
+    model: g.model,
+    patch_sha256: g.patch_sha256,
+    spec_hash: spec?.specHash ?? '',
+    dialect: result.dialect,
+    outcome: result.outcome,
+    resolved: bit(result.resolved),
+    resolved_strict: bit(result.resolvedStrict),
+    report: result.report === null ? null : redactor.text(JSON.stringify(result.report)),
+    log: result.log === null ? null : gzipSync(redactor.text(result.log)),
+    apply_method: result.applyMethod,
+    exit_code: result.exitCode,
+    infra_reason: result.infraReason,
+    suspicion: redactor.text(JSON.stringify(result.suspicion)),
+    error_message: result.errorMessage === null ? null : redactor.text(result.errorMessage),
+    network: result.network,
+    image_digest: result.imageDigest,
+    source: 'native',
+    started_at: result.startedAt.toISOString(),
+    duration_ms: result.durationMs,
+  });
+  events.emit({
+    type: 'graded',
+    trial: label,
+    outcome: result.outcome,
+    resolved: result.resolved,
+    durationMs: result.durationMs,
+  });
+}

@@ -1,0 +1,75 @@
+/** What the images of a run mean for one sitting: in which order its trials start, and which images are needed until when. */
+import type { RunConfig } from '../../config/run.ts';
+import type { RunImages } from '../../environment/images/runImages.ts';
+import type { Store } from '../../store/open.ts';
+import type { Gradable } from '../../store/records/evaluations.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import type { TrialRow } from '../../store/records/trials.ts';
+import type { ArmRuntime } from '../arms.ts';
+import type { RunEvents } from '../events.ts';
+import { imageToBring, type PlannedInstance, type PlannedTrial } from '../plannedTrial.ts';
+import { groupBySharedLayers } from '../schedule/schedule.ts';
+import { preflightImages } from './imagePreflight.ts';
+import { createTrialImages, type TrialImages } from './trialImages.ts';
+
+export interface ImageOrderPorts {
+  readonly store: Store;
+  readonly run: RunRow;
+  readonly order: RunConfig['order'];
+  readonly images: RunImages;
+  readonly events: RunEvents;
+  readonly plan: (trial: TrialRow) => PlannedTrial;
+}
+
+/** Says what the images still need. The dataset's own order may move trials together that share layers which will be removed. */
+export async function orderForImages(
+  { store, run, order, images, events, plan }: ImageOrderPorts,
+  scheduled: readonly TrialRow[],
+): Promise<readonly TrialRow[]> {
+  const imageOf = (trial: TrialRow) => imageToBring(plan(trial));
+  const names = scheduled.map(imageOf).filter((name) => name !== undefined);
+  const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
+  if (order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
+  // Docker Hub is not asked about each image: official ones share layers by repository, and there by version.
+  const likelyLayers = (trial: TrialRow) => {
+    const { repo, version } = plan(trial).instance;
+    return [repo, version];
+  };
+  const layers = (trial: TrialRow) => layersOf?.(imageOf(trial) ?? '') ?? likelyLayers(trial);
+  return groupBySharedLayers(store, run, scheduled, layers);
+}
+
+export interface SessionImagesPorts {
+  readonly service: RunImages;
+  readonly arms: ReadonlyMap<number, ArmRuntime>;
+  readonly instances: ReadonlyMap<number, PlannedInstance>;
+  readonly grading: boolean;
+  readonly events: RunEvents;
+  readonly onError: (message: string) => void;
+}
+
+export function createSessionImages(
+  { service, arms, instances, grading, events, onError }: SessionImagesPorts,
+  trials: readonly PlannedTrial[],
+  gradings: readonly Gradable[],
+): TrialImages {
+  const armImages = [...arms.values()].flatMap(({ environment }) => environment.image ?? []);
+  return createTrialImages({
+    service,
+    trials: trials.flatMap((trial) => {
+      const image = imageToBring(trial);
+      if (image === undefined) return [];
+      return [{ trialId: trial.id, images: grading ? [image, trial.gradedIn] : [image] }];
+    }),
+    gradings: gradings.map(({ trial_id, instance_pk }) => ({
+      trialId: trial_id,
+      images: [instances.get(instance_pk)!.row.image],
+    })),
+    ofRun: [...armImages, ...[...instances.values()].map(({ row }) => row.image)],
+    // Trials of the arms of one instance are neighbours and share its image.
+    ahead: service.ahead * arms.size,
+    events,
+    grading,
+    onError,
+  });
+}

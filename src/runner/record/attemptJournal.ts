@@ -1,0 +1,230 @@
+/**
+ * What the record holds of one attempt, and what listeners hear of it. Every fact is written first and told second, so that nobody hears
+ * of what a crash could take back.
+ */
+import type { AgentCallbacks } from '../../agent/contract.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
+import { exitClassOf } from '../../outcome.ts';
+import type { Store } from '../../store/open.ts';
+import * as steps from '../../store/records/steps.ts';
+import { storedArm } from '../../store/records/storedConfig.ts';
+import * as trials from '../../store/records/trials.ts';
+import type { SuspicionRule } from '../../suspicion/commandRules.ts';
+import { createScan, type Scan } from '../../suspicion/commands.ts';
+import type { PatchFacts } from '../attempt/choosePatch.ts';
+import type { RunBudget } from '../control/budget.ts';
+import { crashPoint } from '../control/crash.ts';
+import { type PhaseOptions, type PhaseTracker, trackPhases } from '../control/phases.ts';
+import type { RunEvents } from '../events.ts';
+import type { Ending } from '../exit.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
+import type { Turn } from '../schedule/turn.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+
+export interface JournalPorts {
+  readonly store: Store;
+  readonly redactor: Redactor;
+  readonly events: RunEvents;
+  readonly budget: RunBudget;
+  readonly suspicionRules: readonly SuspicionRule[];
+  /** A model has answered: it may be another one than was asked for. */
+  readonly onAnswer: (asked: string, answered: string) => void;
+  /** host:boot:pid:start, as it stands in trials.lease_owner. */
+  readonly leaseOwner: string;
+  readonly isoNow: () => string;
+}
+
+export interface AttemptFacts {
+  readonly ending: Ending;
+  /** Steps that the agent itself counted; undefined when it told nothing at its end. */
+  readonly steps: number | undefined;
+  readonly submitted: Uint8Array | null;
+  readonly captured: CapturedPatch | null;
+  readonly patch: PatchFacts;
+  readonly settlement: trials.Settlement;
+}
+
+export interface AttemptJournal {
+  readonly attemptId: number;
+  /** 1 for the first attempt of the trial. */
+  readonly number: number;
+  readonly phases: PhaseTracker;
+  /** The agent's side of the record: messages, calls, commands. */
+  readonly callbacks: AgentCallbacks;
+  /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
+  infraAttemptsBefore(): number;
+  /** A sentence that stays with the attempt. */
+  note(text: string): void;
+  environmentStarted(info: EnvironmentInfo): void;
+  /** From here on an agent that does not heed its signal can neither pay nor write. */
+  closeToAgent(): void;
+  /**
+   * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
+   * written or told, when the attempt had already ended.
+   */
+  end(facts: AttemptFacts): boolean;
+}
+
+export interface JournalOptions extends Pick<PhaseOptions, 'now' | 'deadlinesMs'> {
+  /** Fires when a phase makes no progress, and when a phase cannot be written down. */
+  readonly abort: AbortController;
+}
+
+/** Takes the trial and begins its next attempt; null when another process was faster. */
+export function openJournal(
+  ports: JournalPorts,
+  turn: Turn,
+  { abort, ...clock }: JournalOptions,
+): AttemptJournal | null {
+  const attempt = beginAttempt(ports, turn);
+  if (!attempt) return null;
+  const { store, events } = ports;
+  const { slot, trial } = turn;
+  const phases = trackPhases(
+    {
+      began: (seq, name, offset) => {
+        steps.beginPhase(store, { attempt_id: attempt.id, seq, name, offset_ms: offset });
+        events.emit({ type: 'phase', trial: trial.label, slot, phase: name });
+      },
+      ended: (seq, duration) => steps.endPhase(store, attempt.id, seq, duration),
+    },
+    { ...clock, onStall: (stop) => abort.abort(stop) },
+  );
+  const scan = createScan(ports.suspicionRules);
+  const recorder = createRecorder({
+    ...ports,
+    attemptId: attempt.id,
+    onPhase: (phase) => {
+      // For the agent a phase is display, whose failure it forgives. Here it is a part of the record.
+      try {
+        phases.begin(phase);
+      } catch (error) {
+        abort.abort(error);
+      }
+    },
+    onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
+    onStep: (step, costNano) => events.emit({ type: 'step', trial: trial.label, slot, step, costNano }),
+  });
+  const notes: string[] = [];
+  return {
+    attemptId: attempt.id,
+    number: attempt.number,
+    phases,
+    callbacks: recorder.callbacks,
+    infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
+    note: (text) => void notes.push(text),
+    environmentStarted(info) {
+      notes.push(...info.notes);
+      trials.noteEnvironment(store, attempt.id, {
+        containerId: info.containerId ?? null,
+        imageDigest: info.imageDigest ?? null,
+        history: info.history,
+        transport: info.transport,
+      });
+    },
+    closeToAgent: () => recorder.close(),
+    end: (facts) => endAttempt(ports, turn, attempt, { ...facts, notes, phases, recorder, scan }),
+  };
+}
+
+interface BegunAttempt {
+  readonly id: number;
+  readonly number: number;
+}
+
+function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): BegunAttempt | null {
+  const { store, redactor, events } = ports;
+  if (!trials.leaseTrial(store, trial.id, ports.leaseOwner, Date.now())) return null;
+  crashPoint('after_lease');
+  const attempt = trials.beginAttempt(store, trial.id, {
+    startedAt: ports.isoNow(),
+    slot,
+    config: redactor.text(configText(trial)),
+  });
+  steps.recordQueue(store, attempt.id, Math.round(waitedMs));
+  crashPoint('after_attempt_began');
+  events.emit({ type: 'trial_started', trial: trial.label, slot, attempt: attempt.number });
+  return attempt;
+}
+
+/** The arm's configuration, with the image of this instance: a trajectory alone says in what it was made. */
+function configText({ arm: { row, environment }, image }: PlannedTrial): string {
+  if (environment.environment_class !== 'docker') return row.config;
+  return JSON.stringify({ ...storedArm(row), environment: { ...environment, image } });
+}
+
+interface WrittenSoFar {
+  readonly notes: readonly string[];
+  readonly phases: PhaseTracker;
+  readonly recorder: Recorder;
+  readonly scan: Scan;
+}
+
+function endAttempt(
+  ports: JournalPorts,
+  { trial, slot }: Turn,
+  attempt: BegunAttempt,
+  facts: AttemptFacts & WrittenSoFar,
+): boolean {
+  const { store, redactor, events } = ports;
+  const { ending, patch, captured, phases, recorder } = facts;
+  const stepCount = facts.steps ?? recorder.steps();
+  const message = ending.message === null ? null : redactor.text(ending.message);
+  const notes = [...facts.notes, ...secretNotes(redactor, facts), ...(captured?.warnings ?? [])];
+  crashPoint('before_seal');
+  const won = trials.endAttempt(
+    store,
+    attempt.id,
+    {
+      endedAt: ports.isoNow(),
+      exitReason: ending.reason,
+      exitClass: exitClassOf(ending.reason),
+      exitDetail: ending.detail,
+      exitStatus: ending.exitStatus,
+      errorMessage: message,
+      errorEvidence: ending.evidence === null ? null : redactor.text(JSON.stringify(ending.evidence)),
+      submission: facts.submitted,
+      capturedPatch: captured?.patch ?? null,
+      patchSource: patch.source,
+      patchState: patch.state,
+      modelPatch: patch.modelPatch,
+      patchSha256: patch.sha256,
+      steps: stepCount,
+      oomKills: recorder.oomKills(),
+      elapsedMs: phases.elapsedMs(),
+      workingMs: phases.workingMs(),
+      suspicion: redactor.text(JSON.stringify(facts.scan.flags())),
+      notes: JSON.stringify(notes.map((note) => redactor.text(note))),
+    },
+    facts.settlement,
+  );
+  crashPoint('after_seal');
+  if (!won) return false;
+  events.emit({
+    type: 'trial_ended',
+    trial: trial.label,
+    slot,
+    attempt: attempt.number,
+    exitReason: ending.reason,
+    exitClass: exitClassOf(ending.reason),
+    detail: ending.detail,
+    message,
+    sealed: facts.settlement === 'seal',
+    steps: stepCount,
+    costNano: recorder.costNano(),
+    elapsedMs: phases.elapsedMs(),
+    patchBytes: Buffer.byteLength(patch.modelPatch),
+  });
+  return true;
+}
+
+/** A patch is evidence: it is never changed, only told of. */
+function secretNotes(redactor: Redactor, { submitted, captured }: AttemptFacts): string[] {
+  const patches = { submitted, captured: captured?.patch };
+  return Object.entries(patches).flatMap(([which, patch]) =>
+    patch && redactor.contains(patch)
+      ? [`the ${which} patch contains a secret of this machine; it was kept as it is`]
+      : [],
+  );
+}

@@ -1,0 +1,152 @@
+/**
+ * How trials come to their slots. A trial waits for its image first, outside of slots, then for a slot. Images become ready in any order;
+ * of the trials whose image is there, the one with the highest priority takes the next slot.
+ */
+import PQueue from 'p-queue';
+import type { StopLadder } from '../control/stop.ts';
+import type { Admission, TrialImages } from '../images/trialImages.ts';
+import { imageToBring, type PlannedTrial } from '../plannedTrial.ts';
+import type { ContainerPreparation } from './containerPreparation.ts';
+import type { Delays } from './delays.ts';
+import type { Turn } from './turn.ts';
+
+export interface TrialQueue {
+  /** Works through the trials, the first one first. Resolves when all have left, also those that came back meanwhile. */
+  workThrough(trials: readonly PlannedTrial[]): Promise<void>;
+  /** Behind all others, after a while. */
+  comeBack(trial: PlannedTrial, afterMs: number): void;
+  /** No trial takes a slot until `resume`, and no container is started for one. */
+  pause(): void;
+  resume(): void;
+  /** How many slots may be taken, of those that there are. */
+  limitSlots(count: number): void;
+  /** The run stops: no trial waits any longer. Each finds out in its slot that nothing is started any more. */
+  emptyOut(): void;
+}
+
+export interface TrialQueuePorts<Outcome> {
+  readonly workers: number;
+  readonly stop: Pick<StopLadder, 'why'>;
+  readonly images?: TrialImages | undefined;
+  readonly preparation: ContainerPreparation;
+  readonly delays: Delays;
+  readonly now: () => number;
+  readonly attempt: (turn: Turn) => Promise<Outcome | null>;
+  /** The slot is free again. */
+  readonly attempted: (trial: PlannedTrial, outcome: Outcome) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+interface Queue<Outcome> extends TrialQueuePorts<Outcome> {
+  /** Before a slot: as many trials as may wait for their images beside those in slots. */
+  readonly admission: PQueue;
+  readonly slots: PQueue;
+  /** The slot that was free last is taken first. */
+  readonly freeSlots: number[];
+  readonly imagesWanted: AbortController;
+  readonly allLeft: PromiseWithResolvers<void>;
+  /** Trials that have been added and have not left, wherever they wait. */
+  inside: number;
+}
+
+interface Waiting {
+  readonly trial: PlannedTrial;
+  readonly priority: number;
+  readonly since: number;
+}
+
+export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): TrialQueue {
+  const { workers, images, preparation, delays } = ports;
+  const slots = new PQueue({ concurrency: workers });
+  const queue: Queue<Outcome> = {
+    ...ports,
+    admission: new PQueue({ concurrency: images ? workers + images.ahead : Number.POSITIVE_INFINITY }),
+    slots,
+    freeSlots: Array.from({ length: workers }, (_, i) => workers - i),
+    imagesWanted: new AbortController(),
+    allLeft: Promise.withResolvers<void>(),
+    inside: 0,
+  };
+  let behindAll = 0;
+  return {
+    async workThrough(trials) {
+      behindAll = -trials.length;
+      for (const [place, trial] of trials.entries()) {
+        queue.inside += 1;
+        enter(queue, trial, -place);
+      }
+      if (queue.inside > 0) await queue.allLeft.promise;
+    },
+    comeBack(trial, afterMs) {
+      // It is inside while it waits for its time: the queue must not count as empty.
+      queue.inside += 1;
+      delays.after(afterMs, () => enter(queue, trial, behindAll));
+    },
+    pause() {
+      slots.pause();
+      preparation.giveUp();
+    },
+    resume: () => void slots.start(),
+    limitSlots(count) {
+      slots.concurrency = count;
+    },
+    emptyOut() {
+      queue.imagesWanted.abort();
+      preparation.giveUp();
+      slots.concurrency = workers;
+      slots.start();
+    },
+  };
+}
+
+function enter<Outcome>(queue: Queue<Outcome>, trial: PlannedTrial, priority: number): void {
+  const waiting = { trial, priority, since: queue.now() };
+  void queue.admission
+    .add(() => waitForSlot(queue, waiting), { priority })
+    .catch(queue.onError)
+    .finally(() => {
+      queue.inside -= 1;
+      if (queue.inside === 0) queue.allLeft.resolve();
+    });
+}
+
+async function waitForSlot<Outcome>(queue: Queue<Outcome>, waiting: Waiting): Promise<void> {
+  const { trial, priority } = waiting;
+  const image = imageToBring(trial);
+  const admission =
+    image === undefined ? undefined : await queue.images?.ready(image, queue.imagesWanted.signal);
+  try {
+    queue.preparation.waits(trial, priority, admission);
+    await queue.slots.add(() => inSlot(queue, waiting, admission), { priority });
+  } finally {
+    admission?.place?.release();
+  }
+}
+
+async function inSlot<Outcome>(
+  queue: Queue<Outcome>,
+  { trial, priority, since }: Waiting,
+  admission: Admission | undefined,
+): Promise<void> {
+  const { stop, preparation, freeSlots } = queue;
+  preparation.taken(trial);
+  if (stop.why) return;
+  if (admission && !(await queue.images!.mayStart(admission))) {
+    // The disk filled up while the trial waited: it leaves the slot, and waits until there is room.
+    preparation.giveUp();
+    queue.inside += 1;
+    enter(queue, trial, priority);
+    return;
+  }
+  if (stop.why) return;
+  const slot = freeSlots.pop()!;
+  let outcome: Outcome | null;
+  try {
+    const waitedMs = queue.now() - since;
+    const onAgentDone = () => preparation.slotEmptying();
+    outcome = await queue.attempt({ trial, slot, admission, waitedMs, onAgentDone });
+  } finally {
+    freeSlots.push(slot);
+  }
+  if (outcome) queue.attempted(trial, outcome);
+}
