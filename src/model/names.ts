@@ -3,7 +3,7 @@
  * `anthropic/claude-opus-4-5` and `claude-opus-4-5` are Anthropic's; `openrouter/anthropic/claude-opus-4.5` is OpenRouter's.
  */
 
-import type { DialectName } from './dialects/dialect.ts';
+import type { DialectName } from './dialects/dialectName.ts';
 import type { ModelConfig } from './modelConfig.ts';
 
 export interface Provider {

@@ -2,7 +2,8 @@
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf } from '../names.ts';
 import { chatDialect } from './chat/chatDialect.ts';
-import type { Dialect, DialectName } from './dialect.ts';
+import type { Dialect } from './dialect.ts';
+import type { DialectName } from './dialectName.ts';
 import { geminiDialect } from './gemini/geminiDialect.ts';
 import { messagesDialect } from './messages/messagesDialect.ts';
 import { responsesDialect } from './responses/responsesDialect.ts';

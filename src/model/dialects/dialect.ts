@@ -5,9 +5,7 @@
 
 import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-
-export const DIALECT_NAMES = ['chat', 'responses', 'messages', 'gemini'] as const;
-export type DialectName = (typeof DIALECT_NAMES)[number];
+import type { DialectName } from './dialectName.ts';
 
 /** What the ledger keeps of every answer, also of one that is no use. */
 export interface AnswerFacts {

@@ -11,7 +11,8 @@ import {
   SEALED_CLASSES,
 } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
-import type { TrialState } from './trials.ts';
+
+export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
 /** A row of the view. */
 export interface TrialResultRow {

@@ -5,9 +5,7 @@
 import type { ExitClass, ExitReason, PatchSource, PatchState } from '../../outcome.ts';
 import { durably, guarded, type Store, statement } from '../open.ts';
 import { insert } from './runs.ts';
-import { IS_RESULT } from './trialResults.ts';
-
-export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
+import { IS_RESULT, type TrialState } from './trialResults.ts';
 
 export interface TrialRow {
   id: number;
