@@ -35,13 +35,13 @@ function predictionsOf(target: string, rows: readonly LoadedRow[]): readonly Pre
     const gold = goldPredictions(rows.map((row) => row.instance));
     return gold;
   }
-  let text: string;
+  let bytes: Uint8Array;
   try {
-    text = readFileSync(target, 'utf8');
+    bytes = readFileSync(target);
   } catch (error) {
     throw new UserError(`${target} cannot be read: ${(error as Error).message}`);
   }
-  const read = parsePredictions(text, target);
+  const read = parsePredictions(bytes, target);
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   for (const warning of read.warnings) say(`warning: ${warning}`);
   const unknown = unknownIds(read.predictions, new Set(rows.map((row) => row.instance.instance_id)));

@@ -18,8 +18,8 @@ export interface ForeignJson {
   readonly text: string;
 }
 
-export class ForeignJsonError extends Error {
-  override readonly name = 'ForeignJsonError';
+export class ForeignTextError extends Error {
+  override readonly name = 'ForeignTextError';
   readonly line: number;
   constructor(message: string, line: number) {
     super(message);
@@ -27,12 +27,44 @@ export class ForeignJsonError extends Error {
   }
 }
 
+/** A file's text, or its bytes, which have to be UTF-8. */
+export type Body = string | Uint8Array;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const LF = 0x0a;
+
+/** Throws ForeignTextError: other characters in the place of wrong bytes would change a patch without a word. */
+export function textOfBody(body: Body): string {
+  if (typeof body === 'string') return body;
+  try {
+    return utf8.decode(body);
+  } catch {
+    const line = lineOfWrongByte(body);
+    throw new ForeignTextError(`line ${line} is not UTF-8`, line);
+  }
+}
+
+function lineOfWrongByte(bytes: Uint8Array): number {
+  for (let line = 1, start = 0; start < bytes.length; line++) {
+    const end = bytes.indexOf(LF, start);
+    try {
+      utf8.decode(bytes.subarray(start, end < 0 ? bytes.length : end));
+    } catch {
+      return line;
+    }
+    if (end < 0) return line;
+    start = end + 1;
+  }
+  return 1;
+}
+
 /** Python's json writes NaN and Infinity where it has them, in costs and scores; JSON has no such words. */
 const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\bInfinity\b|\bNaN\b/gs;
 
-/** Throws ForeignJsonError. Skips a byte order mark; reads NaN and Infinity as null. */
-export function parseForeignJson(body: string): ForeignJson {
-  const text = body.startsWith('\uFEFF') ? body.slice(1) : body;
+/** Throws ForeignTextError. Skips a byte order mark; reads NaN and Infinity as null. */
+export function parseForeignJson(body: Body): ForeignJson {
+  const all = textOfBody(body);
+  const text = all.startsWith('\uFEFF') ? all.slice(1) : all;
   try {
     return { value: JSON.parse(text), text };
   } catch (error) {
@@ -46,8 +78,8 @@ export function parseForeignJson(body: string): ForeignJson {
   }
 }
 
-const notJson = (error: unknown, text: string): ForeignJsonError =>
-  new ForeignJsonError((error as Error).message, jsonErrorLine(error, text));
+const notJson = (error: unknown, text: string): ForeignTextError =>
+  new ForeignTextError((error as Error).message, jsonErrorLine(error, text));
 
 export interface JsonEntry {
   readonly value: unknown;
@@ -92,7 +124,7 @@ export function issueText(json: ForeignJson, error: z.ZodError): string {
 
 /** `isKind` tells a file of another kind from a damaged one. */
 export function readForeign<T>(
-  body: string,
+  body: Body,
   schema: z.ZodType<T>,
   isKind: (value: unknown) => boolean,
   otherKind: string,
@@ -101,7 +133,7 @@ export function readForeign<T>(
   try {
     json = parseForeignJson(body);
   } catch (error) {
-    if (!(error instanceof ForeignJsonError)) throw error;
+    if (!(error instanceof ForeignTextError)) throw error;
     return refused('not_json', `it is not JSON: ${error.message}`);
   }
   if (!isKind(json.value)) return refused('other_kind', otherKind);

@@ -18,7 +18,7 @@ let serial = 0;
 beforeEach(() => {
   folder = join(home, String(++serial));
 });
-function write(path: string, text: string): string {
+function write(path: string, text: string | Uint8Array): string {
   const file = join(folder, path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
@@ -29,7 +29,7 @@ const PATCH = 'diff --git a/x b/x\n';
 type Seen = 'patch' | 'empty' | 'refused';
 
 /** What each entrance makes of the instance a-1 of a predictions file; g-1 is graded, so that an empty patch shows. */
-const ENTRANCES: Record<string, (name: string, text: string) => Seen> = {
+const ENTRANCES: Record<string, (name: string, text: string | Uint8Array) => Seen> = {
   evaluate(name, text) {
     const read = parsePredictions(text, name);
     const found = read.ok && read.predictions.find((p) => p.instance_id === 'a-1');
@@ -62,10 +62,21 @@ const lines = (...rows: unknown[]): [string, string] => [
 ];
 const list = (...rows: unknown[]): [string, string] => ['preds.json', JSON.stringify([...rows, GRADED])];
 const map = (row: unknown): [string, string] => ['preds.json', JSON.stringify({ 'a-1': row, 'g-1': GRADED })];
+const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 const row = { instance_id: 'a-1', model_name_or_path: 'm', model_patch: PATCH };
 
 describe.each(Object.keys(ENTRANCES))('predictions, as %s sees them', (entrance) => {
-  test.each<[what: string, file: [string, string], Seen]>([
+  test.each<[what: string, file: [string, string | Uint8Array], Seen]>([
+    [
+      'a patch that is not UTF-8',
+      ['preds.json', latin1(list({ ...row, model_patch: `${PATCH}+é` })[1])],
+      'refused',
+    ],
+    [
+      'a line that is not UTF-8',
+      ['all_preds.jsonl', latin1(lines({ ...row, model_patch: `${PATCH}+é` })[1])],
+      'refused',
+    ],
     ['of two rows the later counts', lines({ ...row, model_patch: '' }, row), 'patch'],
     ['of two rows in a list the later counts', list(row, { ...row, model_patch: '' }), 'empty'],
     [

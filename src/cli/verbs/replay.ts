@@ -124,15 +124,15 @@ async function playedOrNot(
   file: string,
   play: (json: unknown) => Promise<ReplayResult>,
 ): Promise<FileResult> {
-  let text: string;
+  let bytes: Uint8Array;
   try {
-    text = readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch (error) {
     return notPlayed(file, `${file} cannot be read: ${(error as Error).message}`);
   }
-  const read = readTrajectory(text);
+  const read = readTrajectory(bytes);
   if (!read.ok) return notPlayed(file, `${file} is no trajectory: ${read.message}`);
-  const json = parseForeignJson(text).value;
+  const json = parseForeignJson(bytes).value;
   try {
     return { file, ...(await play(json)) };
   } catch (error) {

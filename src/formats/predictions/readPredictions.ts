@@ -5,7 +5,14 @@
  */
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
-import { ForeignJsonError, isRecord, jsonEntries, parseForeignJson } from '../foreignJson.ts';
+import {
+  type Body,
+  ForeignTextError,
+  isRecord,
+  jsonEntries,
+  parseForeignJson,
+  textOfBody,
+} from '../foreignJson.ts';
 
 export interface Prediction {
   readonly instance_id: string;
@@ -106,7 +113,7 @@ function lineEntries(body: string): Entries {
     try {
       entries.push({ value: parseForeignJson(text).value, line, place: `line ${line}` });
     } catch (error) {
-      if (!(error instanceof ForeignJsonError)) throw error;
+      if (!(error instanceof ForeignTextError)) throw error;
       problems.push({ about: 'line', line, id: null, message: `line ${line} is not JSON: ${error.message}` });
     }
   }
@@ -122,7 +129,7 @@ function jsonFileEntries(body: string): Entries {
   try {
     json = parseForeignJson(body);
   } catch (error) {
-    if (!(error instanceof ForeignJsonError)) throw error;
+    if (!(error instanceof ForeignTextError)) throw error;
     return nothing('file', error.line, `it is not JSON: ${error.message}`);
   }
   const { value } = json;
@@ -147,11 +154,21 @@ function jsonFileEntries(body: string): Entries {
   };
 }
 
+function entriesOf(body: Body, form: string): Entries {
+  try {
+    const text = textOfBody(body);
+    return form === 'json' ? jsonFileEntries(text) : lineEntries(text);
+  } catch (error) {
+    if (!(error instanceof ForeignTextError)) throw error;
+    return nothing('form', error.line, error.message);
+  }
+}
+
 /** All that can be read of a file, and all that cannot; undefined where its suffix is of no known form. */
-export function readPredictions(body: string, name: string): FoundPredictions | undefined {
+export function readPredictions(body: Body, name: string): FoundPredictions | undefined {
   const form = /\.(json|jsonl|ndjson)$/.exec(name)?.[1];
   if (form === undefined) return undefined;
-  const { entries, problems: unreadable } = form === 'json' ? jsonFileEntries(body) : lineEntries(body);
+  const { entries, problems: unreadable } = entriesOf(body, form);
   const problems = [...unreadable];
   const warnings: string[] = [];
   const byId = new Map<string, Prediction>();
@@ -171,7 +188,7 @@ export function readPredictions(body: string, name: string): FoundPredictions | 
 }
 
 /** All or nothing: what cannot be read would be a lost result. `name` stands in messages. */
-export function parsePredictions(body: string, name: string): PredictionsResult {
+export function parsePredictions(body: Body, name: string): PredictionsResult {
   const found = readPredictions(body, name);
   if (found === undefined)
     return { ok: false, problems: [`${name}: predictions must be a .json or .jsonl file, or the word gold`] };

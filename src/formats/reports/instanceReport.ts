@@ -1,7 +1,7 @@
 /** report.json of one instance: the harness keys the verdict by the instance's id, the hosted service does not. */
 import { z } from 'zod';
 import { pythonJson } from '../../base/python/jsonDump.ts';
-import { isRecord, type Read, readForeign, refused } from '../foreignJson.ts';
+import { type Body, isRecord, type Read, readForeign, refused } from '../foreignJson.ts';
 
 export interface TestLists {
   success: string[];
@@ -52,7 +52,7 @@ const verdictSchema = z.looseObject({
 export type ReportedInstance = Omit<InstanceVerdict, 'patch_successfully_applied'> &
   Partial<Pick<InstanceVerdict, 'patch_successfully_applied'>>;
 
-export function readInstanceReport(text: string, id: string): Read<ReportedInstance> {
+export function readInstanceReport(text: Body, id: string): Read<ReportedInstance> {
   const none = `it holds no verdict for ${id}`;
   const root = readForeign(text, record, isRecord, none);
   if (!root.ok) return root;
@@ -75,7 +75,7 @@ export function readInstanceReport(text: string, id: string): Read<ReportedInsta
 }
 
 /** Ids that a report file holds verdicts for, where it is keyed by them. */
-export function reportedIds(text: string): string[] {
+export function reportedIds(text: Body): string[] {
   const root = readForeign(text, record, isRecord, 'it is no report');
   if (!root.ok) return [];
   return Object.entries(root.value)

@@ -1,7 +1,7 @@
 /** results/ of a leaderboard entry: results.json names the resolved ids, resolved_by_repo.json how many instances each repository has. */
 import { z } from 'zod';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
 
 const ids = z.array(instanceIdSchema).default([]);
 const resultsSchema = z.looseObject({
@@ -11,7 +11,7 @@ const resultsSchema = z.looseObject({
 });
 
 export type LeaderboardResults = z.infer<typeof resultsSchema>;
-export const readLeaderboardResults = (text: string): Read<LeaderboardResults> =>
+export const readLeaderboardResults = (text: Body): Read<LeaderboardResults> =>
   readForeign(
     text,
     resultsSchema,
@@ -22,7 +22,7 @@ export const readLeaderboardResults = (text: string): Read<LeaderboardResults> =
 const totalsSchema = z.record(z.string(), z.looseObject({ total: z.number() }));
 
 /** Repository to number of instances. */
-export function readRepoTotals(text: string): Read<ReadonlyMap<string, number>> {
+export function readRepoTotals(text: Body): Read<ReadonlyMap<string, number>> {
   const read = readForeign(text, totalsSchema, isRecord, 'it does not say the total of each repository');
   if (!read.ok) return read;
   return { ok: true, value: new Map(Object.entries(read.value).map(([repo, { total }]) => [repo, total])) };

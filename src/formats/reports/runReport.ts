@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
 
 /** Schema 2, with the fields of both dialects; the order of keys is the file's. */
 export interface RunReport {
@@ -95,7 +95,7 @@ function verdictsOf(report: z.infer<typeof runReportSchema>): Map<string, Report
   return verdicts;
 }
 
-export function readRunReport(text: string): Read<ReportedRun> {
+export function readRunReport(text: Body): Read<ReportedRun> {
   const read = readForeign(
     text,
     runReportSchema,

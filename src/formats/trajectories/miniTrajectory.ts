@@ -1,7 +1,7 @@
 /** A trajectory file of mini-swe-agent, formats 1 and 1.1, or of swebatch, which writes the same. Unknown keys stay. */
 import { z } from 'zod';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
 
 export type TrajectoryFormat = 'mini-swe-agent-1' | 'mini-swe-agent-1.1';
 
@@ -64,7 +64,7 @@ const trajectorySchema = z
     }),
   );
 
-export const readTrajectory = (text: string): Read<MiniTrajectory> =>
+export const readTrajectory = (text: Body): Read<MiniTrajectory> =>
   readForeign(
     text,
     trajectorySchema,

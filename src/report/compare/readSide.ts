@@ -42,7 +42,7 @@ function readFile(path: string): Side {
 }
 
 function sideOfResults(path: string): Side | null {
-  const text = readFileSync(path, 'utf8');
+  const text = readFileSync(path);
   const report = found(readRunReport(text), path);
   if (report) return sideOfRunReport(report, labelOf(path));
   const leaderboard = found(readLeaderboardResults(text), path);
@@ -53,7 +53,7 @@ function sideOfResults(path: string): Side | null {
 
 /** Entries with totals of another form can be compared all the same, only not by repository. */
 function totalsIn(path: string): ReadonlyMap<string, number> | null {
-  const read = readRepoTotals(readFileSync(path, 'utf8'));
+  const read = readRepoTotals(readFileSync(path));
   if (read.ok) return read.value;
   if (read.fault === 'not_json') throw new SideError(`${path}: ${read.message}`);
   return null;
@@ -84,7 +84,7 @@ function readFolder(folder: string): Side {
 function runReportIn(folder: string, except?: string): { name: string; value: ReportedRun } | null {
   for (const name of readdirSync(folder).filter((f) => f.endsWith('.json') && f !== except)) {
     const path = join(folder, name);
-    const value = found(readRunReport(readFileSync(path, 'utf8')), path);
+    const value = found(readRunReport(readFileSync(path)), path);
     if (value) return { name, value };
   }
   return null;
@@ -92,7 +92,7 @@ function runReportIn(folder: string, except?: string): { name: string; value: Re
 
 /** Reports lie beside predictions: per instance in any folder below, or a run report in the same folder. */
 function readPredictions(path: string): Side {
-  const read = parsePredictions(readFileSync(path, 'utf8'), path);
+  const read = parsePredictions(readFileSync(path), path);
   if (!read.ok) throw new SideError(read.problems.join('\n'));
   const { predictions } = read;
   const verdicts = verdictsBelow(dirname(path), new Set(predictions.map((p) => p.instance_id)));
@@ -109,7 +109,7 @@ function verdictsBelow(root: string, wanted: ReadonlySet<string>): Map<string, b
   return new Map(
     findInstanceFolders(root, wanted).map(({ path, name }) => {
       const file = join(path, FILES.report);
-      const report = existsSync(file) ? readInstanceReport(readFileSync(file, 'utf8'), name) : null;
+      const report = existsSync(file) ? readInstanceReport(readFileSync(file), name) : null;
       return [name, report?.ok ? report.value.resolved : null];
     }),
   );

@@ -47,7 +47,7 @@ const named = (instances: readonly ImportedInstance[]): string =>
 /** A leaderboard entry holds one of the two. What was torn is left to the trajectories; a row that names an instance is not. */
 function predictionsIn(folder: string, { warnings, problems }: Notes): Predictions {
   const file = ['preds.json', 'all_preds.jsonl'].map((name) => join(folder, name)).find((f) => existsSync(f));
-  const read = file === undefined ? undefined : readPredictions(readFileSync(file, 'utf8'), file);
+  const read = file === undefined ? undefined : readPredictions(readFileSync(file), file);
   if (read === undefined) return new Map();
   for (const { about, line, message } of read.problems)
     if (about === 'file')
@@ -104,13 +104,13 @@ function trajectoryFiles(folder: string): string[] {
 
 /** The trajectory, or what is wrong with the file. */
 function trajectoryIn(path: string): MiniTrajectory | string {
-  let text: string;
+  let bytes: Uint8Array;
   try {
-    text = readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
     return `cannot be read: ${(error as Error).message}`;
   }
-  const read = readTrajectory(text);
+  const read = readTrajectory(bytes);
   if (read.ok) return read.value;
   return `${read.fault === 'not_json' ? 'cannot be read' : 'is no trajectory'}: ${read.message}`;
 }

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { ForeignTextError, textOfBody } from '../../formats/foreignJson.ts';
 import { findInstanceFolders } from '../../formats/harness/findInstanceFolders.ts';
 import { FILES, modelInName } from '../../formats/harness/logLayout.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
@@ -32,7 +33,7 @@ export type RunReportVerdicts =
   | { readonly ok: false; readonly message: string };
 
 export function verdictsOfRunReport(path: string): RunReportVerdicts {
-  const read = readRunReport(readFileSync(path, 'utf8'));
+  const read = readRunReport(readFileSync(path));
   if (!read.ok) return { ok: false, message: `${path} cannot be used: ${read.message}` };
   const { verdicts, reasons, kind } = read.value;
   return {
@@ -48,7 +49,7 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
 
 /** results.json of a leaderboard entry says who was resolved; what else the run predicted was not. null when it is no such file. */
 export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReportVerdicts | null {
-  const read = readLeaderboardResults(readFileSync(path, 'utf8'));
+  const read = readLeaderboardResults(readFileSync(path));
   if (!read.ok)
     return read.fault === 'damaged'
       ? { ok: false, message: `${path} cannot be used: ${read.message}` }
@@ -94,24 +95,35 @@ const patchOf = (prediction: Prediction | undefined, verdict: ReportedVerdict): 
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
 /** A copied folder has another name (`<id>.first-try`); its report says which instance it is about. */
-function idOf(folderName: string, report: string | null): string {
+function idOf(folderName: string, report: Uint8Array | null): string {
   const stated = report === null ? [] : reportedIds(report);
   return stated.length === 1 ? stated[0]! : folderName;
 }
 
 /** The folder of one instance, when the file is its report; null when it is something else. */
 export function runFromInstanceReport(path: string): GradedElsewhere | null {
-  const report = readFileSync(path, 'utf8');
+  const report = readFileSync(path);
   if (!readInstanceReport(report, idOf('', report)).ok || basename(path) !== FILES.report) return null;
   return runFromInstanceReports(dirname(path));
 }
 
-const textOf = (path: string): string | null => (existsSync(path) ? readFileSync(path, 'utf8') : null);
+const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readFileSync(path) : null);
+
+function patchIn(path: string, id: string, problems: string[]): string | null {
+  const bytes = bytesOf(path);
+  try {
+    return bytes && textOfBody(bytes);
+  } catch (error) {
+    if (!(error instanceof ForeignTextError)) throw error;
+    problems.push(`${path} (${id}): ${error.message}`);
+    return null;
+  }
+}
 
 /** Empty when there is none. */
 export function runFromInstanceReports(folder: string): GradedElsewhere {
   const found = findInstanceFolders(folder).map((each) => {
-    const report = textOf(join(each.path, FILES.report));
+    const report = bytesOf(join(each.path, FILES.report));
     return { ...each, report, id: idOf(each.name, report) };
   });
   const verdicts = new Map<string, VerdictOf>();
@@ -123,8 +135,9 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
     const read = report === null ? null : readInstanceReport(report, id);
     const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
-    verdicts.set(id, { verdict, reason, report: read?.ok ? report : null, grader: 'harness' });
-    instances.set(id, instance(id, model, textOf(join(path, FILES.patch))));
+    const text = report !== null && read?.ok ? textOfBody(report) : null;
+    verdicts.set(id, { verdict, reason, report: text, grader: 'harness' });
+    instances.set(id, instance(id, model, patchIn(join(path, FILES.patch), id, problems)));
   }
   const several = found.length - verdicts.size;
   const warnings =
@@ -144,7 +157,7 @@ function predictionsBeside(path: string, verdicts: Verdicts): Beside {
   for (const name of PREDICTIONS) {
     const file = join(dirname(path), name);
     if (!existsSync(file)) continue;
-    const read = parsePredictions(readFileSync(file, 'utf8'), file);
+    const read = parsePredictions(readFileSync(file), file);
     if (!read.ok) return { predictions: new Map(), problems: read.problems };
     if (read.predictions.some((p) => verdicts.has(p.instance_id)))
       return { predictions: new Map(read.predictions.map((p) => [p.instance_id, p])), problems: [] };
