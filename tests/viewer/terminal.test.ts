@@ -2,20 +2,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { watchLines } from '../../src/cli/terminal/watch.ts';
+import type { Store } from '../../src/store/open.ts';
+import { runById } from '../../src/store/records/runs.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewer/documents/documents.ts';
+import { paceOf } from '../../src/viewer/documents/pace.ts';
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
-import { clock, paceOf, trajectoryLines, watchLines } from '../../src/viewer/terminal.ts';
+import { clock, trajectoryLines } from '../../src/viewer/terminal.ts';
 import { addHostileRun, addRun, iso, openFixture } from './fixture.ts';
 
 let dir: string;
+let store: Store;
 let documents: Documents;
 let evil: number;
 let live: number;
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'swebatch-term-'));
-  const store = openFixture(dir);
+  store = openFixture(dir);
   addRun(store, { name: 'nightly', instances: 3, steps: 6 });
   live = addRun(store, { name: 'going', instances: 30, steps: 4, doneUntil: 10 });
   evil = addHostileRun(store).attempt;
@@ -47,22 +52,18 @@ describe('in a terminal', () => {
 
   test('a hostile trajectory cannot steer the terminal', () => {
     const doc = documents.read(`attempts/${evil}`) as AttemptDocument;
-    const all = [
-      ...lines(evil, 0),
-      ...watchLines(documents.read(`runs/${doc.run.id}`) as RunDocument, 0),
-    ].join('\n');
+    const watched = watchLines(store, runById(store, doc.run.id)!, 0);
+    const all = [...lines(evil, 0), ...watched].join('\n');
     expect(all).toContain('<img src=x onerror');
     expect(all).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
   });
 
   test('a run that goes on shows slots, phases, cost, rate and what is left', () => {
-    const run = documents.read(`runs/${live}`) as RunDocument;
-    const out = watchLines(run, Date.parse(iso(0, 10 * 15_000)) + 64_000);
-    expect(out[0]).toMatch(/^going {2}running {2}\d+\/30 sealed, 4 running, \d+ pending$/);
-    expect(out[1]).toMatch(/^resolved \d+\/\d+ = [\d.]+ % \[[\d.]+, [\d.]+\]; /);
-    expect(out[2]).toMatch(/^\$0\.\d+ of \$300\.00, \$\S+\/h, [\d.]+ trials\/h, about .* left$/);
-    expect(out[3]).toBe('slots 4: model 1, exec 1, pull 1, rate_wait 1; pulling 1');
-    expect(out[4]).toMatch(/^ {4}0 {2}django__django-10010 +step {3}1 {2}model 1 min 0 s/);
+    const out = watchLines(store, runById(store, live)!, Date.parse(iso(0, 10 * 15_000)) + 64_000);
+    expect(out[0]).toMatch(/^run going \(running\) · \d+\/30 sealed · .*\brunning 4\b/);
+    expect(out[1]).toMatch(/^\$0\.\d+ of \$300\.00 · \$\S+\/h · \S+ · ETA \S+ · resolved \d+\/\d+$/);
+    expect(out[2]).toMatch(/^ {2}0 django__django-10010 step 1 model 1:00$/);
+    expect(out.slice(3).map((line) => line.split(' ').at(-2))).toEqual(['exec', 'pull', 'rate_wait']);
   });
 
   test('the pace is what the last hour did', () => {

@@ -22,7 +22,7 @@ export interface CompareOptions {
   readonly draws?: number;
 }
 
-export interface SideHead {
+interface SideHead {
   readonly label: string;
   readonly kind: Side['kind'];
   readonly model: string | null;
@@ -35,7 +35,7 @@ export interface SideHead {
 }
 
 /** The instances by what became of them; an instance of one epoch is in exactly one of the first four. */
-export interface Lists {
+interface Lists {
   readonly matched: number;
   readonly fixed: readonly string[];
   readonly broken: readonly string[];

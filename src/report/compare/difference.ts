@@ -16,7 +16,7 @@ import type { Interval } from '../statistics/proportions.ts';
 import { type Permutation, signFlip } from '../statistics/resampling.ts';
 import { type Matching, type Pair, rateOf } from './matching.ts';
 
-export interface Difference {
+interface Difference {
   readonly points: number;
   readonly interval: Interval | null;
   readonly method: 'Newcombe 10' | 't';

@@ -7,8 +7,7 @@ import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
 import { type Candidate, type GatePolicy, type GateRule, type Night, rulesOf, setChanges } from './rules.ts';
 
-export const VERDICTS = ['regressed', 'flaky', 'improved', 'inconclusive'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
 
 export interface GateResult {
   readonly verdict: Verdict;
@@ -95,7 +94,7 @@ const ORDER: readonly FellOut[] = [
   'added',
 ];
 
-export function gateLine(c: Comparison, broken: number, flaky: number): string {
+function gateLine(c: Comparison, broken: number, flaky: number): string {
   const reasons = c.fellOut
     .toSorted((a, b) => ORDER.indexOf(a.why) - ORDER.indexOf(b.why))
     .map((f) => `${f.why.replaceAll('_', ' ')} ${f.n}`);

@@ -12,8 +12,8 @@ export interface TokenPrices {
 }
 export type PricesOf = (model: string, arm: string) => TokenPrices | 'free' | null;
 
-export const TOKEN_KINDS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'] as const;
-export type TokenKind = (typeof TOKEN_KINDS)[number];
+const TOKEN_KINDS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'] as const;
+type TokenKind = (typeof TOKEN_KINDS)[number];
 
 export interface Money {
   /** Null when nothing is known. */

@@ -6,7 +6,7 @@
 import { lineDiff } from '../../base/text/lineDiff.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 
-export const FACT_GROUPS = [
+const FACT_GROUPS = [
   'dataset',
   'dialect',
   'limits',
@@ -17,7 +17,7 @@ export const FACT_GROUPS = [
   'version',
   'other',
 ] as const;
-export type FactGroup = (typeof FACT_GROUPS)[number];
+type FactGroup = (typeof FACT_GROUPS)[number];
 
 /** Differences of these groups are said loudly: they confound a comparison. A differing model is what is being compared. */
 const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'dialect', 'limits', 'prompts', 'resources']);
@@ -35,7 +35,7 @@ export interface FactDifference {
   readonly diff: readonly string[] | null;
 }
 
-export function flatten(value: unknown, path = ''): [string, unknown][] {
+function flatten(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
   const entries = Object.entries(value);
   // An empty section says as much as none.
@@ -83,7 +83,7 @@ function machineOf(manifest: Readonly<Record<string, unknown>>): [string, unknow
   ];
 }
 
-export function groupOf(key: string): FactGroup {
+function groupOf(key: string): FactGroup {
   if (key.startsWith('dataset.')) return 'dataset';
   if (/^grading\.(dialect|dialects_seen|network|timeout|memory|parsers)/.test(key)) return 'dialect';
   if (/(_limit(_seconds)?$|\.max_|\.timeout$|_timeout$|\.retry\.|^agent\.protocol|^agent\.compat)/.test(key))

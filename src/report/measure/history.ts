@@ -11,7 +11,7 @@ export interface NightResult {
   readonly resolved: boolean | null;
 }
 
-export type HistoryLabel = 'stable' | 'flaky' | 'changed' | 'new';
+type HistoryLabel = 'stable' | 'flaky' | 'changed' | 'new';
 
 export interface InstanceHistory {
   readonly instanceId: string;

@@ -2,7 +2,7 @@
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type ArmSummary, armSummary, type SummaryOptions } from './armSummary.ts';
 
-export const SUMMARY_SCHEMA = 1;
+const SUMMARY_SCHEMA = 1;
 
 export interface Summary {
   readonly schema_version: typeof SUMMARY_SCHEMA;

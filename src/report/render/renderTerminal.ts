@@ -3,7 +3,7 @@ import { head as beginning, pad, padLeft, shorten, columns as size } from '../..
 import { line, plain } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
 
-export const TERMINAL_WIDTH = 80;
+const TERMINAL_WIDTH = 80;
 
 export function renderTerminal(document: Document, width = TERMINAL_WIDTH): string {
   const parts = document.map((block) => renderBlock(block, width)).filter((text) => text !== '');

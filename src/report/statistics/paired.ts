@@ -66,7 +66,7 @@ export function correctedChiSquared(aOnly: number, bOnly: number): { statistic: 
 export const mcnemarChiSquared = (aOnly: number, bOnly: number): { statistic: number; p: number } | null =>
   aOnly + bOnly < 25 ? null : correctedChiSquared(aOnly, bOnly);
 
-export const MCNEMAR_TESTS = ['exact', 'mid-p'] as const;
+const MCNEMAR_TESTS = ['exact', 'mid-p'] as const;
 /** Which test decides is fixed before the run: (60, 40) is .0569 by one and .0460 by the other. */
 export type McNemarTest = (typeof MCNEMAR_TESTS)[number];
 

@@ -1,5 +1,5 @@
 /** Intervals for one proportion. Wilson is what reports print; Wald is left out, because 0 of 10 would become ±0. */
-import { betaQuantile, normalQuantile } from './special.ts';
+import { normalQuantile } from './special.ts';
 
 export interface Interval {
   readonly low: number;
@@ -28,26 +28,6 @@ export function wilson(x: number, n: number, confidence = CONFIDENCE): Interval 
   const scale = 1 + (z * z) / n;
   // At the ends the formula gives 0 and 1 up to rounding; say so exactly.
   return clamp(x === 0 ? 0 : (centre - half) / scale, x === n ? 1 : (centre + half) / scale);
-}
-
-/** Exact, and therefore wider. */
-export function clopperPearson(x: number, n: number, confidence = CONFIDENCE): Interval {
-  check(x, n);
-  const half = (1 - confidence) / 2;
-  return {
-    low: x === 0 ? 0 : betaQuantile(half, x, n - x + 1),
-    high: x === n ? 1 : betaQuantile(1 - half, x + 1, n - x),
-  };
-}
-
-/** Equal-tailed posterior interval under a uniform prior. */
-export function betaUniform(x: number, n: number, confidence = CONFIDENCE): Interval {
-  check(x, n);
-  const half = (1 - confidence) / 2;
-  return {
-    low: betaQuantile(half, 1 + x, 1 + n - x),
-    high: betaQuantile(1 - half, 1 + x, 1 + n - x),
-  };
 }
 
 export const proportion = (x: number, n: number): Proportion => ({

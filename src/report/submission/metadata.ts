@@ -5,7 +5,7 @@ const text = z.string().min(1);
 const list = z.array(text);
 
 /** Strict: an older flat form, or `checked: "false (see ...)"`, must be refused here and not disappear there. */
-export const metadataSchema = z.strictObject({
+const metadataSchema = z.strictObject({
   info: z.strictObject({
     name: text,
     site: z.string().default(''),

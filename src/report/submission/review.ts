@@ -17,7 +17,7 @@ export const CHECKLIST = {
 } as const;
 export type Box = keyof typeof CHECKLIST;
 
-export interface Answer {
+interface Answer {
   readonly box: Box;
   readonly text: string;
   readonly ticked: boolean;

@@ -21,7 +21,7 @@ import type { AttemptRow } from './trials.ts';
 
 type Db = Database.Database;
 
-export interface ReportRun {
+interface ReportRun {
   readonly id: number;
   readonly name: string;
   readonly status: string;
@@ -44,7 +44,7 @@ export interface ReportArm {
   readonly config: StoredArm;
 }
 
-export interface Flag {
+interface Flag {
   readonly rule: string;
   readonly step?: number;
   readonly evidence?: string;
@@ -116,7 +116,7 @@ export interface LedgerLine extends LedgerSums {
 }
 
 /** Where the time went, summed over the attempts of an arm. */
-export interface PhaseTotal {
+interface PhaseTotal {
   readonly arm: string;
   readonly name: string;
   readonly totalMs: number;

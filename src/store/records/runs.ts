@@ -49,7 +49,7 @@ export interface InstanceRow {
   weight: number;
 }
 
-export type NewRun = Omit<RunRow, 'id' | 'status' | 'finished_at'>;
+type NewRun = Omit<RunRow, 'id' | 'status' | 'finished_at'>;
 
 export interface RunPlan {
   readonly run: NewRun;

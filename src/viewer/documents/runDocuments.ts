@@ -67,7 +67,7 @@ const HELD = new Set(['breaker', 'paused']);
 const FREE = new Set(['resumed', 'run_started', 'run_ended']);
 
 /** The newest of these events says whether the run is held. */
-export function breakerOf(events: readonly EventRow[]): RunDocument['breaker'] {
+function breakerOf(events: readonly EventRow[]): RunDocument['breaker'] {
   const last = events
     .filter((event) => HELD.has(event.type) || FREE.has(event.type))
     .sort((a, b) => b.seq - a.seq)[0];

@@ -14,12 +14,7 @@ import {
   waldPaired,
 } from '../../../src/report/statistics/paired.ts';
 import { detectableDifference, instancesNeeded } from '../../../src/report/statistics/power.ts';
-import {
-  betaUniform,
-  clopperPearson,
-  proportion,
-  wilson,
-} from '../../../src/report/statistics/proportions.ts';
+import { proportion, wilson } from '../../../src/report/statistics/proportions.ts';
 import {
   betaCdf,
   betaQuantile,
@@ -68,28 +63,20 @@ const SCIPY_LOG_GAMMA = 5908.674175848678;
 const SCIPY_CHI2 = 0.06292623645904312;
 
 describe('one proportion', () => {
-  const cases: [number, number, [number, number], [number, number], [number, number]?][] = [
-    [0, 10, [0, 0.277533], [0, 0.308497], [0.002299, 0.284914]],
-    [3, 10, [0.107791, 0.603222], [0.06674, 0.652453], [0.109263, 0.609743]],
-    [10, 10, [0.722467, 1], [0.691503, 1]],
-    [7, 20, [0.181192, 0.567146], [0.153909, 0.592189]],
-    [23, 50, [0.329697, 0.596011], [0.318149, 0.606758]],
+  const cases: [number, number, [number, number]][] = [
+    [0, 10, [0, 0.277533]],
+    [3, 10, [0.107791, 0.603222]],
+    [10, 10, [0.722467, 1]],
+    [7, 20, [0.181192, 0.567146]],
+    [23, 50, [0.329697, 0.596011]],
   ];
-  test.each(cases)('%i of %i', (x, n, w, cp, beta) => {
+  test.each(cases)('%i of %i', (x, n, w) => {
     near(wilson(x, n).low, w[0]);
     near(wilson(x, n).high, w[1]);
-    near(clopperPearson(x, n).low, cp[0]);
-    near(clopperPearson(x, n).high, cp[1]);
-    if (beta) {
-      near(betaUniform(x, n).low, beta[0]);
-      near(betaUniform(x, n).high, beta[1]);
-    }
   });
   test('325 of 500', () => {
     near(wilson(325, 500).low, 0.60719, 5);
     near(wilson(325, 500).high, 0.69052, 5);
-    near(clopperPearson(325, 500).low, 0.6064, 5);
-    near(clopperPearson(325, 500).high, 0.69181, 5);
   });
   test('nothing measured has no rate and no interval', () => {
     expect(proportion(0, 0)).toEqual({ x: 0, n: 0, p: null, interval: null });
