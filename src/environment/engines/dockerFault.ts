@@ -1,5 +1,4 @@
 /** What the Docker client throws, read into facts: status, daemon gone, container gone. */
-
 import { z } from 'zod';
 import { retry } from '../../base/async/retry.ts';
 

@@ -49,83 +49,24 @@ export const isLoss = (error: unknown): error is EnvironmentError =>
 
 const load = ({ assigned, engine }: Entry) => (engine.slots > 0 ? assigned / engine.slots : assigned);
 
+interface Pool {
+  readonly entries: readonly Entry[];
+  readonly now: () => number;
+  readonly onChange: NonNullable<EnginePoolOptions['onChange']>;
+  /** Those who wait for room, or for news of their engine. */
+  waiting: (() => void)[];
+}
+
 export function createEnginePool(
   engines: readonly PooledEngine[],
   options: EnginePoolOptions = {},
 ): EnginePool {
   const { now = () => performance.now(), retryMs = RETRY_MS, onChange = () => {} } = options;
   const entries: Entry[] = engines.map((engine) => ({ engine, assigned: 0, active: 0, lostAt: undefined }));
-  let waiting: (() => void)[] = [];
-  const wake = () => {
-    const all = waiting;
-    waiting = [];
-    for (const resume of all) resume();
-  };
-  const change = (signal: AbortSignal | undefined) =>
-    new Promise<void>((resolve) => {
-      waiting.push(resume);
-      signal?.addEventListener('abort', resume, { once: true });
-      function resume() {
-        signal?.removeEventListener('abort', resume);
-        resolve();
-      }
-    });
-
-  function lose(entry: Entry, reason: string): void {
-    if (entry.lostAt === undefined) onChange(entry.engine.name, 'lost', reason);
-    entry.lostAt = now();
-    wake();
-  }
-
-  /** Engines that were lost a while ago are asked whether they are back. */
-  async function revive(force: boolean): Promise<void> {
-    const due = entries.filter((e) => e.lostAt !== undefined && (force || now() - e.lostAt >= retryMs));
-    await Promise.all(
-      due.map(async (entry) => {
-        try {
-          await entry.engine.ping();
-          entry.lostAt = undefined;
-          onChange(entry.engine.name, 'back', '');
-        } catch {
-          entry.lostAt = now();
-        }
-      }),
-    );
-  }
-
-  function placeOn(entry: Entry): Place {
-    let entered = false;
-    let open = true;
-    const hasRoom = () =>
-      entry.lostAt === undefined && (entry.engine.slots === 0 || entry.active < entry.engine.slots);
-    entry.assigned += 1;
-    return {
-      host: entry.engine.name,
-      hasRoom,
-      async enter(signal) {
-        while (!entered) {
-          signal?.throwIfAborted();
-          if (entry.lostAt !== undefined)
-            throw new EnvironmentError('daemon_lost', `the engine ${entry.engine.name} does not answer`);
-          if (hasRoom()) {
-            entry.active += 1;
-            entered = true;
-          } else await change(signal);
-        }
-      },
-      release() {
-        if (!open) return;
-        open = false;
-        entry.assigned -= 1;
-        if (entered) entry.active -= 1;
-        wake();
-      },
-    };
-  }
-
+  const pool: Pool = { entries, now, onChange, waiting: [] };
   return {
     async choose(prefer = () => true) {
-      await revive(entries.every((e) => e.lostAt !== undefined));
+      await revive(pool, entries.every((e) => e.lostAt !== undefined) ? 0 : retryMs);
       const alive = entries.filter((e) => e.lostAt === undefined);
       if (alive.length === 0)
         throw new EnvironmentError(
@@ -134,11 +75,15 @@ export function createEnginePool(
         );
       const preferred = alive.filter((e) => prefer(e.engine.name));
       // Among equals the first named: the sort is stable.
-      return placeOn((preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b))[0]!);
+      const [best] = (preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b));
+      return placeOn(pool, best!);
     },
     lose(host, reason) {
       const entry = entries.find((e) => e.engine.name === host);
-      if (entry) lose(entry, reason);
+      if (!entry) return;
+      if (entry.lostAt === undefined) onChange(host, 'lost', reason);
+      entry.lostAt = now();
+      wake(pool);
     },
     alive: () => entries.filter((e) => e.lostAt === undefined).map((e) => e.engine.name),
     states: () =>
@@ -149,3 +94,65 @@ export function createEnginePool(
       })),
   };
 }
+
+/** Engines that were lost at least so long ago are asked whether they are back. */
+async function revive({ entries, now, onChange }: Pool, afterMs: number): Promise<void> {
+  const due = entries.filter((e) => e.lostAt !== undefined && now() - e.lostAt >= afterMs);
+  await Promise.all(
+    due.map(async (entry) => {
+      try {
+        await entry.engine.ping();
+        entry.lostAt = undefined;
+        onChange(entry.engine.name, 'back', '');
+      } catch {
+        entry.lostAt = now();
+      }
+    }),
+  );
+}
+
+function placeOn(pool: Pool, entry: Entry): Place {
+  const { engine } = entry;
+  let entered = false;
+  let open = true;
+  const hasRoom = () => entry.lostAt === undefined && (engine.slots === 0 || entry.active < engine.slots);
+  entry.assigned += 1;
+  return {
+    host: engine.name,
+    hasRoom,
+    async enter(signal) {
+      while (!entered) {
+        signal?.throwIfAborted();
+        if (entry.lostAt !== undefined)
+          throw new EnvironmentError('daemon_lost', `the engine ${engine.name} does not answer`);
+        if (hasRoom()) {
+          entry.active += 1;
+          entered = true;
+        } else await nextChange(pool, signal);
+      }
+    },
+    release() {
+      if (!open) return;
+      open = false;
+      entry.assigned -= 1;
+      if (entered) entry.active -= 1;
+      wake(pool);
+    },
+  };
+}
+
+function wake(pool: Pool): void {
+  const all = pool.waiting;
+  pool.waiting = [];
+  for (const resume of all) resume();
+}
+
+const nextChange = (pool: Pool, signal: AbortSignal | undefined) =>
+  new Promise<void>((resolve) => {
+    pool.waiting.push(resume);
+    signal?.addEventListener('abort', resume, { once: true });
+    function resume() {
+      signal?.removeEventListener('abort', resume);
+      resolve();
+    }
+  });

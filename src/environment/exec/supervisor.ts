@@ -26,42 +26,25 @@ export async function createSupervisorTransport(
   interpreter: readonly string[],
   startTimeoutMs: number,
 ): Promise<Transport> {
-  let session: SupervisorSession | undefined = await openSession(
-    startProcess,
-    interpreter,
-    '',
-    startTimeoutMs,
-  );
+  const open = (keep: string) => openSession(startProcess, interpreter, keep, startTimeoutMs);
+  let session: SupervisorSession | undefined = await open('');
   let { keep } = session;
   let retired: Retired[] = [];
   let retireNext = false;
 
-  /** One of the retired whose holder has ended since; taken off the list. */
-  const takeFree = async (): Promise<SupervisorSession | undefined> => {
-    for (const old of [...retired]) {
-      old.probe ??= old.session.run(NOTHING).ended.then((end) => end.kind === 'exit' && !end.held);
-      const free = await within(old.probe, PROBE_MS);
-      if (free === undefined) continue;
-      old.probe = undefined;
-      if (!free) continue;
-      retired = retired.filter((other) => other !== old);
-      return old.session;
-    }
-    return undefined;
-  };
-
   const ready = async (): Promise<SupervisorSession> => {
     if (session && retireNext && session.alive()) {
       retired = retired.filter((old) => old.session.alive());
-      const next = retired.length < MAX_RETIRED ? undefined : await takeFree();
-      if (next || retired.length < MAX_RETIRED) {
+      const free = retired.length < MAX_RETIRED ? undefined : await findFree(retired);
+      retired = retired.filter((old) => old !== free);
+      if (retired.length < MAX_RETIRED) {
         retired.push({ session, probe: undefined });
-        session = next;
+        session = free?.session;
       }
     }
     retireNext = false;
     if (!session?.alive()) {
-      session = await openSession(startProcess, interpreter, keep, startTimeoutMs);
+      session = await open(keep);
       keep = session.keep;
     }
     return session;
@@ -100,4 +83,16 @@ export async function createSupervisorTransport(
     lastWords: () => session?.words() ?? '',
     close: reset,
   };
+}
+
+/** One of the retired whose holder has ended since. */
+async function findFree(retired: readonly Retired[]): Promise<Retired | undefined> {
+  for (const old of retired) {
+    old.probe ??= old.session.run(NOTHING).ended.then((end) => end.kind === 'exit' && !end.held);
+    const free = await within(old.probe, PROBE_MS);
+    if (free === undefined) continue;
+    old.probe = undefined;
+    if (free) return old;
+  }
+  return undefined;
 }

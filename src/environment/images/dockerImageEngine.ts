@@ -1,8 +1,9 @@
 /** The image engine over the Docker Engine API. */
 import type Docker from 'dockerode';
+import { z } from 'zod';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault } from '../engines/dockerFault.ts';
-import type { ImageEngine, PullEvent } from './imageEngine.ts';
+import type { ImageEngine, PullEvent, PullRequest } from './imageEngine.ts';
 import { SEALED_LABELS } from './sealedLabels.ts';
 
 /** Docker says x86_64 and aarch64 in `info`, amd64 and arm64 in images. */
@@ -47,19 +48,7 @@ async function readPullStream(
 
 export function dockerImageEngine(docker: Docker): ImageEngine {
   return {
-    async info() {
-      const info = (await daemonAnswer(docker.info())) as {
-        ID: string;
-        Name: string;
-        OSType: string;
-        Architecture: string;
-        DockerRootDir: string;
-      };
-      const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
-      // Several engines on one machine have one ID, and so have copies of a virtual machine.
-      const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
-      return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
-    },
+    info: () => factsOf(docker),
     async inspect(name) {
       try {
         const image = await docker.getImage(name).inspect();
@@ -91,24 +80,7 @@ export function dockerImageEngine(docker: Docker): ImageEngine {
         sealedFrom: image.Labels?.[SEALED_LABELS.source],
       }));
     },
-    async pull({ registry, repository, tagOrDigest, platform, login, signal, onEvent }) {
-      const options = {
-        fromImage: `${registry}/${repository}`,
-        tag: tagOrDigest,
-        ...(platform !== undefined && { platform }),
-        abortSignal: signal,
-      };
-      const stream = await docker.createImage((login ?? {}) as Docker.AuthConfig, options);
-      const cut = () =>
-        (stream as NodeJS.ReadableStream & { destroy(error?: unknown): void }).destroy(signal.reason);
-      signal.addEventListener('abort', cut, { once: true });
-      if (signal.aborted) cut();
-      try {
-        await readPullStream(stream, onEvent);
-      } finally {
-        signal.removeEventListener('abort', cut);
-      }
-    },
+    pull: (request) => pull(docker, request),
     async tag(source, name) {
       const colon = name.lastIndexOf(':');
       const hasTag = colon > name.lastIndexOf('/');
@@ -126,4 +98,40 @@ export function dockerImageEngine(docker: Docker): ImageEngine {
       }
     },
   };
+}
+
+const infoSchema = z.object({
+  ID: z.string().default(''),
+  Name: z.string().default(''),
+  OSType: z.string().default(''),
+  Architecture: z.string().default(''),
+  DockerRootDir: z.string().default(''),
+});
+
+async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
+  const info = infoSchema.parse(await daemonAnswer(docker.info()));
+  const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
+  // Several engines on one machine have one ID, and so have copies of a virtual machine.
+  const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
+  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
+}
+
+async function pull(docker: Docker, request: PullRequest): Promise<void> {
+  const { registry, repository, tagOrDigest, platform, login, signal, onEvent } = request;
+  const options = {
+    fromImage: `${registry}/${repository}`,
+    tag: tagOrDigest,
+    ...(platform !== undefined && { platform }),
+    abortSignal: signal,
+  };
+  const stream = await docker.createImage((login ?? {}) as Docker.AuthConfig, options);
+  const cut = () =>
+    (stream as NodeJS.ReadableStream & { destroy(error?: unknown): void }).destroy(signal.reason);
+  signal.addEventListener('abort', cut, { once: true });
+  if (signal.aborted) cut();
+  try {
+    await readPullStream(stream, onEvent);
+  } finally {
+    signal.removeEventListener('abort', cut);
+  }
 }

@@ -3,7 +3,6 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { parseSize } from '../../base/text/units.ts';
-import { readDockerCliConfig } from '../engines/dockerCliConfig.ts';
 import { type Collected, type CollectOptions, collectImages } from './disk/collect.ts';
 import { createDiskGate, type DiskGate, type DiskGateState } from './disk/diskGate.ts';
 import { type ImageLedger, openImageLedger } from './disk/imageLedger.ts';
@@ -15,9 +14,8 @@ import { type PullClock, systemClock } from './pull/pullClock.ts';
 import { createPullStage, type PullStage } from './pull/pullStage.ts';
 import { pullThrottle } from './pull/pullThrottle.ts';
 import type { StageEvent } from './pull/stageEvents.ts';
-import { askExists, askManifest, askReset, type ManifestAnswer } from './registry/askRegistry.ts';
-import { findLogin, type RegistryLogin } from './registry/credentials.ts';
-import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './registry/imageReference.ts';
+import type { ManifestAnswer } from './registry/askRegistry.ts';
+import { createRegistryQuestions, type RegistryQuestions } from './registry/registryQuestions.ts';
 
 export interface ImageServiceOptions {
   readonly docker: Docker;
@@ -82,32 +80,16 @@ async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | 
 }
 
 export function createImageService(options: ImageServiceOptions): ImageService {
-  const { config, platform, clock = systemClock, onWarning = () => {} } = options;
-  const engine = dockerImageEngine(options.docker);
+  const { docker, config, platform, dockerConfigDir, clock = systemClock, onWarning = () => {} } = options;
+  const engine = dockerImageEngine(docker);
   const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
-  const told = new Set<string>();
-  const warnOnce = (message: string) => {
-    if (!told.has(message)) onWarning(message);
-    told.add(message);
-  };
-  // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later.
-  const loginOf = (registry: string): Promise<RegistryLogin | undefined> => {
-    const cli = readDockerCliConfig(options.dockerConfigDir);
-    if (cli.warning) warnOnce(cli.warning);
-    return findLogin(cli.config, registry, undefined, warnOnce);
-  };
-  const asking = (login: RegistryLogin | undefined) => ({
-    login,
-    platform,
-    insecure: config.insecure_registries,
-  });
-
+  const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
   const collect: ImageService['collect'] = async (more = {}) => {
     const result = await collectImages({ engine, ledger, policy: config.policy, now: clock.now(), ...more });
     for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
     return result;
   };
-  const free = options.free ?? (() => freeBytes(options.docker, engine));
+  const free = options.free ?? (() => freeBytes(docker, engine));
   const disk = createDiskGate({
     free,
     lowBytes: parseSize(config.disk_low),
@@ -118,53 +100,16 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     },
     ...(options.onDisk && { onChange: options.onDisk }),
   });
-  const stage = createPullStage({
-    engine,
-    config,
-    clock,
-    ledger,
-    loginOf,
-    platform,
-    policy: options.pull,
-    elsewhere: options.elsewhere,
-    stallMs: options.stallSeconds * 1000,
-    throttle: pullThrottle({ pulls: config.pulls_per_window, windowMs: config.window_seconds * 1000 }),
-    askReset: (reference: ImageReference, login) => askReset(reference, asking(login)),
-    beforePull: (_, signal) => disk.pass(signal),
-    ...(options.onEvent && { onEvent: options.onEvent }),
-  });
-
-  const sourcesOf = (image: string): ImageReference[] => {
-    const wanted = sourceOf(image, config.rewrite);
-    return wanted.ok ? candidatesOf(wanted.reference, config.mirrors) : [];
-  };
-  const ask = async (
-    image: string,
-    question: typeof askManifest,
-    signal?: AbortSignal,
-  ): Promise<ManifestAnswer> => {
-    let answer: ManifestAnswer | undefined;
-    for (const [i, reference] of sourcesOf(image).entries()) {
-      // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.
-      const free = i > 0 && reference.registry === DOCKER_HUB ? askExists : question;
-      answer = await free(reference, { ...asking(await loginOf(reference.registry)), signal });
-      if (answer.ok) return answer;
-    }
-    if (answer) return answer;
-    const wanted = sourceOf(image, config.rewrite);
-    const message = wanted.ok ? '' : wanted.message;
-    return { ok: false, status: 0, retryAfterMs: undefined, message };
-  };
-
+  const stage = stageOf(options, { engine, clock, ledger, registries, disk });
   return {
     engine,
     stage,
     disk,
     ledger,
-    manifestOf: (image) => ask(image, askManifest),
+    manifestOf: (image) => registries.manifestOf(image),
     collect,
     freeBytes: free,
-    layersDir: () => layersDir(options.docker, engine).catch(() => undefined),
+    layersDir: () => layersDir(docker, engine).catch(() => undefined),
     need: (images) => ledger.need(images),
     async done(image, among) {
       const { id } = await engine.info();
@@ -172,14 +117,40 @@ export function createImageService(options: ImageServiceOptions): ImageService {
       return config.policy === 'keep' ? { removed: [], kept: [] } : collect({ among });
     },
     plan: (images, { check, ...more } = {}) =>
-      planImages(images, engine, (image) => ask(image, askManifest, more.signal), {
+      planImages(images, engine, (image) => registries.manifestOf(image, more.signal), {
         ...more,
-        costly: (image) => sourcesOf(image)[0]?.registry === DOCKER_HUB,
-        ...(check && { existsOf: (image: string) => ask(image, askExists, more.signal) }),
+        costly: registries.isCostly,
+        ...(check && { existsOf: (image: string) => registries.existsOf(image, more.signal) }),
       }),
     async close() {
       await stage.close();
       await ledger.need([]);
     },
   };
+}
+
+interface StageParts extends Pick<ImageService, 'engine' | 'ledger' | 'disk'> {
+  readonly clock: PullClock;
+  readonly registries: RegistryQuestions;
+}
+
+function stageOf(
+  { config, platform, elsewhere, stallSeconds, pull, onEvent }: ImageServiceOptions,
+  { engine, clock, ledger, registries, disk }: StageParts,
+): PullStage {
+  return createPullStage({
+    engine,
+    config,
+    clock,
+    ledger,
+    loginOf: registries.loginOf,
+    platform,
+    policy: pull,
+    elsewhere,
+    stallMs: stallSeconds * 1000,
+    throttle: pullThrottle({ pulls: config.pulls_per_window, windowMs: config.window_seconds * 1000 }),
+    askReset: registries.resetOf,
+    beforePull: (_, signal) => disk.pass(signal),
+    ...(onEvent && { onEvent }),
+  });
 }

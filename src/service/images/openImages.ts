@@ -4,12 +4,10 @@ import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
+import { imagesOfOneEngine } from '../../environment/images/oneEngineImages.ts';
 import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
-import {
-  imagesOfOneEngine,
-  imagesOfSeveralEngines,
-  type RunImages,
-} from '../../environment/images/runImages.ts';
+import type { RunImages } from '../../environment/images/runImages.ts';
+import { imagesOfSeveralEngines } from '../../environment/images/severalEnginesImages.ts';
 import type { RunEvents } from '../../runner/events.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Variables } from '../caller.ts';

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import type { ImageService } from '../../../src/environment/images/imageService.ts';
-import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../src/environment/images/runImages.ts';
+import { imagesOfOneEngine } from '../../../src/environment/images/oneEngineImages.ts';
+import { imagesOfSeveralEngines } from '../../../src/environment/images/severalEnginesImages.ts';
 
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
 const config = { ahead: 4, policy: 'keep', disk_low: '0', pull: 'missing' } as const;

@@ -1,0 +1,136 @@
+/** The images of a run on several engines: each trial gets a place on one of them, and its image there. */
+import { type EnginePool, isLoss } from '../engines/enginePool.ts';
+import { EnvironmentError, type Place } from '../environment.ts';
+import type { Collected } from './disk/collect.ts';
+import { ensureBy } from './ensureImage.ts';
+import type { ImageService } from './imageService.ts';
+import { planOf, type ReadyPlace, type RunImages, type RunImagesConfig, settingsOf } from './runImages.ts';
+
+interface Engines {
+  readonly services: ReadonlyMap<string, ImageService>;
+  readonly pool: EnginePool;
+}
+
+const NOT_HERE: ReadonlySet<string> = new Set(['image_missing', 'image_pull_failed', 'disk_full']);
+const cannotBeHere = (error: unknown) => error instanceof EnvironmentError && NOT_HERE.has(error.code);
+
+const aliveOnes = ({ services, pool }: Engines) =>
+  pool.alive().map((host) => ({ host, service: services.get(host)! }));
+
+export function imagesOfSeveralEngines(
+  services: ReadonlyMap<string, ImageService>,
+  pool: EnginePool,
+  config: RunImagesConfig,
+  onError: (message: string) => void = () => {},
+): RunImages {
+  const engines: Engines = { services, pool };
+  const all = [...services.values()];
+  const choosePlace = placesInTurn(engines);
+  let among: readonly string[] | undefined;
+  return {
+    ...settingsOf(config, services.size),
+    ready: (image, signal) => readySomewhere(engines, choosePlace, image, signal),
+    ensureOn: (host) => ensureBy(services.get(host!)!.stage),
+    hasRoom: async (host) => (await services.get(host!)!.disk.check()).open,
+    has: (host, image) => services.get(host)!.stage.isReady(image),
+    // One list for all: who waits is not meant for an engine yet.
+    need: (images) => all[0]!.need(images),
+    belong(images) {
+      among = images;
+    },
+    done: (image) => onEach(engines, onError, (service) => service.done(image, among)),
+    collect: () => onEach(engines, onError, (service) => service.collect({ among })),
+    async plan(images, signal) {
+      const plans = await Promise.allSettled(
+        aliveOnes(engines).map(({ host, service }) => planOf(host, service, images, config, signal)),
+      );
+      return plans.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    },
+    engineDir: async () => undefined,
+    status: () => [...services].map(([host, service]) => ({ host, status: service.stage.status() })),
+    async close() {
+      await Promise.allSettled(all.map((service) => service.close()));
+    },
+  };
+}
+
+/** `without`: engines that cannot have the image. */
+type ChoosePlace = (without: ReadonlySet<string>, signal: AbortSignal) => Promise<Place>;
+
+/** One after the other, so that trials are placed in their order; one that only a full engine can take is passed. */
+function placesInTurn(engines: Engines): ChoosePlace {
+  let placing: Promise<unknown> = Promise.resolve();
+  return (without, signal) => {
+    const choose = async () => {
+      const room = await withRoom(engines, without, signal);
+      // The least taken engine, even when another one has the image: the slots of all are to be used.
+      return engines.pool.choose((host) => room.has(host));
+    };
+    if (without.size > 0) return choose();
+    const place = placing.then(choose);
+    placing = place.catch(() => {});
+    return place;
+  };
+}
+
+/** Engines whose disk has room, of those that may have the image; waits while none has. */
+async function withRoom(
+  engines: Engines,
+  without: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  for (;;) {
+    signal.throwIfAborted();
+    const alive = aliveOnes(engines).filter(({ host }) => !without.has(host));
+    const looked = await Promise.all(
+      alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),
+    );
+    const open = looked.filter((one) => one.open).map((one) => one.host);
+    if (open.length > 0 || alive.length === 0) return new Set(open);
+    const settled = new AbortController();
+    const until = AbortSignal.any([signal, settled.signal]);
+    await Promise.race(alive.map(({ service }) => service.disk.pass(until)));
+    settled.abort();
+  }
+}
+
+async function readySomewhere(
+  { services, pool }: Engines,
+  choosePlace: ChoosePlace,
+  image: string,
+  signal: AbortSignal,
+): Promise<ReadyPlace> {
+  const without = new Set<string>();
+  for (;;) {
+    const place = await choosePlace(without, signal);
+    try {
+      const { warnings } = await services.get(place.host)!.stage.ensure(image, signal);
+      await place.enter(signal);
+      return { place, warnings };
+    } catch (error) {
+      place.release();
+      if (isLoss(error)) pool.lose(place.host, error.message);
+      // Built by hand on one of them only, or its registry is not reached from all.
+      else if (cannotBeHere(error) && !pool.alive().every((host) => without.has(host) || host === place.host))
+        without.add(place.host);
+      else throw error;
+    }
+  }
+}
+
+/** An engine that died must not keep the others from going on. */
+async function onEach(
+  engines: Engines,
+  onError: (message: string) => void,
+  work: (service: ImageService) => Promise<Collected>,
+): Promise<Collected> {
+  const results = await Promise.all(
+    aliveOnes(engines).map(({ host, service }) =>
+      work(service).catch((error: unknown) => {
+        onError(`images on ${host}: ${error instanceof Error ? error.message : String(error)}`);
+      }),
+    ),
+  );
+  const done = results.filter((result) => result !== undefined);
+  return { removed: done.flatMap((r) => r.removed), kept: done.flatMap((r) => r.kept) };
+}
