@@ -1,6 +1,6 @@
 /**
  * Takes Docker's multiplexed stream apart. Iterative and without buffering of payloads: docker-modem's own demuxStream recurses
- * per frame and throws RangeError on a chunk of some thousand small frames (reference/stack.md 2.3).
+ * per frame and throws RangeError on a chunk of some thousand small frames.
  */
 
 export type StreamType = 1 | 2;

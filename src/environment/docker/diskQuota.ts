@@ -1,4 +1,4 @@
-/** Whether the storage driver can limit a container's disk by itself (reference/field-problems.md D7). */
+/** Whether the storage driver can limit a container's disk by itself. */
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { parseSize } from '../../base/text/units.ts';

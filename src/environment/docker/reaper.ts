@@ -1,6 +1,6 @@
 /**
  * Removes containers whose owner is provably dead, and no other: never another live run's, never another machine's, never one without
- * our labels (issue 4 line 5).
+ * our labels.
  */
 import type Docker from 'dockerode';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';

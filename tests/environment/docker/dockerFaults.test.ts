@@ -342,7 +342,7 @@ describe.skipIf(!available)('docker faults', () => {
     });
   });
 
-  describe('an image without git [issue 3 line 11]', () => {
+  describe('an image without git', () => {
     test('is captured from a copy of the start tree, in a patch that git applies', async () => {
       const tree = `rm -rf /testbed; mkdir -p /testbed/dir; cd /testbed; seq 1 60 > lines; printf 'a\\r\\nb' > crlf; echo gone > gone; echo x > dir/x; ln -s lines link; head -c 3000 /dev/urandom > bin; echo r > run.sh; echo 1 > 'sp ace'; cp -a /testbed /start-copy`;
       const image = await derivedImage(`${tree}; rm -f /usr/bin/git`);
