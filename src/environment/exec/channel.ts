@@ -41,6 +41,7 @@ interface Parts {
   readonly transport: Transport;
   readonly config: EnvironmentConfig;
   readonly control: ContainerControl;
+  closed: boolean;
 }
 
 export function createChannel(
@@ -48,8 +49,7 @@ export function createChannel(
   config: EnvironmentConfig,
   control: ContainerControl,
 ): Channel {
-  const parts: Parts = { transport, config, control };
-  let closed = false;
+  const parts: Parts = { transport, config, control, closed: false };
   // One command at a time: callers that overlap wait for each other.
   let last: Promise<unknown> = Promise.resolve();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
@@ -57,25 +57,20 @@ export function createChannel(
     last = next.catch(() => undefined);
     return next;
   };
-  const start = (command: TransportCommand): Promise<RunningCommand> => {
-    if (closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
-    return startCommand(parts, command);
-  };
   return {
     transport: transport.name,
-    execute: (command, options = {}) => exclusively(() => runCommand(parts, start, command, options)),
-    harness: (script, options) => exclusively(() => runHarness(parts, start, script, options)),
+    execute: (command, options = {}) => exclusively(() => runCommand(parts, command, options)),
+    harness: (script, options) => exclusively(() => runHarness(parts, script, options)),
     killAll: () => exclusively(() => killAll(parts)),
     close() {
-      closed = true;
+      parts.closed = true;
       transport.close();
     },
   };
 }
 
-type Start = (command: TransportCommand) => Promise<RunningCommand>;
-
 async function startCommand(parts: Parts, command: TransportCommand): Promise<RunningCommand> {
+  if (parts.closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
   try {
     return await parts.transport.run(command);
   } catch (error) {
@@ -83,12 +78,7 @@ async function startCommand(parts: Parts, command: TransportCommand): Promise<Ru
   }
 }
 
-async function runCommand(
-  parts: Parts,
-  start: Start,
-  command: string,
-  options: ExecuteOptions,
-): Promise<CommandResult> {
+async function runCommand(parts: Parts, command: string, options: ExecuteOptions): Promise<CommandResult> {
   const { config, transport, control } = parts;
   const { signal } = options;
   signal?.throwIfAborted();
@@ -97,7 +87,7 @@ async function runCommand(
   const timeoutS = options.timeoutS ?? config.timeout;
   const cwd = options.cwd ?? config.cwd;
   const env = options.env ?? {};
-  const running = await start({ command, cwd, env, maxOutputBytes: config.max_output_bytes });
+  const running = await startCommand(parts, { command, cwd, env, maxOutputBytes: config.max_output_bytes });
   const ended = await runToEnd(running, {
     timeoutMs: timeoutS * 1000,
     signal,
@@ -109,13 +99,8 @@ async function runCommand(
   return toResult(parts, ended, timeoutS, cwd);
 }
 
-async function runHarness(
-  parts: Parts,
-  start: Start,
-  script: string,
-  options: HarnessOptions,
-): Promise<HarnessResult> {
-  const running = await start({
+async function runHarness(parts: Parts, script: string, options: HarnessOptions): Promise<HarnessResult> {
+  const running = await startCommand(parts, {
     command: script,
     cwd: options.cwd ?? '/',
     env: options.env ?? {},

@@ -2,7 +2,6 @@
  * The slow path: one process of the engine per command, for images without bash and for `supervisor: false`. The engine cannot kill it,
  * so a second one sweeps /proc for the command's mark.
  */
-import { randomBytes } from 'node:crypto';
 import { sleep, startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
@@ -12,6 +11,7 @@ import {
   type CommandEnd,
   createMarkScanner,
   MAX_ARGV_BYTES,
+  newNonce,
   type RunningCommand,
   type Transport,
   type TransportCommand,
@@ -29,7 +29,6 @@ const LAST_WORDS = 4096;
 /** runc refuses an exec while processes of the last command are still being reaped. */
 const UNSTARTED_WAITS_MS = [100, 500];
 
-const nonce = () => randomBytes(12).toString('hex');
 const tailOf = (data: Buffer) => data.toString('latin1').slice(-LAST_WORDS);
 
 /** A sweep that ran says how many it killed; anything else is the runtime's own text. */
@@ -111,7 +110,7 @@ function sweep(parts: Parts, mark: string, wrapper: string): Promise<string | un
 }
 
 async function runCommand(parts: Parts, request: TransportCommand): Promise<RunningCommand> {
-  const mark = nonce();
+  const mark = newNonce();
   let { command } = request;
   if (Buffer.byteLength(command) > MAX_ARGV_BYTES) {
     const path = `/tmp/.swebatch.${mark}`;
@@ -165,7 +164,7 @@ async function untilStarted(parts: Parts, one: OneCommand): Promise<CommandEnd> 
 
 /** Without the wrapper's pid nothing of ours ran, and what came back is the runtime's own text. */
 async function tryOnce(parts: Parts, one: OneCommand): Promise<CommandEnd> {
-  const endNonce = nonce();
+  const endNonce = newNonce();
   const collector = createCollector(one.maxOutputBytes);
   one.collector = collector;
   const argv = ['sh', '-c', RUN_COMMAND, 'swebatch-exec', endNonce, one.cwd, ...one.line];

@@ -1,6 +1,4 @@
 /** One stream to a supervisor in the container: requests in, output and end marks out. One command at a time. */
-
-import { randomBytes } from 'node:crypto';
 import { startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
@@ -10,6 +8,7 @@ import {
   type CommandEnd,
   createMarkScanner,
   MAX_ARGV_BYTES,
+  newNonce,
   type RunningCommand,
   type TransportCommand,
 } from './transport.ts';
@@ -27,8 +26,6 @@ export interface SupervisorSession {
   killAll(): Promise<boolean>;
   close(): void;
 }
-
-const nonce = () => randomBytes(12).toString('hex');
 
 function encodeRequest(request: TransportCommand, mark: string, end: string, mode: number): Buffer {
   const cwd = Buffer.from(request.cwd);
@@ -108,8 +105,8 @@ function connect(process: ContainerProcess): Connection {
 function runOn(connection: Connection, request: TransportCommand): RunningCommand {
   if (connection.current) throw new Error('a defect in swebatch: two commands at once on one stream');
   const { process, answers } = connection;
-  const mark = nonce();
-  const endNonce = nonce();
+  const mark = newNonce();
+  const endNonce = newNonce();
   const mode = modeOf(request);
   const collector = createCollector(request.maxOutputBytes);
   const { promise: ended, resolve } = Promise.withResolvers<CommandEnd>();
@@ -131,7 +128,7 @@ function runOn(connection: Connection, request: TransportCommand): RunningComman
     }),
     kill: () => {
       if (!connection.alive || sweeping !== undefined) return;
-      const id = nonce();
+      const id = newNonce();
       sweeping = answers.to(id);
       process.write(`K ${mark} ${id}\n`);
     },
@@ -162,7 +159,7 @@ export async function openSession(
     run: (request) => runOn(connection, request),
     async killAll() {
       if (!connection.alive) return false;
-      const id = nonce();
+      const id = newNonce();
       const done = answers.to(id);
       process.write(`A ${id}\n`);
       return (await done) !== undefined;

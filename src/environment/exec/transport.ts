@@ -1,4 +1,5 @@
 /** What carries commands into a container: the supervisor's stream, or one exec each. Both report facts; channel.ts gives them meaning. */
+import { randomBytes } from 'node:crypto';
 import type { CollectedOutput, OutputCollector } from './outputCollector.ts';
 
 export interface TransportCommand {
@@ -44,6 +45,9 @@ export interface Transport {
   lastWords(): string;
   close(): void;
 }
+
+/** Unknown to every command: what marks its processes, and its end. */
+export const newNonce = () => randomBytes(12).toString('hex');
 
 /** One argv string may have 131,071 bytes and its NUL (MAX_ARG_STRLEN); anything longer travels in a file. */
 export const MAX_ARGV_BYTES = 131_071;
