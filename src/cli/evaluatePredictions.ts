@@ -7,7 +7,7 @@ import { imageOf } from '../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../dataset/read/loadDataset.ts';
 import { environmentConfigSchema } from '../environment/environmentConfig.ts';
 import { type Prediction, parsePredictions } from '../formats/predictions/readPredictions.ts';
-import { goldPredictions, unknownIds } from '../grading/predictions.ts';
+import { goldPredictions, unknownIds } from '../grading/goldPredictions.ts';
 import { recordPredictions } from '../grading/recordPredictions.ts';
 import { databasePath, resultsRoot } from '../service/resultsRoot.ts';
 import { withRunLock } from '../service/start/lock.ts';

@@ -14,13 +14,13 @@ import type { InstanceReport } from '../formats/reports/instanceReport.ts';
 import type { Outcome } from '../outcome.ts';
 import { ALREADY_APPLIED, type Applied, applyPatch, PATCH_PATH } from './applyPatch.ts';
 import { type FetchAsset, fetchAsset, stageAssets, withRestore } from './assets.ts';
+import { createRunLog, type RunLog } from './createRunLog.ts';
 import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
 import type { GradingConfig } from './gradingConfig.ts';
 import { classifyLog } from './infra.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { MARK } from './readLog.ts';
-import { createRunLog, type RunLog } from './runLog.ts';
 import { runTests, type TestRun } from './runTests.ts';
 import type { GradeSpec } from './specs/spec.ts';
 

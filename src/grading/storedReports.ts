@@ -6,7 +6,7 @@ import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records
 import { armsOf, instancesOf } from '../store/records/runs.ts';
 import { classifyLog } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
-import { type Completed, type Leftovers, summarize } from './runReport.ts';
+import { type Completed, type Leftovers, summarize } from './summarize.ts';
 
 export interface StoredReport {
   readonly arm: string;

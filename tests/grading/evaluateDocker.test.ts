@@ -9,8 +9,8 @@ import { type EvaluationResult, evaluatePrediction } from '../../src/grading/eva
 import { type GradingConfig, gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
 import { extendRegistry, type ParserRegistry } from '../../src/grading/parsers/parserRegistry.ts';
-import { summarize } from '../../src/grading/runReport.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../src/grading/specs/spec.ts';
+import { summarize } from '../../src/grading/summarize.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from './fixtures/sumRepo.ts';

@@ -4,7 +4,7 @@ import { byCodePoint } from '../../src/base/python/codePoints.ts';
 import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { readInstanceReport } from '../../src/formats/reports/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/reports/runReport.ts';
-import { summarize } from '../../src/grading/runReport.ts';
+import { summarize } from '../../src/grading/summarize.ts';
 
 describe('JSON as Python writes it', () => {
   test('indentation, empty lists and objects, escapes', () => {

@@ -14,7 +14,7 @@ import {
   trajectoryPath,
 } from '../../src/formats/trajectories/trajectoryJson.ts';
 import { partsOf } from '../../src/report/files/layout.ts';
-import { predictionsOf } from '../../src/report/files/predictions.ts';
+import { predictionsOf } from '../../src/report/files/predictionsOf.ts';
 import { exportSummary } from '../../src/report/render/exportSummary.ts';
 import { attemptRecords, predictionRows } from '../../src/store/records/attemptBodies.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';

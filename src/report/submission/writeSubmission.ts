@@ -20,7 +20,7 @@ import {
 } from '../../store/records/attemptBodies.ts';
 import { redoneTrials } from '../../store/records/firstResults.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import { predictionsOf } from '../files/predictions.ts';
+import { predictionsOf } from '../files/predictionsOf.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';
 import { submissionReadme } from './readme.ts';
 import { deriveResults, type Judged } from './results.ts';

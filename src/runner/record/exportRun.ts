@@ -9,7 +9,7 @@ import { predsJson, predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { exitStatusesYaml } from '../../formats/trajectories/exitStatuses.ts';
 import { trajectoryJson, trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { partsOf } from '../../report/files/layout.ts';
-import { predictionsOf } from '../../report/files/predictions.ts';
+import { predictionsOf } from '../../report/files/predictionsOf.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
 import type { Store } from '../../store/open.ts';
 import {
