@@ -16,7 +16,7 @@ import {
 } from '../../src/store/records/evaluations.ts';
 import { instancesOf } from '../../src/store/records/runs.ts';
 import { attemptsOf, trialsOf } from '../../src/store/records/trials.ts';
-import { verifyRun } from '../../src/store/verify.ts';
+import { verifyRun } from '../../src/store/verifyRun.ts';
 
 let db: Store;
 beforeEach(() => {

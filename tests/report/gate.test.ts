@@ -1,6 +1,6 @@
 // Gates: T-60 of the adversarial list to the letter, and every rule alone.
 import { describe, expect, test } from 'vitest';
-import { compareSides } from '../../src/report/compare/compare.ts';
+import { compareSides } from '../../src/report/compare/compareSides.ts';
 import { sideOfArm } from '../../src/report/compare/side.ts';
 import { candidateOf, remeasurementsOf } from '../../src/report/gate/candidate.ts';
 import { gate } from '../../src/report/gate/gate.ts';

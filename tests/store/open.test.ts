@@ -24,7 +24,7 @@ import {
   openStore,
   StorageError,
 } from '../../src/store/open.ts';
-import { insertEvent } from '../../src/store/records/events.ts';
+import { insertEvent } from '../../src/store/records/eventLog.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { planted } from './support.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { recoverRun } from '../../src/runner/control/recover.ts';
 import { beginCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
-import { verifyRun } from '../../src/store/verify.ts';
+import { verifyRun } from '../../src/store/verifyRun.ts';
 import fc from '../support/property.ts';
 import { ending, freshStore, planted } from './support.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Store } from '../../src/store/open.ts';
 import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
-import { verifyRun } from '../../src/store/verify.ts';
+import { verifyRun } from '../../src/store/verifyRun.ts';
 import { ending, freshStore, planted } from './support.ts';
 
 function finished() {

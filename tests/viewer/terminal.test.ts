@@ -7,9 +7,9 @@ import type { Store } from '../../src/store/open.ts';
 import { runById } from '../../src/store/records/runs.ts';
 import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewer/documents/documents.ts';
-import { paceOf } from '../../src/viewer/documents/pace.ts';
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
-import { clock, trajectoryLines } from '../../src/viewer/terminal.ts';
+import { paceOf } from '../../src/viewer/documents/runPace.ts';
+import { clock, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
 import { addHostileRun, addRun, iso, openFixture } from './fixture.ts';
 
 let dir: string;

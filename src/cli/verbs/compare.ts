@@ -5,7 +5,7 @@ import { compareAll } from '../../report/compare/compareAll.ts';
 import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
-import { conditionsOf, recordDifferences } from '../../report/measure/facts.ts';
+import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
 import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { labelled, lazyStore, type NamedSide, sidesOf } from '../../service/compare/sides.ts';

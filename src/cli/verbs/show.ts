@@ -15,7 +15,7 @@ import { attemptsOf, classCounts } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
-import { patchLines, trajectoryLines } from '../../viewer/terminal.ts';
+import { patchLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';

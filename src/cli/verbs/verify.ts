@@ -1,6 +1,6 @@
 /** `swebatch verify RUN`: checks every invariant of a run's record. */
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { verifyRun } from '../../store/verify.ts';
+import { verifyRun } from '../../store/verifyRun.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';

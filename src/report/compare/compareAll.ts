@@ -2,7 +2,7 @@
 
 import { holm } from '../statistics/multiplicity.ts';
 import { cochranQ } from '../statistics/paired.ts';
-import { type CompareOptions, type Comparison, compareSides } from './compare.ts';
+import { type CompareOptions, type Comparison, compareSides } from './compareSides.ts';
 import { resultOn, type Side } from './side.ts';
 
 export interface Comparisons {

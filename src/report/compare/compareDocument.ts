@@ -1,12 +1,12 @@
 /** A comparison as blocks: what confounds it first, then the paired difference, then who changed. */
 import { formatCost } from '../../money.ts';
-import type { FactDifference } from '../measure/facts.ts';
+import type { FactDifference } from '../measure/runFacts.ts';
 import type { Block, Document } from '../render/document.ts';
 import { percent, plural, pointDifference, pValue, range, rate } from '../render/format.ts';
 import { isNoSpread } from '../statistics/means.ts';
 import type { Bootstrapped } from '../statistics/resampling.ts';
-import type { Comparison } from './compare.ts';
 import type { Comparisons } from './compareAll.ts';
+import type { Comparison } from './compareSides.ts';
 
 export function compareDocument(all: Comparisons): Document {
   const several = all.comparisons.length > 1;

@@ -2,7 +2,7 @@
  * What differed between two sides beside the model: configuration facts, the rows of the dataset and the images that the matched instances
  * ran on. A file of another tool says little about how it was made. What one side does not say is no difference, and that is told.
  */
-import { type FactDifference, factDifferences } from '../measure/facts.ts';
+import { type FactDifference, factDifferences } from '../measure/runFacts.ts';
 import type { Pair } from './matching.ts';
 import type { Side, SideResult } from './side.ts';
 

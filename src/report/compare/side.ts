@@ -3,7 +3,7 @@
  * fill what they hold.
  */
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { type Facts, factsOfRun } from '../measure/facts.ts';
+import { type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { isGraded, type Missing, standingOf } from '../measure/verdict.ts';
 
 export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';

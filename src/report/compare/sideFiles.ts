@@ -2,7 +2,7 @@
 import { isEmptyPatch, NO_MODEL, type Prediction } from '../../formats/predictions/readPredictions.ts';
 import type { LeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
 import type { ReportedRun, ReportedVerdict } from '../../formats/reports/runReport.ts';
-import type { Facts } from '../measure/facts.ts';
+import type { Facts } from '../measure/runFacts.ts';
 import { type FellOut, repoOfId, type Side, type SideResult } from './side.ts';
 
 const bare = (instanceId: string, scores: readonly boolean[], why: FellOut | null): SideResult => ({

@@ -2,7 +2,7 @@
  * Whether a night may pass. Only matched, validly finished instances enter the drop; what broke is believed after it was measured again.
  * Pure: the re-measurements are given.
  */
-import type { Comparison } from '../compare/compare.ts';
+import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
 import { type Candidate, type GatePolicy, type GateRule, type Night, rulesOf, setChanges } from './rules.ts';

@@ -1,6 +1,6 @@
 /** The rules of the gate, one function each. A rule that the policy does not set says nothing. */
 import { formatCost } from '../../money.ts';
-import type { Comparison } from '../compare/compare.ts';
+import type { Comparison } from '../compare/compareSides.ts';
 import { percent, pointDifference, pValue, rate } from '../render/format.ts';
 import { proportion } from '../statistics/proportions.ts';
 

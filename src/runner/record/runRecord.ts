@@ -1,6 +1,6 @@
 /** What a batch writes about its run as a whole. Each of these throws when the record cannot be kept. */
 import { assertInPlace, onFullDisk, type Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/events.ts';
+import { insertEvent } from '../../store/records/eventLog.ts';
 import { type RunRow, type RunStatus, setRunStatus } from '../../store/records/runs.ts';
 import { classCounts, heartbeat, markNotRun, nextAttemptNumber } from '../../store/records/trials.ts';
 import { DURABLE_EVENTS, type RunEvent } from '../events.ts';

@@ -2,7 +2,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import { type Comparison, compareSides } from '../../report/compare/compare.ts';
+import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
 import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
 import { type GateResult, gate } from '../../report/gate/gate.ts';

@@ -12,7 +12,7 @@ import {
   type RunRequest,
 } from '../../runner/schedule/planRun.ts';
 import type { Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/events.ts';
+import { insertEvent } from '../../store/records/eventLog.ts';
 import {
   imagesOfRun,
   instancesOf,

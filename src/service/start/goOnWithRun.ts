@@ -3,7 +3,7 @@ import { dollarsToNano } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';
 import { type PlannedConfig, plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/events.ts';
+import { insertEvent } from '../../store/records/eventLog.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { reopenTrials } from '../../store/records/trials.ts';

@@ -4,7 +4,7 @@
  */
 import { type Store, statement } from '../open.ts';
 import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
-import type { EventRow as StoredEvent } from './events.ts';
+import type { EventRow as StoredEvent } from './eventLog.ts';
 import { type LedgerSums, type ModelCallRow, tokenSums } from './modelCalls.ts';
 import type { RunRow as StoredRun } from './runs.ts';
 import type {

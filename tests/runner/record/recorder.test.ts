@@ -6,7 +6,7 @@ import { createBudget } from '../../../src/runner/control/budget.ts';
 import { createRecorder } from '../../../src/runner/record/recorder.ts';
 import { spentNano } from '../../../src/store/records/runs.ts';
 import * as trials from '../../../src/store/records/trials.ts';
-import { verifyRun } from '../../../src/store/verify.ts';
+import { verifyRun } from '../../../src/store/verifyRun.ts';
 import { ending, freshStore, planted } from '../../store/support.ts';
 
 const KEY = 'sk-canary/0123456789';

@@ -2,7 +2,7 @@
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/documents.ts';
-import { paceOf } from '../../documents/pace.ts';
+import { paceOf } from '../../documents/runPace.ts';
 import { type Column, DataTable } from '../DataTable.tsx';
 import { plain } from '../foreignText.ts';
 import { cost, DASH, duration, integer, nano, percent, rate, short, time, tokens, words } from '../format.ts';

@@ -3,7 +3,7 @@
  * not, "broken" the other way round, and differences are B minus A. Pure; seeds are part of the answer.
  */
 
-import type { FactDifference } from '../measure/facts.ts';
+import type { FactDifference } from '../measure/runFacts.ts';
 import { shareInterval } from '../statistics/epochs.ts';
 import { type ClusterSensitivity, clustered, mean } from '../statistics/means.ts';
 import type { McNemarTest, PairedTable } from '../statistics/paired.ts';
