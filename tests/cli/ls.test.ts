@@ -1,8 +1,11 @@
 // `swebatch ls`: a run whose process died says so, because it could not write that itself.
+import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { statement } from '../../src/store/open.ts';
-import { cli, tempDir } from '../support/cli.ts';
+import { cli, REPO, tempDir } from '../support/cli.ts';
 import { addRun, openFixture } from '../viewer/fixture.ts';
 
 let dir: string;
@@ -36,4 +39,23 @@ test('a run that is silent for long names the command that goes on', async () =>
 test('a run that works says nothing of the kind', async () => {
   workedOn(Date.now());
   expect((await cli(['ls', '-o', dir])).stderr).toBe('');
+});
+
+test('a plain ls loads nothing that takes longer than its answer', async () => {
+  workedOn(Date.now());
+  const sayLoaded = join(import.meta.dirname, 'fixtures', 'sayLoaded.mjs');
+  const bin = join(REPO, 'src', 'cli', 'bin.ts');
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--import', sayLoaded, bin, 'ls', 'last', '-o', dir],
+    { cwd: REPO },
+  );
+  expect(stdout).toContain('outcome');
+  const loaded = [...stderr.matchAll(/^loaded (.*)$/gm)].map((m) => m[1]!);
+  expect(loaded.filter((url) => /verbs\/ls\.ts$|node_modules\/better-sqlite3/.test(url))).not.toEqual([]);
+  expect(
+    loaded.filter((url) =>
+      /node_modules\/(yargs|zod|undici|dockerode|string-width)\/|^node:https?$/.test(url),
+    ),
+  ).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The bars of a terminal: fixed rows, which cli-progress is good at (reference stack.md 2.7). Draws on stderr. */
+/** The bars of a terminal: fixed rows, which cli-progress is good at. Draws on stderr. */
 import { MultiBar, Presets, type SingleBar } from 'cli-progress';
 import { inert } from '../../base/text/terminal.ts';
 import { say } from './context.ts';
