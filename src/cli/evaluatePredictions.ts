@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { runConfigSchema } from '../config/run.ts';
+import { runConfigSchema } from '../config/runConfig.ts';
 import { imageOf } from '../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../dataset/read/loadDataset.ts';
 import { environmentConfigSchema } from '../environment/environmentConfig.ts';
@@ -16,7 +16,7 @@ import { openStore, type Store } from '../store/open.ts';
 import { calibration } from '../store/records/calibration.ts';
 import { gradeRun } from './evaluateRun.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
-import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { gradingOf, loadSubset, parsersOf, wantedIds } from './flags/gradingSettings.ts';
 import { EXIT, printData, say, sayNotice } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 

@@ -30,7 +30,7 @@ import { type Gradable, gradableTrials, verdictsOf } from '../store/records/eval
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../store/records/runs.ts';
 import { storedConfig } from '../store/records/storedConfig.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
-import { gradingOf, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { gradingOf, parsersOf, wantedIds } from './flags/gradingSettings.ts';
 import { EXIT, printData, printJson, say, sayNotice } from './terminal/context.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 

@@ -2,10 +2,10 @@
 import { closest } from '../base/text/closest.ts';
 import { VERSION } from '../service/version.ts';
 import { plainArgs } from './flags/plainArgs.ts';
-import { usageMessage } from './flags/usage.ts';
+import { usageMessage } from './flags/usageMessage.ts';
 import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, lostOutput, printJson, say } from './terminal/context.ts';
-import { forTerminal } from './terminal/secrets.ts';
+import { forTerminal } from './terminal/forTerminal.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 
 export async function main(args: readonly string[]): Promise<number> {

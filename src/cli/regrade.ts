@@ -6,7 +6,7 @@ import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import { UserError } from '../service/userError.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
-import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingOptions.ts';
+import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingSettings.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { FieldClass } from '../base/fieldClass.ts';
+import { allPaths, type Config, schemaAt } from './configSchema.ts';
 import { at, isTree } from './merge.ts';
-import { allPaths, type Config, schemaAt } from './schema.ts';
 
 /** Undefined where the schema says none, which a test refuses. */
 const classOf = (path: string): FieldClass | undefined =>

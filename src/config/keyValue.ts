@@ -1,5 +1,5 @@
 /** `a.b=value` on the command line: split at the first "=", the value is JSON where it parses and text where it does not. */
-import { ConfigError } from './error.ts';
+import { ConfigError } from './configError.ts';
 import { nest, type Tree } from './merge.ts';
 
 export function parseKeyValue(spec: string): Tree {

@@ -2,8 +2,9 @@
  * Keys that mini-swe-agent's configurations have and ours do not: mapped, accepted with a warning, or refused with the reason.
  * Its sources are 1.17.5 and 2.4.6 (reference agent.md 1.5).
  */
+
+import { mapRunArgs } from './dockerRunArgs.ts';
 import { at, isTree, merge, nest, type Tree, without } from './merge.ts';
-import { mapRunArgs } from './runArgs.ts';
 
 export interface Mapped {
   readonly tree: Tree;

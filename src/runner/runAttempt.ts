@@ -5,7 +5,7 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
-import type { RunConfig } from '../config/run.ts';
+import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';

@@ -5,7 +5,7 @@
  * sealed and graded, or it comes back for another attempt, or the whole run pauses or stops. A run that stops starts nothing more and
  * waits for what runs; how fast that is made to end is the stop ladder's matter (control/stop.ts).
  */
-import type { RunConfig } from '../config/run.ts';
+import type { RunConfig } from '../config/runConfig.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
 import type { RunBudget } from './control/budget.ts';

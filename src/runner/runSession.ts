@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
-import type { RunConfig } from '../config/run.ts';
+import type { RunConfig } from '../config/runConfig.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import type { RunImages } from '../environment/images/runImages.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import type { Message, ToolCall } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import type { Environment } from '../../src/environment/environment.ts';
 import { createLocalFactory } from '../../src/environment/local/localFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { runConfigSchema } from '../../src/config/run.ts';
+import { runConfigSchema } from '../../src/config/runConfig.ts';
 import type { RunEvent } from '../../src/runner/events.ts';
 import { createNotifier } from '../../src/service/start/notify.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { diskPlanOf, diskRows } from '../../src/cli/terminal/planDisk.ts';
 import { worstDollars, worstSeconds } from '../../src/cli/terminal/printPlan.ts';
-import { runConfigSchema } from '../../src/config/run.ts';
+import { runConfigSchema } from '../../src/config/runConfig.ts';
 import { parsePolicy } from '../../src/environment/images/imagesConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import type { RunRequest } from '../../src/runner/schedule/planRun.ts';

@@ -1,7 +1,7 @@
 // What a person reads when a line cannot be meant, and the commands that messages offer to copy.
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { usageMessage } from '../../src/cli/flags/usage.ts';
+import { usageMessage } from '../../src/cli/flags/usageMessage.ts';
 import type { Verb } from '../../src/cli/flags/verb.ts';
 import { lsVerb } from '../../src/cli/verbs/ls.ts';
 import { commandOn } from '../../src/service/resultsRoot.ts';

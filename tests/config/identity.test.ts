@@ -1,8 +1,8 @@
 // The hash of a configuration covers what makes it another experiment, and every key is classed.
 import { expect, test } from 'vitest';
+import { allPaths } from '../../src/config/configSchema.ts';
 import { configHash, FIELD_CLASSES } from '../../src/config/identity.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { allPaths } from '../../src/config/schema.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 
 const config = (...specs: string[]) =>
   loadConfig({ specs: ['run.workers=1', ...specs], readFile: () => null, cwd: '/' }).config;

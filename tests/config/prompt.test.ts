@@ -1,7 +1,7 @@
 // The prompt asks for what the protocol takes: chosen where nobody set it, said where somebody did.
 import { describe, expect, test } from 'vitest';
-import { resolveConfig } from '../../src/cli/flags/configOptions.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { resolveConfig } from '../../src/cli/flags/runOptionsOf.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import { readTextFile } from './readTextFile.ts';
 
 const load = (specs: string[], files: Record<string, string> = {}) =>

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { fakeEnvironment, result } from '../agent/fakes.ts';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runConfigSchema } from '../../src/config/run.ts';
+import { runConfigSchema } from '../../src/config/runConfig.ts';
 import { SUSPICION_RULES, suspicionRules } from '../../src/suspicion/commandRules.ts';
 import { createScan, scanCommand } from '../../src/suspicion/commands.ts';
 import { cpuMs } from '../support/cpuTime.ts';

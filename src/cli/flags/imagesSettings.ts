@@ -1,8 +1,8 @@
 /** What a run's own configuration says about images and engines, and the flags of `images` over it. */
 import { type ImagesConfig, mirrorSchema } from '../../environment/images/imagesConfig.ts';
 import { UserError } from '../../service/userError.ts';
-import { loadFiles } from './configOptions.ts';
 import type { ImagesArgs } from './imagesFlags.ts';
+import { loadFiles } from './runOptionsOf.ts';
 
 export interface ImagesSettings {
   readonly images: ImagesConfig;

@@ -2,8 +2,8 @@
 import type { Caller } from '../../service/caller.ts';
 import { attendWith } from './attend.ts';
 import { sayNotice } from './context.ts';
+import { keepFromTerminal } from './forTerminal.ts';
 import type { ProgressMode } from './progress.ts';
-import { keepFromTerminal } from './secrets.ts';
 
 export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,

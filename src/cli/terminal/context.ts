@@ -6,11 +6,9 @@ import { ModelConfigError } from '../../model/failure.ts';
 import { type Notice, variable } from '../../service/caller.ts';
 import { UserError } from '../../service/userError.ts';
 import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
-import { forTerminal } from './secrets.ts';
+import { forTerminal } from './forTerminal.ts';
 
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
-
-export { UserError as CliError };
 
 /**
  * Output that goes nowhere ends the output, not the work. A reader that goes away (`| head -1`) is no failure; data that was asked for

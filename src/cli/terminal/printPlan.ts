@@ -15,15 +15,22 @@ import { forecastRows, planForecast } from './planForecast.ts';
 import { table } from './table.ts';
 
 export async function printPlan(request: RunRequest, args: RunArgs): Promise<number> {
+  const plan = await planOf(request, args);
+  if (args.json) printJson(toJson(plan));
+  else printData(textOf(plan));
+  return EXIT.done;
+}
+
+type Plan = Awaited<ReturnType<typeof planOf>>;
+
+async function planOf(request: RunRequest, args: RunArgs) {
   const instances = request.selected.map((s) => ({
     instance_id: s.instance.instance_id,
     repo: s.instance.repo,
     image: imageOf(s.instance),
   }));
-  const images = [...new Set(instances.map((i) => i.image))];
   const imagePlan = await planDisk(request);
-  const trials = instances.length * request.arms.length * request.run.epochs;
-  const plan = {
+  return {
     run_id: request.name,
     dataset: request.dataset.source,
     revision: request.dataset.revision,
@@ -35,19 +42,18 @@ export async function printPlan(request: RunRequest, args: RunArgs): Promise<num
       cost_limit: a.agent.cost_limit,
     })),
     epochs: request.run.epochs,
-    trials,
+    trials: instances.length * request.arms.length * request.run.epochs,
     slots: request.run.workers,
-    images: images.length,
+    images: new Set(instances.map((i) => i.image)).size,
     image_plan: imagePlan,
     worst_case_dollars: worstDollars(request),
     worst_case_seconds: worstSeconds(request),
     evaluate: request.grading.enabled,
     ...planForecast(request, args.output, imagePlan),
   };
-  if (args.json) {
-    printJson(toJson(plan));
-    return EXIT.done;
-  }
+}
+
+function textOf(plan: Plan): string {
   const state = imageStates(plan.image_plan);
   const arms = plan.arms.map(
     (a) =>
@@ -59,7 +65,7 @@ export async function printPlan(request: RunRequest, args: RunArgs): Promise<num
     ['arms', arms.join(', ')],
     [
       'trials',
-      `${plural(instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${trials}, on ${plural(plan.slots, 'slot')}`,
+      `${plural(plan.instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${plan.trials}, on ${plural(plan.slots, 'slot')}`,
     ],
     ...diskRows(plan.images, plan.image_plan),
     [
@@ -77,13 +83,8 @@ export async function printPlan(request: RunRequest, args: RunArgs): Promise<num
     ['grading', plan.evaluate ? 'as predictions arrive' : 'off (--evaluate)'],
     ...forecastRows(plan),
   ];
-  printData(
-    `${renderTerminal([{ kind: 'facts', rows }])}\n${table(
-      ['instance', 'is', 'image'],
-      instances.map((i) => [inert(i.instance_id), state(i.image), inert(i.image)]),
-    )}`,
-  );
-  return EXIT.done;
+  const instances = plan.instances.map((i) => [inert(i.instance_id), state(i.image), inert(i.image)]);
+  return `${renderTerminal([{ kind: 'facts', rows }])}\n${table(['instance', 'is', 'image'], instances)}`;
 }
 
 /** Replies that were recorded or written down cost nothing. */

@@ -66,72 +66,80 @@ export const newState = (): State => ({
   lastNote: '',
 });
 
+type Appliers = {
+  readonly [Type in RunEvent['type']]?: (state: State, event: Extract<RunEvent, { type: Type }>) => void;
+};
+
+const noteReason = (state: State, event: { type: string; reason: string }): void => {
+  state.lastNote = `${event.type}: ${event.reason}`;
+};
+
+const APPLY: Appliers = {
+  run_started(state, event) {
+    Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
+    state.budgetNano = event.budgetNano;
+    state.expectedS = new Map(event.expectedS);
+    state.arms = event.arms;
+    state.epochs = event.epochs;
+  },
+  trial_started(state, event) {
+    const now = Date.now();
+    const label = event.trial;
+    state.slots.set(event.slot, {
+      label,
+      step: 0,
+      phase: 'start',
+      phaseSince: now,
+      startedAt: now,
+      costNano: 0,
+    });
+    moveEstimate(state.expectedS, state.runningS, event.trial.trialId);
+  },
+  phase(state, event) {
+    const slot = state.slots.get(event.slot);
+    if (slot) Object.assign(slot, { phase: event.phase, phaseSince: Date.now() });
+  },
+  step(state, event) {
+    const slot = state.slots.get(event.slot);
+    if (slot) Object.assign(slot, { step: event.step, costNano: event.costNano });
+  },
+  trial_ended(state, event) {
+    state.slots.delete(event.slot);
+    // One that runs again waits again.
+    if (event.sealed) state.runningS.delete(event.trial.trialId);
+    else moveEstimate(state.runningS, state.expectedS, event.trial.trialId);
+    state.reasons.set(event.exitReason, (state.reasons.get(event.exitReason) ?? 0) + 1);
+    state.durations.push(event.elapsedMs);
+    state.spentNano += event.costNano ?? 0;
+    if (event.sealed) state.done += 1;
+    if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
+      state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
+  },
+  graded(state, event) {
+    state.graded.total += 1;
+    if (event.resolved) state.graded.resolved += 1;
+  },
+  paused: noteReason,
+  resumed: noteReason,
+  breaker: noteReason,
+  budget(state, event) {
+    state.lastNote = `${event.percent} % of the budget spent`;
+  },
+  stopping(state, event) {
+    state.stopping = true;
+    state.lastNote = event.next;
+  },
+  note(state, event) {
+    state.lastNote = event.text;
+  },
+  pulls(state, event) {
+    state.pulls = event;
+  },
+};
+
 export function apply(state: State, event: RunEvent): void {
-  switch (event.type) {
-    case 'run_started':
-      Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
-      state.budgetNano = event.budgetNano;
-      state.expectedS = new Map(event.expectedS);
-      state.arms = event.arms;
-      state.epochs = event.epochs;
-      break;
-    case 'trial_started':
-      state.slots.set(event.slot, {
-        label: event.trial,
-        step: 0,
-        phase: 'start',
-        phaseSince: Date.now(),
-        startedAt: Date.now(),
-        costNano: 0,
-      });
-      moveEstimate(state.expectedS, state.runningS, event.trial.trialId);
-      break;
-    case 'phase': {
-      const slot = state.slots.get(event.slot);
-      if (slot) Object.assign(slot, { phase: event.phase, phaseSince: Date.now() });
-      break;
-    }
-    case 'step': {
-      const slot = state.slots.get(event.slot);
-      if (slot) Object.assign(slot, { step: event.step, costNano: event.costNano });
-      break;
-    }
-    case 'trial_ended':
-      state.slots.delete(event.slot);
-      // One that runs again waits again.
-      if (event.sealed) state.runningS.delete(event.trial.trialId);
-      else moveEstimate(state.runningS, state.expectedS, event.trial.trialId);
-      state.reasons.set(event.exitReason, (state.reasons.get(event.exitReason) ?? 0) + 1);
-      state.durations.push(event.elapsedMs);
-      state.spentNano += event.costNano ?? 0;
-      if (event.sealed) state.done += 1;
-      if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
-        state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
-      break;
-    case 'graded':
-      state.graded.total += 1;
-      if (event.resolved) state.graded.resolved += 1;
-      break;
-    case 'paused':
-    case 'resumed':
-    case 'breaker':
-      state.lastNote = `${event.type}: ${event.reason}`;
-      break;
-    case 'budget':
-      state.lastNote = `${event.percent} % of the budget spent`;
-      break;
-    case 'stopping':
-      state.stopping = true;
-      state.lastNote = event.next;
-      break;
-    case 'note':
-      state.lastNote = event.text;
-      break;
-    case 'pulls':
-      state.pulls = event;
-      break;
-    default:
-  }
+  const one = APPLY[event.type] as ((state: State, event: RunEvent) => void) | undefined;
+  one?.(state, event);
 }
 
 function moveEstimate(from: Map<number, number>, to: Map<number, number>, trialId: number): void {

@@ -2,8 +2,9 @@
 import { inert } from '../../base/text/terminal.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { listRuns, spentNano } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialResults.ts';
+import type { Store } from '../../store/open.ts';
+import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
+import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
 import { classCounts, lastSigns } from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
@@ -12,20 +13,22 @@ import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { watchRun } from '../terminal/watch.ts';
 
+const lsFlags = flags({
+  run: { ...namedRun, place: 'optional' },
+  output,
+  json,
+  class: { type: 'string', bare: true, describe: 'only trials of this exit class' },
+  watch: {
+    type: 'boolean',
+    default: false,
+    describe: 'follow a live run: slots, phases, cost, rate, ETA',
+  },
+});
+
 export const lsVerb = defineVerb({
   name: 'ls',
   describe: 'list runs, or the trials of a run',
-  flags: flags({
-    run: { ...namedRun, place: 'optional' },
-    output,
-    json,
-    class: { type: 'string', bare: true, describe: 'only trials of this exit class' },
-    watch: {
-      type: 'boolean',
-      default: false,
-      describe: 'follow a live run: slots, phases, cost, rate, ETA',
-    },
-  }),
+  flags: lsFlags,
   examples: [
     ['$0 ls last --watch', 'follow the newest run from another terminal'],
     ['$0 ls', 'all runs'],
@@ -36,42 +39,7 @@ export const lsVerb = defineVerb({
     const store = openForReading(root);
     try {
       if (!args.run) {
-        const signs = lastSigns(store);
-        const rows = listRuns(store).map((run) => {
-          const counts = Object.fromEntries(classCounts(store, run.id));
-          const planned = Object.values(counts).reduce((a, b) => a + b, 0);
-          const money = spentNano(store, run.id);
-          return {
-            run: run.name,
-            status: run.status,
-            created_at: run.created_at,
-            planned,
-            counts,
-            cost_nano: money.nano,
-            unknown_cost_calls: money.unknownCalls,
-            last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
-          };
-        });
-        if (args.json) printJson(rows);
-        else
-          printData(
-            rows.length === 0
-              ? 'no runs yet; start one with "swebatch run"'
-              : table(
-                  ['run', 'status', 'created', 'planned', 'by class', 'cost'],
-                  rows.map((r) => [
-                    r.run,
-                    r.status,
-                    r.created_at.slice(5, 16).replace('T', ' '),
-                    String(r.planned),
-                    Object.entries(r.counts)
-                      .map(([c, n]) => `${c} ${n}`)
-                      .join(' '),
-                    `${r.unknown_cost_calls > 0 ? '≥ ' : ''}${formatCost(r.cost_nano)}`,
-                  ]),
-                ),
-          );
-        for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
+        printRuns(store, root, args.json);
         return EXIT.done;
       }
       const run = requireRun(store, args.run);
@@ -82,35 +50,70 @@ export const lsVerb = defineVerb({
       }
       const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
       if (args.json) printJson(lines);
-      else {
-        const arms = new Set(lines.map((l) => l.arm)).size > 1;
-        const epochs = lines.some((l) => l.epoch > 1);
-        printData(
-          table(
-            [
-              'instance',
-              ...(arms ? ['arm'] : []),
-              ...(epochs ? ['ep'] : []),
-              ...['ended', 'outcome', 'steps', 'cost'],
-            ],
-            lines.map((l) => [
-              inert(l.instance_id),
-              ...(arms ? [inert(l.arm)] : []),
-              ...(epochs ? [String(l.epoch)] : []),
-              ended(l),
-              l.outcome ?? '-',
-              String(l.steps ?? 0),
-              formatCost(l.cost_nano),
-            ]),
-          ),
-        );
-      }
+      else printData(trialsTable(lines));
       return EXIT.done;
     } finally {
       store.close();
     }
   },
 });
+
+function printRuns(store: Store, root: string, asJson: boolean): void {
+  const signs = lastSigns(store);
+  const rows = listRuns(store).map((run) => ({
+    ...lineOfRun(store, run),
+    last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
+  }));
+  if (asJson) printJson(rows);
+  else printData(rows.length === 0 ? 'no runs yet; start one with "swebatch run"' : runsTable(rows));
+  for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
+}
+
+function lineOfRun(store: Store, run: RunRow) {
+  const counts = Object.fromEntries(classCounts(store, run.id));
+  const money = spentNano(store, run.id);
+  return {
+    run: run.name,
+    status: run.status,
+    created_at: run.created_at,
+    planned: Object.values(counts).reduce((a, b) => a + b, 0),
+    counts,
+    cost_nano: money.nano,
+    unknown_cost_calls: money.unknownCalls,
+  };
+}
+
+const runsTable = (rows: readonly ReturnType<typeof lineOfRun>[]): string =>
+  table(
+    ['run', 'status', 'created', 'planned', 'by class', 'cost'],
+    rows.map((r) => [
+      r.run,
+      r.status,
+      r.created_at.slice(5, 16).replace('T', ' '),
+      String(r.planned),
+      Object.entries(r.counts)
+        .map(([c, n]) => `${c} ${n}`)
+        .join(' '),
+      `${r.unknown_cost_calls > 0 ? '≥ ' : ''}${formatCost(r.cost_nano)}`,
+    ]),
+  );
+
+function trialsTable(lines: readonly TrialLine[]): string {
+  const arms = new Set(lines.map((l) => l.arm)).size > 1;
+  const epochs = lines.some((l) => l.epoch > 1);
+  return table(
+    ['instance', ...(arms ? ['arm'] : []), ...(epochs ? ['ep'] : []), 'ended', 'outcome', 'steps', 'cost'],
+    lines.map((l) => [
+      inert(l.instance_id),
+      ...(arms ? [inert(l.arm)] : []),
+      ...(epochs ? [String(l.epoch)] : []),
+      ended(l),
+      l.outcome ?? '-',
+      String(l.steps ?? 0),
+      formatCost(l.cost_nano),
+    ]),
+  );
+}
 
 const instant = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
@@ -131,7 +134,7 @@ function sayWhenSilent(run: string, lastSign: string | null, root: string): void
 }
 
 /** A sealed trial by its exit reason, another one by its state and what its last attempt came to. */
-function ended(l: ReturnType<typeof trialLines>[number]): string {
+function ended(l: TrialLine): string {
   const reason = l.exit_reason ?? l.not_run_reason;
   if (l.state === 'sealed') return reason ?? '-';
   return reason ? `${l.state} (${reason})` : l.state;

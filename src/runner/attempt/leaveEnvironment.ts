@@ -1,5 +1,5 @@
 /** The end of an attempt in its environment: its work is captured, then the environment is removed, each within a limit of its own. */
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { CapturedPatch, Environment } from '../../environment/environment.ts';
 import { StorageError } from '../../store/open.ts';
 import { orAbort } from '../control/orAbort.ts';

@@ -1,5 +1,5 @@
 /** How long each phase of an attempt may go without progress before it counts as stalled. */
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { ArmRuntime } from '../arms.ts';
 
 /** In milliseconds, by the name of the phase; 0 is no deadline. */

@@ -2,7 +2,7 @@
  * When a run pauses and when it goes on. Two things pause it: the breaker, when instances fail for a reason that the next ones would share,
  * and a disk that is nearly full. Nothing new starts while one of the two holds it.
  */
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
 import type { RunEvents } from '../events.ts';

@@ -1,5 +1,5 @@
 /** What the images of a run mean for one sitting: in which order its trials start, and which images are needed until when. */
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';

@@ -1,6 +1,6 @@
 /** The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure. */
 import { stringify } from 'yaml';
-import { nameOf } from '../../config/arms.ts';
+import { nameOf } from '../../config/resolveArms.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { storedConfig } from '../../store/records/storedConfig.ts';
 import { plannedArms } from '../schedule/plannedConfig.ts';

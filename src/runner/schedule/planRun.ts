@@ -1,7 +1,7 @@
 /** From a resolved configuration and a selection to the rows of a new run, and what differs when a run is continued. Pure. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
-import type { DatasetConfig } from '../../config/dataset.ts';
-import type { RunConfig } from '../../config/run.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { datasetHash, recordedRow } from '../../dataset/record.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';

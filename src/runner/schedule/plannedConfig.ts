@@ -1,5 +1,5 @@
 /** What planRun wrote, read back with its types. The settings of an imported run are another tool's: only what is said here to take them does. */
-import { type RunConfig, runConfigSchema } from '../../config/run.ts';
+import { type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';

@@ -1,5 +1,5 @@
 /** Puts the trials of a sitting into the order that the run's configuration asks for, and records it. */
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { orderBySharedLayers } from '../../environment/images/imagePlan.ts';
 import type { Store } from '../../store/open.ts';

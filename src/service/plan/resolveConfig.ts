@@ -1,10 +1,10 @@
 /** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withFlags } from '../../config/dataset.ts';
-import { ConfigError } from '../../config/error.ts';
+import { ConfigError } from '../../config/configError.ts';
+import { withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
-import { type LoadedConfig, loadConfig } from '../../config/load.ts';
+import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';

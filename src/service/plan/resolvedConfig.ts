@@ -1,6 +1,6 @@
 /** A configuration with nothing left open: what is planned, checked and recorded. */
-import type { DatasetConfig } from '../../config/dataset.ts';
-import type { RunConfig } from '../../config/run.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';

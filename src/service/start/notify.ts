@@ -5,7 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { within } from '../../base/async/timer.ts';
-import type { RunConfig } from '../../config/run.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
 import type { RunEvent, RunListener } from '../../runner/events.ts';
 import type { Tell } from '../caller.ts';
 

@@ -1,5 +1,5 @@
 /** Configuration, dataset and selection of a run: everything that can be wrong is said here, before anything is started or paid. */
-import type { DatasetConfig } from '../../config/dataset.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';

@@ -1,5 +1,5 @@
 /** What is asked of a run. */
-import type { DatasetConfig } from '../../config/dataset.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
 
 export interface RunOptions {
   /** Results root; made when it is not there. */

@@ -1,6 +1,6 @@
 // The order of a sitting, from durations that the database holds, and its record.
 import { describe, expect, test } from 'vitest';
-import { runConfigSchema } from '../../../src/config/run.ts';
+import { runConfigSchema } from '../../../src/config/runConfig.ts';
 import {
   expectedSeconds,
   groupBySharedLayers,

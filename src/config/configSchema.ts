@@ -6,8 +6,8 @@ import { environmentConfigSchema } from '../environment/environmentConfig.ts';
 import { imagesConfigSchema } from '../environment/images/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
-import { datasetConfigSchema } from './dataset.ts';
-import { runConfigSchema } from './run.ts';
+import { datasetConfigSchema } from './datasetConfig.ts';
+import { runConfigSchema } from './runConfig.ts';
 
 /** What an arm may set beside its name; the rest is the sections above it. */
 export const armSchema = z.strictObject({

@@ -1,7 +1,7 @@
 /** Every setting as a Markdown table, from the schemas themselves, so that the page cannot drift from the program. */
 import { z } from 'zod';
+import { allPaths, SECTIONS, schemaAt } from './configSchema.ts';
 import { FIELD_CLASSES } from './identity.ts';
-import { allPaths, SECTIONS, schemaAt } from './schema.ts';
 
 interface Described {
   readonly type: string;

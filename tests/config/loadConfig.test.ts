@@ -1,7 +1,7 @@
 // Layers, key=value, unknown keys, aliases, origins: the way from -c to one checked configuration.
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/error.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { ConfigError } from '../../src/config/configError.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import { merge, type Tree, UNSET } from '../../src/config/merge.ts';
 
 const files = (map: Record<string, string>) => (path: string) => map[path] ?? null;

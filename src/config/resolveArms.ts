@@ -2,10 +2,10 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
+import type { Config } from './configSchema.ts';
 import { merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
 import { promptAfter, promptWarnings, type WrittenPrompt } from './prompt.ts';
-import type { Config } from './schema.ts';
 
 export interface Arm {
   readonly name: string;

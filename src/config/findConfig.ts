@@ -1,6 +1,6 @@
 /** Which file a `-c` names: as given, then the package's own `configs/`; the ending `.yaml` may be left out. */
 import { isAbsolute, join } from 'node:path';
-import { ConfigError } from './error.ts';
+import { ConfigError } from './configError.ts';
 
 /** Text of a file, or null when there is none. */
 export type ReadFile = (path: string) => string | null;

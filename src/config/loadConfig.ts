@@ -7,16 +7,16 @@ import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
-import { type Arm, resolveArms } from './arms.ts';
+import { applyCompat } from './applyCompat.ts';
 import { startupCommandProblems, templateProblems } from './checkTemplates.ts';
-import { applyCompat } from './compat.ts';
-import { ConfigError } from './error.ts';
-import { findConfig, type ReadFile } from './find.ts';
+import { ConfigError } from './configError.ts';
+import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
+import { findConfig, type ReadFile } from './findConfig.ts';
 import { isKeyValue, parseKeyValue } from './keyValue.ts';
 import { at, isTree, leaves, merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
 import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
-import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './schema.ts';
+import { type Arm, resolveArms } from './resolveArms.ts';
 import { suggest } from './suggest.ts';
 
 export interface LoadRequest {

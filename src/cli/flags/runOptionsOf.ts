@@ -1,6 +1,6 @@
 /** From the flags of `run` to what is asked of a run. */
-import type { DatasetConfig } from '../../config/dataset.ts';
-import type { LoadedConfig } from '../../config/load.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { LoadedConfig } from '../../config/loadConfig.ts';
 import { loadLayers, resolveConfig as resolve } from '../../service/plan/resolveConfig.ts';
 import type { ResolvedConfig } from '../../service/plan/resolvedConfig.ts';
 import { resultsRoot } from '../../service/resultsRoot.ts';

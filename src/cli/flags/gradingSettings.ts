@@ -3,7 +3,7 @@ import { type Dataset, type LoadedRow, loadDataset } from '../../dataset/read/lo
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
-import { CliError } from '../terminal/context.ts';
+import { UserError } from '../../service/userError.ts';
 import { hubVariables } from '../verbs/datasets.ts';
 import type { EvaluateArgs } from './evaluateFlags.ts';
 
@@ -12,7 +12,7 @@ export function gradingOf(args: EvaluateArgs, stored: unknown = {}): GradingConf
   const base = gradingConfigSchema.parse(stored);
   const own = args.parser.map((entry): [string, string] => {
     const at = entry.indexOf('=');
-    if (at < 1) throw new CliError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
+    if (at < 1) throw new UserError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
     return [entry.slice(0, at), entry.slice(at + 1)];
   });
   return {
@@ -31,7 +31,7 @@ export function gradingOf(args: EvaluateArgs, stored: unknown = {}): GradingConf
 /** The user's parsers beside the official ones; read before anything is made or started. */
 export const parsersOf = (config: GradingConfig): Promise<ParserRegistry> =>
   loadParsers(config.parsers, process.cwd()).catch((error: Error) => {
-    throw new CliError(error.message, {
+    throw new UserError(error.message, {
       hint: 'paths of parsers are taken from the folder that swebatch is called in; give it as --parser ID=MODULE, or call from there',
     });
   });
@@ -44,7 +44,7 @@ export const wantedIds = (args: EvaluateArgs): ReadonlySet<string> | undefined =
 export async function loadSubset(args: EvaluateArgs, source: string): Promise<Dataset> {
   const loaded = await loadDataset(source, { split: args.split, dataDir: args.dataDir, env: hubVariables() });
   if (loaded.ok) return loaded.dataset;
-  throw new CliError(
+  throw new UserError(
     `the dataset ${source} cannot be used:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
   );
 }
