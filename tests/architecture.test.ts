@@ -201,7 +201,6 @@ const MAX_FILES = 20;
 /** NOT YET: places that are still being put in order. Take a line out when it is; the list goes when it is empty. */
 const NOT_YET: readonly string[] = [
   'src/base/',
-  'src/cli/',
   'src/formats/',
   'src/runner/',
   'src/service/',
