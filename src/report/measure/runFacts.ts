@@ -5,6 +5,7 @@
 
 import { lineDiff } from '../../base/text/lineDiff.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
+import type { StoredManifest } from '../../store/records/storedConfig.ts';
 
 const FACT_GROUPS = [
   'dataset',
@@ -54,24 +55,18 @@ export function factsOfRun(data: RunData, arm: string): Facts {
     ...flatten(run.config.grading ?? {}, 'grading'),
     ['grading.dialects_seen', seen(trials.map((t) => t.dialect)).join(', ')],
     ['run.patch', run.config.run?.patch],
-    ['swebatch.version', manifestVersion(run.manifest)],
+    ['swebatch.version', run.manifest.program?.version],
     ...machineOf(run.manifest),
     ['model.ids_seen', seen(data.ledger.filter((l) => l.arm === arm).map((l) => l.model)).join(', ')],
   ]);
 }
 
-const manifestVersion = (manifest: Readonly<Record<string, unknown>>): unknown =>
-  (manifest.program as { version?: unknown } | undefined)?.version;
-
 const GIB = 2 ** 30;
 
 /** What the machine had to give: timeouts and memory kills come from it as well as from a model. */
-function machineOf(manifest: Readonly<Record<string, unknown>>): [string, unknown][] {
-  type Machine = { cpus?: unknown; memory_bytes?: unknown; arch?: unknown } | null | undefined;
-  const machine = manifest.machine as Machine;
+function machineOf({ machine, docker: engine }: StoredManifest): [string, unknown][] {
   if (!machine) return [];
   // Containers have what the engine's machine has, which may be another one.
-  const engine = manifest.docker as Machine;
   const cpus = engine?.cpus ?? machine.cpus;
   const memory = engine?.memory_bytes ?? machine.memory_bytes;
   const { arch } = machine;

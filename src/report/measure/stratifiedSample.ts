@@ -1,11 +1,14 @@
 /** The estimate for a whole dataset of which a sample was run. */
-import type { Section } from '../../store/records/storedConfig.ts';
+import type { StoredManifest } from '../../store/records/storedConfig.ts';
 import { mean, sum } from '../statistics/means.ts';
 import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
 import type { ScoredTrial } from './score.ts';
 
 /** Only where the manifest says that the selection was a sample. A weight is how many instances of the stratum one stands for. */
-export function stratifiedOf(rows: readonly ScoredTrial[], manifest: Section): StratifiedEstimate | null {
+export function stratifiedOf(
+  rows: readonly ScoredTrial[],
+  manifest: StoredManifest,
+): StratifiedEstimate | null {
   const fields = sampleFields(manifest);
   if (!fields) return null;
   // Epochs repeat an instance, which counts once, with its mean.
@@ -32,8 +35,8 @@ export function stratifiedOf(rows: readonly ScoredTrial[], manifest: Section): S
 }
 
 /** Strata of the dataset that the sample holds nothing of: the estimate must name them. */
-function unsampled(manifest: Section): StratumResult[] {
-  const { strata } = (manifest.dataset ?? {}) as { strata?: unknown };
+function unsampled(manifest: StoredManifest): StratumResult[] {
+  const strata = manifest.dataset?.strata;
   const known = (Array.isArray(strata) ? strata : []) as { key: string[]; size: number; sampled: number }[];
   return known
     .filter((s) => s.sampled === 0)
@@ -45,8 +48,8 @@ const fieldOf = ({ trial }: ScoredTrial, field: string): string =>
   field === 'repo' ? trial.repo : field === 'difficulty' ? trial.difficulty : `weight ${trial.weight}`;
 
 /** `selection.sample` and `selection.stratify` of run.json; null when the selection was no sample. */
-function sampleFields(manifest: Section): string[] | null {
-  const selection = manifest.selection as { sample?: unknown; stratify?: unknown } | undefined;
+function sampleFields(manifest: StoredManifest): string[] | null {
+  const { selection } = manifest;
   if (typeof selection?.sample !== 'number') return null;
   const { stratify } = selection;
   const fields = typeof stratify === 'string' ? stratify.split(',') : Array.isArray(stratify) ? stratify : [];

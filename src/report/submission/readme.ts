@@ -64,8 +64,7 @@ export function submissionReadme(
 function pinsOf(data: RunData, arm: string, review: Review): [string, string][] {
   const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
   const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];
-  const program = data.run.manifest.program as { version?: string; commit?: string | null } | undefined;
-  const dataset = data.run.manifest.dataset as { file_sha256?: unknown } | undefined;
+  const { program, dataset } = data.run.manifest;
   return [
     ['swebatch', `${program?.version ?? 'unknown'}${program?.commit ? ` (${program.commit})` : ''}`],
     ['run', data.run.name],

@@ -79,7 +79,7 @@ export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolea
 
 /** Fixed before the run, because the choice can flip a verdict. */
 export function fixedTest({ from }: NamedSide): McNemarTest | null {
-  const statistics = from?.data.run.manifest.statistics as { paired_test?: unknown } | undefined;
+  const statistics = from?.data.run.manifest.statistics;
   if (typeof statistics?.paired_test !== 'string') return null;
   return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
 }

@@ -112,7 +112,7 @@ export async function checkSameImages(
   arms: readonly ArmConfig[],
   { allow, env }: { readonly allow: boolean; readonly env: Variables },
 ): Promise<void> {
-  const began = (storedManifest(run).images ?? {}) as Record<string, string | null>;
+  const began = storedManifest(run).images ?? {};
   const ran = imagesOfRun(store, run.id);
   const names = [...ran.keys()];
   const here = await contentsHere(env, arms, names);

@@ -9,9 +9,9 @@ import { type FirstResult, firstResultsOf } from './firstResults.ts';
 import { costUnknown, type LedgerSums, tokenSums } from './modelCalls.ts';
 import type { ArmRow, RunRow } from './runs.ts';
 import {
-  type Section,
   type StoredArm,
   type StoredConfig,
+  type StoredManifest,
   storedArm,
   storedConfig,
   storedManifest,
@@ -29,7 +29,7 @@ interface ReportRun {
   readonly finishedAt: string | null;
   readonly config: StoredConfig;
   readonly configHash: string;
-  readonly manifest: Section;
+  readonly manifest: StoredManifest;
   readonly datasetSource: string;
   readonly datasetRevision: string | null;
   readonly datasetHash: string;

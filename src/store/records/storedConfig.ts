@@ -21,12 +21,31 @@ export interface StoredConfig {
   readonly arms?: readonly (StoredArm & { readonly name: string })[];
 }
 
+/** run.json as it was when the run was planned: program, machine, templates and the like. An import's holds what its files say. */
+export interface StoredManifest {
+  readonly program?: Section;
+  readonly machine?: Section;
+  /** The engine that the containers ran in; null where none answered. */
+  readonly docker?: Section | null;
+  readonly dataset?: Section;
+  readonly selection?: Section;
+  readonly statistics?: Section;
+  readonly grading?: Section;
+  readonly split?: unknown;
+  /** Digest of each image at the start; null where it was not there yet. */
+  readonly images?: Readonly<Record<string, string | null>>;
+  /** By arm. */
+  readonly templates?: Section;
+  /** By arm. */
+  readonly models?: Section;
+  readonly [more: string]: unknown;
+}
+
 export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objectIn(run.config);
 
 export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);
 
-/** Program, machine, templates and the like, as they were when the run was planned; exported as run.json. */
-export const storedManifest = (run: Pick<RunRow, 'manifest'>): Section => objectIn(run.manifest);
+export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
 
 function objectIn(text: string): Section {
   const value: unknown = JSON.parse(text);
