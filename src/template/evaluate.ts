@@ -1,22 +1,13 @@
 /** Runs a syntax tree over variables with Jinja2's StrictUndefined: any use of a value that is not there raises. */
 
 import { PythonError } from '../base/python/error.ts';
-import { float, isFloat, isNumber } from '../base/python/float.ts';
-import {
-  contains,
-  equal,
-  isDict,
-  iterate,
-  order,
-  slice,
-  text,
-  truth,
-  typeName,
-} from '../base/python/values.ts';
-import type { Args, BinaryOperator, Expr, Statement } from './ast.ts';
+import { isFloat, isNumber } from '../base/python/float.ts';
+import { isDict, iterate, slice, text, truth, typeName } from '../base/python/values.ts';
+import type { Args, Expr, Statement } from './ast.ts';
 import { TemplateError, UndefinedError } from './error.ts';
 import { applyFilter, applyTest } from './filters.ts';
 import { methodOf } from './methods.ts';
+import { binary, holds, range, signed } from './operators.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
 
@@ -147,30 +138,21 @@ function maybe(node: Expr, scope: Scope): unknown {
     case 'call':
       return call(node.callee, node.args, scope);
     case 'filter': {
-      const lenient = node.name === 'default' || node.name === 'd';
-      const target = lenient ? maybe(node.target, scope) : value(node.target, scope);
       const { positional, named } = given(node.args, scope);
-      return applyFilter(node.name, target, positional, named);
+      return applyFilter(node.name, targetOf(node, scope), positional, named);
     }
-    case 'test': {
-      const lenient = node.name === 'defined' || node.name === 'undefined';
-      const target = lenient ? maybe(node.target, scope) : value(node.target, scope);
-      return applyTest(node.name, target, given(node.args, scope).positional);
-    }
+    case 'test':
+      return applyTest(node.name, targetOf(node, scope), given(node.args, scope).positional);
     case 'not':
       return !truth(value(node.target, scope));
     case 'negative':
-    case 'positive': {
-      const n = numeric(value(node.target, scope), node.kind === 'negative' ? '-' : '+');
-      return keepFloat(node.kind === 'negative' ? -Number(n) : Number(n), n);
-    }
-    case 'and': {
-      const left = value(node.left, scope);
-      return truth(left) ? value(node.right, scope) : left;
-    }
+      return signed('-', value(node.target, scope));
+    case 'positive':
+      return signed('+', value(node.target, scope));
+    case 'and':
     case 'or': {
       const left = value(node.left, scope);
-      return truth(left) ? left : value(node.right, scope);
+      return truth(left) === (node.kind === 'and') ? value(node.right, scope) : left;
     }
     case 'binary':
       return binary(node.operator, value(node.left, scope), value(node.right, scope));
@@ -183,6 +165,16 @@ function maybe(node: Expr, scope: Scope): unknown {
       return statements(node.body, scope);
   }
 }
+
+/** These alone may be asked about a value that is not there. */
+const LENIENT: ReadonlySet<string> = new Set([
+  'filter default',
+  'filter d',
+  'test defined',
+  'test undefined',
+]);
+const targetOf = (node: Extract<Expr, { kind: 'filter' | 'test' }>, scope: Scope): unknown =>
+  LENIENT.has(`${node.kind} ${node.name}`) ? maybe(node.target, scope) : value(node.target, scope);
 
 function bound(node: Expr | null, scope: Scope): number | null {
   if (!node) return null;
@@ -219,18 +211,6 @@ function call(callee: Expr, args: Args, scope: Scope): unknown {
   );
 }
 
-/** A template is a prompt: more than this many turns is a mistake. */
-const RANGE_LIMIT = 100_000;
-function range(args: readonly number[]): number[] {
-  const [start, stop, step] =
-    args.length === 1 ? [0, args[0] ?? 0, 1] : [args[0] ?? 0, args[1] ?? 0, args[2] ?? 1];
-  if (step === 0 || Math.abs((stop - start) / step) > RANGE_LIMIT)
-    throw new TemplateError('range is too large');
-  const out: number[] = [];
-  for (let i = start; step > 0 ? i < stop : i > stop; i += step) out.push(i);
-  return out;
-}
-
 function given(args: Args, scope: Scope): { positional: unknown[]; named: Record<string, unknown> } {
   return {
     positional: args.positional.map((node) => value(node, scope)),
@@ -246,54 +226,4 @@ function compare(node: Extract<Expr, { kind: 'compare' }>, scope: Scope): boolea
     left = right;
   }
   return true;
-}
-function holds(operator: string, left: unknown, right: unknown): boolean {
-  switch (operator) {
-    case '==':
-      return equal(left, right);
-    case '!=':
-      return !equal(left, right);
-    case 'in':
-      return contains(right, left);
-    case '<':
-      return order(left, right) < 0;
-    case '>':
-      return order(left, right) > 0;
-    case '<=':
-      return order(left, right) <= 0;
-    default:
-      return order(left, right) >= 0;
-  }
-}
-
-const numeric = (n: unknown, operator: string): unknown => {
-  if (isNumber(n) || typeof n === 'boolean') return n;
-  throw new TemplateError(`unsupported operand type for ${operator}: '${typeName(n)}'`);
-};
-const keepFloat = (result: number, ...from: readonly unknown[]): unknown =>
-  from.some(isFloat) ? float(result) : result;
-
-function binary(operator: BinaryOperator, left: unknown, right: unknown): unknown {
-  if (operator === '~') return text(left) + text(right);
-  if (operator === '+' && typeof left === 'string' && typeof right === 'string') return left + right;
-  if (operator === '+' && Array.isArray(left) && Array.isArray(right)) return [...left, ...right];
-  if (operator === '*' && typeof left === 'string' && isNumber(right))
-    return left.repeat(Math.max(0, Number(right)));
-  const [a, b] = [Number(numeric(left, operator)), Number(numeric(right, operator))];
-  switch (operator) {
-    case '+':
-      return keepFloat(a + b, left, right);
-    case '-':
-      return keepFloat(a - b, left, right);
-    case '*':
-      return keepFloat(a * b, left, right);
-    case '**':
-      return keepFloat(a ** b, left, right, ...(b < 0 ? [0.5] : []));
-    default:
-      if (b === 0) throw new TemplateError('division by zero');
-      if (operator === '/') return float(a / b);
-      if (operator === '//') return keepFloat(Math.floor(a / b), left, right);
-      // Python's remainder has the sign of the divisor.
-      return keepFloat(a - b * Math.floor(a / b), left, right);
-  }
 }

@@ -1,4 +1,5 @@
 /** json.loads with CPython's error messages: mini-swe-agent 2 shows them to the model, so a replay needs them to the letter. */
+import { codePoints } from './codePoints.ts';
 
 export type Parsed =
   | { readonly ok: true; readonly value: unknown }
@@ -6,119 +7,18 @@ export type Parsed =
 
 class Fault extends Error {}
 
+interface Reader {
+  readonly text: string;
+  at: number;
+}
+
 export function parseJsonAsPython(text: string): Parsed {
-  let at = 0;
-  const fail = (message: string, pos: number): never => {
-    const before = text.slice(0, pos);
-    const line = before.split('\n').length;
-    const column = chars(before.slice(before.lastIndexOf('\n') + 1)) + 1;
-    throw new Fault(`${message}: line ${line} column ${column} (char ${chars(before)})`);
-  };
-  const blank = (): void => {
-    while (at < text.length && ' \t\n\r'.includes(text[at] as string)) at += 1;
-  };
-
-  function string(begin: number): string {
-    let out = '';
-    for (;;) {
-      const char = text[at];
-      if (char === undefined) return fail('Unterminated string starting at', begin);
-      at += 1;
-      if (char === '"') return out;
-      if (char === '\\') out += escaped(begin);
-      else if (char < ' ') return fail('Invalid control character at', at - 1);
-      else out += char;
-    }
-  }
-  function escaped(begin: number): string {
-    const char = text[at];
-    if (char === undefined) return fail('Unterminated string starting at', begin);
-    at += 1;
-    const simple = ESCAPES[char];
-    if (simple !== undefined) return simple;
-    if (char !== 'u') return fail('Invalid \\escape', at - 2);
-    const hex = text.slice(at, at + 4);
-    if (!/^[0-9a-fA-F]{4}$/.test(hex)) return fail('Invalid \\uXXXX escape', at - 1);
-    at += 4;
-    return String.fromCharCode(Number.parseInt(hex, 16));
-  }
-  function value(): unknown {
-    const begin = at;
-    const char = text[at];
-    if (char === '"') {
-      at += 1;
-      return string(begin);
-    }
-    if (char === '{') return object();
-    if (char === '[') return array();
-    for (const [word, meaning] of WORDS)
-      if (text.startsWith(word, at)) {
-        at += word.length;
-        return meaning;
-      }
-    const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/.exec(text.slice(at, at + 400));
-    if (!number) return fail('Expecting value', begin);
-    at += number[0].length;
-    return Number(number[0]);
-  }
-  function object(): unknown {
-    const out: Record<string, unknown> = {};
-    at += 1;
-    blank();
-    if (text[at] === '}') {
-      at += 1;
-      return out;
-    }
-    for (;;) {
-      if (text[at] !== '"') fail('Expecting property name enclosed in double quotes', at);
-      at += 1;
-      const key = string(at - 1);
-      blank();
-      if (text[at] !== ':') fail("Expecting ':' delimiter", at);
-      at += 1;
-      blank();
-      Object.defineProperty(out, key, {
-        value: value(),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-      blank();
-      const char = text[at];
-      if (char === '}') break;
-      if (char !== ',') fail("Expecting ',' delimiter", at);
-      at += 1;
-      blank();
-    }
-    at += 1;
-    return out;
-  }
-  function array(): unknown {
-    const out: unknown[] = [];
-    at += 1;
-    blank();
-    if (text[at] === ']') {
-      at += 1;
-      return out;
-    }
-    for (;;) {
-      out.push(value());
-      blank();
-      const char = text[at];
-      if (char === ']') break;
-      if (char !== ',') fail("Expecting ',' delimiter", at);
-      at += 1;
-      blank();
-    }
-    at += 1;
-    return out;
-  }
-
+  const reader = { text, at: 0 };
   try {
-    blank();
-    const result = value();
-    blank();
-    if (at < text.length) fail('Extra data', at);
+    skipBlank(reader);
+    const result = value(reader);
+    skipBlank(reader);
+    if (reader.at < text.length) fail(reader, 'Extra data', reader.at);
     return { ok: true, value: result };
   } catch (error) {
     if (error instanceof Fault) return { ok: false, message: error.message };
@@ -126,8 +26,105 @@ export function parseJsonAsPython(text: string): Parsed {
   }
 }
 
-/** Positions count code points in Python. */
-const chars = (text: string): number => Array.from(text).length;
+function fail({ text }: Reader, message: string, pos: number): never {
+  const before = text.slice(0, pos);
+  const line = before.split('\n').length;
+  const column = codePoints(before.slice(before.lastIndexOf('\n') + 1)) + 1;
+  throw new Fault(`${message}: line ${line} column ${column} (char ${codePoints(before)})`);
+}
+
+function skipBlank(reader: Reader): void {
+  while (reader.at < reader.text.length && ' \t\n\r'.includes(reader.text[reader.at]!)) reader.at += 1;
+}
+
+/** True, and past it, when the next character is this one. */
+function took(reader: Reader, char: string): boolean {
+  if (reader.text[reader.at] !== char) return false;
+  reader.at += 1;
+  return true;
+}
+
+function value(reader: Reader): unknown {
+  const { text, at } = reader;
+  if (took(reader, '"')) return string(reader, at);
+  if (took(reader, '{')) return object(reader);
+  if (took(reader, '[')) return array(reader);
+  for (const [word, meaning] of WORDS)
+    if (text.startsWith(word, at)) {
+      reader.at += word.length;
+      return meaning;
+    }
+  NUMBER.lastIndex = at;
+  const number = NUMBER.exec(text) ?? fail(reader, 'Expecting value', at);
+  reader.at += number[0].length;
+  return Number(number[0]);
+}
+
+/** After the opening quote, which stood at `begin`. */
+function string(reader: Reader, begin: number): string {
+  let out = '';
+  for (;;) {
+    const char = reader.text[reader.at] ?? fail(reader, 'Unterminated string starting at', begin);
+    reader.at += 1;
+    if (char === '"') return out;
+    if (char === '\\') out += escaped(reader, begin);
+    else if (char < ' ') return fail(reader, 'Invalid control character at', reader.at - 1);
+    else out += char;
+  }
+}
+
+function escaped(reader: Reader, begin: number): string {
+  const char = reader.text[reader.at] ?? fail(reader, 'Unterminated string starting at', begin);
+  reader.at += 1;
+  const simple = ESCAPES[char];
+  if (simple !== undefined) return simple;
+  if (char !== 'u') return fail(reader, 'Invalid \\escape', reader.at - 2);
+  const hex = reader.text.slice(reader.at, reader.at + 4);
+  if (!/^[0-9a-fA-F]{4}$/.test(hex)) return fail(reader, 'Invalid \\uXXXX escape', reader.at - 1);
+  reader.at += 4;
+  return String.fromCharCode(Number.parseInt(hex, 16));
+}
+
+/** After the opening bracket: what `item` reads, between commas, up to the closing one. */
+function items(reader: Reader, close: string, item: () => void): void {
+  skipBlank(reader);
+  if (took(reader, close)) return;
+  for (;;) {
+    item();
+    skipBlank(reader);
+    if (took(reader, close)) return;
+    if (!took(reader, ',')) fail(reader, "Expecting ',' delimiter", reader.at);
+    skipBlank(reader);
+  }
+}
+
+function object(reader: Reader): unknown {
+  const out: Record<string, unknown> = {};
+  items(reader, '}', () => {
+    const begin = reader.at;
+    if (!took(reader, '"')) fail(reader, 'Expecting property name enclosed in double quotes', begin);
+    const key = string(reader, begin);
+    skipBlank(reader);
+    if (!took(reader, ':')) fail(reader, "Expecting ':' delimiter", reader.at);
+    skipBlank(reader);
+    // Not an assignment: `__proto__` is a key like any other.
+    Object.defineProperty(out, key, {
+      value: value(reader),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  });
+  return out;
+}
+
+function array(reader: Reader): unknown {
+  const out: unknown[] = [];
+  items(reader, ']', () => out.push(value(reader)));
+  return out;
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
   '\\': '\\',
