@@ -25,6 +25,10 @@ function commonVars(config: AgentConfig): Vars {
     timeout: 60,
     interpreter: ['bash', '-c'],
     environment_class: 'docker',
+    // In a container version 1 knew nothing of the machine.
+    ...(config.compat === 'mini-swe-agent-1'
+      ? {}
+      : { system: 'Linux', release: '6.1.0', version: '#1 SMP', machine: 'x86_64' }),
     model_name: 'model',
     model_kwargs: {},
     n_model_calls: 1,

@@ -25,6 +25,7 @@ const OPTIONS: Readonly<Record<string, Target>> = {
   '--net': environment('network'),
   '--memory': environment('memory'),
   '-m': environment('memory'),
+  '--cap-drop': { note: "capabilities are the engine's default set" },
   '--memory-swap': { note: 'swap is always the memory limit' },
   '--cpus': environment('cpus', Number),
   '--pids-limit': environment('pids_limit', Number),

@@ -16,6 +16,7 @@ import { isKeyValue, parseKeyValue } from './keyValue.ts';
 import { at, isTree, leaves, merge, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
 import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
+import { recognise } from './recognise.ts';
 import { type Arm, resolveArms } from './resolveArms.ts';
 import { suggest } from './suggest.ts';
 
@@ -38,6 +39,8 @@ export interface LoadedConfig {
   readonly origins: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
+  /** A key that stood in the configuration; it is in no other field. */
+  readonly apiKey?: string;
 }
 
 interface Layer {
@@ -53,14 +56,25 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   const origins: Record<string, string> = {};
   let tree: Tree = {};
   let prompt: WrittenPrompt | null = null;
+  let apiKey: string | undefined;
+  const unrecognised: string[] = [];
+  const compat = layers.some((layer) => at(layer.tree, ['agent', 'compat']) !== undefined);
   for (const layer of layers) {
     const mapped = mapMiniSweAgent(layer.tree, layer.from);
     warnings.push(...mapped.warnings);
     problems.push(...mapped.problems);
     tree = merge(tree, mapped.tree);
+    apiKey = mapped.key ?? apiKey;
+    if (!compat) {
+      const recognised = recognise(layer.tree, layer.from, tree);
+      tree = merge(recognised.tree, tree);
+      warnings.push(...recognised.warnings);
+      unrecognised.push(...recognised.problems);
+    }
     prompt = promptAfter(prompt, { from: layer.from, tree: mapped.tree }, tree);
     for (const path of leaves(mapped.tree)) origins[path] = layer.from;
   }
+  if (at(tree, ['agent', 'protocol']) === undefined) problems.push(...unrecognised);
   const checked = checkTree(tree);
   warnings.push(...checked.warnings, ...promptWarnings('', prompt, tree));
   problems.push(...checked.problems);
@@ -75,8 +89,13 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     origins,
     warnings: [...new Set([...warnings, ...arms.warnings])],
     files,
+    ...(apiKey === undefined ? {} : { apiKey }),
   };
 }
+
+/** What a person wrote, without the value where it holds a key: the text goes into messages and the record. */
+const shown = (spec: string): string =>
+  spec.includes('api_key') && !spec.startsWith('model.api_key_env=') ? `${spec.split('=')[0]}=…` : spec;
 
 function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: string; sha256: string }[] } {
   const layers: Layer[] = [];
@@ -84,7 +103,7 @@ function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: str
   const specs = request.specs.length > 0 ? request.specs : ['default'];
   for (const spec of specs) {
     if (isKeyValue(spec)) {
-      layers.push({ from: `-c ${spec}`, tree: parseKeyValue(spec) });
+      layers.push({ from: `-c ${shown(spec)}`, tree: parseKeyValue(spec) });
       continue;
     }
     const { path, text } =

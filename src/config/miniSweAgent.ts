@@ -10,10 +10,12 @@ export interface Mapped {
   readonly tree: Tree;
   readonly warnings: readonly string[];
   readonly problems: readonly string[];
+  /** A key that stood in the configuration itself; it is kept out of the tree, so that no record holds it. */
+  readonly key?: string;
 }
 
 type Answer =
-  | { readonly set: Tree; readonly warning?: string }
+  | { readonly set: Tree; readonly warning?: string; readonly key?: string }
   | { readonly warning: string }
   | { readonly problem: string }
   | 'drop'
@@ -39,42 +41,63 @@ const refuseUnlessEmpty =
 /** The regex of 2's text-based classes; their configurations leave it to the code. */
 export const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
 
-const NO_RESPONSES_API = 'the Responses API is not supported; use chat completions (model_class: openai)';
+/** mini-swe-agent's classes as the address, the key and the dialect of the service that each one asks. */
+const service = (base_url: string, api_key_env: string, rest: Tree = {}): Answer => ({
+  set: {
+    agent: { protocol: 'tool-call' },
+    model: { model_class: 'openai', base_url, api_key_env, ...rest },
+  },
+});
+const inBlocks = (answer: Answer): Answer => {
+  if (typeof answer === 'string' || !('set' in answer)) return answer;
+  return { set: { ...answer.set, agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX } } };
+};
+const LITELLM: Answer = { set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai' } } };
+const OPENROUTER = ['https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'] as const;
+const PORTKEY = ['https://api.portkey.ai/v1', 'PORTKEY_API_KEY'] as const;
+const RESPONSES: Tree = { dialect: 'responses' };
 const MODEL_CLASSES: Readonly<Record<string, Answer>> = {
-  litellm: { set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai' } } },
-  litellm_textbased: {
-    set: {
-      agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX },
-      model: { model_class: 'openai' },
-    },
-  },
+  litellm: LITELLM,
+  litellm_textbased: inBlocks(LITELLM),
   litellm_response: {
-    set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai', dialect: 'responses' } },
+    set: { agent: { protocol: 'tool-call' }, model: { model_class: 'openai', ...RESPONSES } },
   },
-  openrouter_response: { problem: NO_RESPONSES_API },
-  portkey_response: { problem: NO_RESPONSES_API },
+  anthropic: LITELLM,
+  openrouter: service(...OPENROUTER),
+  openrouter_textbased: inBlocks(service(...OPENROUTER)),
+  openrouter_response: service(...OPENROUTER, RESPONSES),
+  portkey: service(...PORTKEY),
+  portkey_response: service(...PORTKEY, RESPONSES),
+  requesty: service('https://router.requesty.ai/v1', 'REQUESTY_API_KEY'),
   deterministic: { problem: 'use --model scripted:PATH instead' },
 };
-for (const gateway of ['openrouter', 'openrouter_textbased', 'portkey', 'requesty', 'anthropic'])
-  Object.assign(MODEL_CLASSES, {
-    [gateway]: {
-      problem: `"${gateway}" is not a model class here; use model_class openai with base_url and api_key_env of that service`,
-    },
-  });
 
 const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries(
-  ['singularity', 'swerex_docker', 'swerex_modal', 'bubblewrap', 'contree'].map((name) => [
+  ['singularity', 'bubblewrap', 'contree'].map((name) => [
     name,
     `"${name}" environments are not supported; use docker, local, or the path of your own module`,
   ]),
 );
+
+/** They run the same images elsewhere, or through another program; the commands see the same. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  swerex_docker: 'containers are run by swebatch itself on the Docker engine',
+  swerex_modal: 'nothing runs on Modal here: containers of the Docker engine are used',
+};
+const MODAL_ONLY = [
+  'startup_timeout',
+  'runtime_timeout',
+  'deployment_timeout',
+  'install_pipx',
+  'modal_sandbox_kwargs',
+];
 
 const interactive = refuse('only the interactive agent has it, and a batch has nobody to ask');
 
 const RULES: Readonly<Record<string, Rule>> = {
   'agent.action_observation_template': moveTo('agent', 'observation_template'),
   'agent.output_path': ignored('every step is recorded in the database; the path is not used'),
-  'agent.mode': interactive,
+  'agent.mode': ignored('a batch has nobody to ask: every command is run'),
   'agent.whitelist_actions': interactive,
   'agent.confirm_exit': interactive,
   'environment.executable': (value) =>
@@ -85,8 +108,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   ),
   'environment.environment_class': (value) => {
     const reason = ENVIRONMENT_CLASSES[String(value)];
-    return reason ? { problem: reason } : 'keep';
+    if (reason) return { problem: reason };
+    const instead = ELSEWHERE[String(value)];
+    return instead ? { set: { environment: { environment_class: 'docker' } }, warning: instead } : 'keep';
   },
+  ...Object.fromEntries(
+    MODAL_ONLY.map((key) => [`environment.${key}`, ignored('it is a setting of Modal')] as const),
+  ),
   'model.observation_template': moveTo('agent', 'observation_template'),
   'model.format_error_template': moveTo('agent', 'format_error_template'),
   'model.action_regex': moveTo('agent', 'action_regex'),
@@ -95,39 +123,87 @@ const RULES: Readonly<Record<string, Rule>> = {
     'put the prices under model.prices (dollars per million tokens)',
   ),
   'model.litellm_model_name_override': refuseUnlessEmpty('put the prices under model.prices'),
-  'model.model_class': (value) => modelClass(String(value)),
+  'model.model_class': (value, layer) => modelClass(String(value), layer),
   'model.model_kwargs': (value) => modelKwargs(value),
+  'model.provider': (value) => ({
+    set: { model: { model_kwargs: { extra_headers: { 'x-portkey-provider': value } } } },
+  }),
   'run.env_startup_command': moveTo('environment', 'startup_command'),
 };
 
-function modelClass(name: string): Answer {
+/** An expression for commands in the text goes with no class that calls tools; its program ignored it in silence. */
+function inProtocol(answer: Answer, layer: Tree): Answer {
+  const matchesText = at(layer, ['model', 'action_regex']) !== undefined;
+  if (!matchesText || typeof answer === 'string' || !('set' in answer)) return answer;
+  return { ...answer, set: merge(answer.set, { agent: { protocol: 'bash-block' } }) };
+}
+
+function modelClass(name: string, layer: Tree): Answer {
   const short = /^minisweagent\.models\.(?:\w+\.)*(\w+?)(?:_model)?\.\w+$/.exec(name)?.[1] ?? name;
   const known = Object.hasOwn(MODEL_CLASSES, short) ? MODEL_CLASSES[short] : undefined;
-  if (known) return known;
+  if (known) return inProtocol(known, layer);
   return name.startsWith('minisweagent.')
     ? { problem: `"${name}" is a Python class; use openai, or the path of your own module` }
     : 'keep';
 }
 
-/** litellm reads these itself; an endpoint does not know them. */
-const LITELLM_ONLY: Readonly<Record<string, string>> = {
-  drop_params: 'litellm alone knows it; parameters are sent as they are given',
-  num_retries: 'retries are set under model.retry',
-  timeout: 'timeouts are set by model.total_timeout_s and its neighbours',
-  custom_llm_provider: 'the endpoint is set by model.base_url',
+const UNIT = /^\d+(\.\d+)?$/;
+const seconds = (value: unknown): number | null =>
+  typeof value === 'number' ? value : UNIT.test(String(value)) ? Number(value) : null;
+
+/** The variable that stands for a key which the configuration itself holds. */
+export const CONFIGURED_KEY = 'CONFIGURED_API_KEY';
+const FROM_VARIABLE = /^os\.environ\/(\w+)$/;
+
+const DIALECT_OF_PROVIDER: Readonly<Record<string, string>> = { anthropic: 'messages', gemini: 'gemini' };
+
+/** What litellm reads itself and an endpoint does not know: each means a setting of ours, or nothing. */
+const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
+  drop_params: () => ({ warning: 'parameters are sent as they are given' }),
+  api_base: (value) => ({ set: { model: { base_url: value } } }),
+  base_url: (value) => ({ set: { model: { base_url: value } } }),
+  api_key: (value) => {
+    const variable = FROM_VARIABLE.exec(String(value))?.[1];
+    if (variable) return { set: { model: { api_key_env: variable } } };
+    return {
+      set: { model: { api_key_env: CONFIGURED_KEY } },
+      key: String(value),
+      warning:
+        'a key is better kept in an environment variable (model.api_key_env); it is not recorded, so to resume the run set $CONFIGURED_API_KEY',
+    };
+  },
+  num_retries: (value) => ({ set: { model: { retry: { max_retries: Number(value) } } } }),
+  timeout: (value) => {
+    const limit = seconds(value);
+    return limit === null
+      ? { problem: `"${String(value)}" is no number of seconds` }
+      : { set: { model: { total_timeout_s: limit } } };
+  },
+  custom_llm_provider: (value) => ({
+    set: { model: { dialect: DIALECT_OF_PROVIDER[String(value)] ?? 'chat' } },
+  }),
 };
 
 function modelKwargs(value: unknown): Answer {
   if (Array.isArray(value))
     return { problem: 'a list of models is not supported; use arms, or one run for each' };
   if (!isTree(value)) return 'keep';
-  const dropped = Object.keys(value).filter((key) => Object.hasOwn(LITELLM_ONLY, key));
-  if (dropped.length === 0) return 'keep';
-  const rest = Object.fromEntries(Object.entries(value).filter(([key]) => !dropped.includes(key)));
-  return {
-    set: { model: { model_kwargs: rest } },
-    warning: dropped.map((key) => `${key} is not sent: ${LITELLM_ONLY[key]}`).join('; '),
-  };
+  const names = Object.keys(value).filter((key) => Object.hasOwn(LITELLM_ONLY, key));
+  if (names.length === 0) return 'keep';
+  const rest = Object.fromEntries(Object.entries(value).filter(([key]) => !names.includes(key)));
+  let set: Tree = { model: { model_kwargs: rest } };
+  const notes: string[] = [];
+  let key: string | undefined;
+  for (const name of names) {
+    const answer = LITELLM_ONLY[name]!(value[name]);
+    if (typeof answer === 'string') continue;
+    if ('problem' in answer) return { problem: `${name}: ${answer.problem}` };
+    if (answer.warning) notes.push(`${name}: ${answer.warning}`);
+    if (!('set' in answer)) continue;
+    set = merge(set, answer.set);
+    key = answer.key ?? key;
+  }
+  return { set, warning: notes.join('; '), ...(key === undefined ? {} : { key }) };
 }
 
 /** Rewrites one layer, so that a later layer still wins over what an earlier one's key became. */
@@ -135,6 +211,7 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
   let tree = layer;
   const warnings: string[] = [];
   const problems: string[] = [];
+  let apiKey: string | undefined;
   for (const [key, rule] of Object.entries(RULES)) {
     const path = key.split('.');
     const value = at(layer, path);
@@ -146,7 +223,10 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
     if ('problem' in answer) problems.push(`${key} (${from}): ${answer.problem}`);
     if ('warning' in answer && answer.warning) warnings.push(`${key} (${from}): ${answer.warning}`);
     // What the layer says in our own words wins over what is derived from mini-swe-agent's.
-    if ('set' in answer) tree = merge(answer.set, tree);
+    if ('set' in answer) {
+      tree = merge(answer.set, tree);
+      apiKey = answer.key ?? apiKey;
+    }
   }
-  return { tree, warnings, problems };
+  return { tree, warnings, problems, ...(apiKey === undefined ? {} : { key: apiKey }) };
 }

@@ -79,25 +79,76 @@ describe('the mark for the cache, which the published agents set by the name of 
   });
 });
 
+describe.skipIf(!existsSync(configs))(
+  'its files with -c and nothing else (skipped without ../shared)',
+  () => {
+    const V2 = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
+    const OURS = '```bash\\s*\\n([\\s\\S]*?)\\n```';
+    test.each([
+      ['1.17.5.swebench', 'bash-block', OURS],
+      ['2.4.6.default', 'bash-block', V2],
+      ['2.4.6.mini', 'tool-call', null],
+      ['2.4.6.mini_textbased', 'bash-block', V2],
+      ['2.4.6.programbench', 'tool-call', null],
+      ['2.4.6.swebench', 'tool-call', null],
+      ['2.4.6.swebench_backticks', 'bash-block', V2],
+      ['2.4.6.swebench_modal', 'tool-call', null],
+      ['2.4.6.swebench_xml', 'bash-block', '<mswea_bash_command>(.*?)</mswea_bash_command>'],
+    ])('%s runs as %s', (name, protocol, regex) => {
+      const { agent } = loadConfig({
+        specs: [join(configs, `mini-swe-agent-${name}.yaml`)],
+        overrides: { model: { model_name: 'claude-opus-4-5' } },
+        readFile: readTextFile,
+        cwd: '/',
+      }).config;
+      expect(agent.protocol).toBe(protocol);
+      if (regex !== null) expect(agent.action_regex).toBe(regex);
+    });
+
+    test('a prompt that asks for neither is asked about, and nothing starts', () => {
+      const yaml =
+        'agent: {instance_template: "{{task}}"}\nmodel: {observation_template: "{{output.output}}"}';
+      expect(problems(yaml)).toEqual([
+        expect.stringMatching(/^agent\.protocol: .*set agent\.compat=mini-swe-agent-2/),
+      ]);
+      expect(
+        load(['/w/f.yaml', 'agent.protocol=tool-call'], { '/w/f.yaml': yaml }).config.agent.protocol,
+      ).toBe('tool-call');
+    });
+  },
+);
+
+describe("litellm's parameters", () => {
+  const kwargs = (text: string) => load([`model.model_kwargs=${text}`]);
+  test('address, limits, retries and dialect are settings here', () => {
+    const { config } = kwargs(
+      '{"api_base":"http://h/v1","timeout":30,"num_retries":7,"custom_llm_provider":"anthropic","top_p":1}',
+    );
+    expect(config.model).toMatchObject({
+      base_url: 'http://h/v1',
+      total_timeout_s: 30,
+      retry: { max_retries: 7 },
+      dialect: 'messages',
+      model_kwargs: { top_p: 1 },
+    });
+  });
+  test('a key is kept out of the configuration, and a variable is named by its name', () => {
+    const loaded = kwargs('{"api_key":"sk-of-mine-12345"}');
+    expect(loaded.apiKey).toBe('sk-of-mine-12345');
+    expect(JSON.stringify({ ...loaded, apiKey: null })).not.toContain('sk-of-mine');
+    expect(loaded.config.model.api_key_env).toBe('CONFIGURED_API_KEY');
+    const named = kwargs('{"api_key":"os.environ/MY_KEY"}');
+    expect(named.apiKey).toBeUndefined();
+    expect(named.config.model.api_key_env).toBe('MY_KEY');
+  });
+  test('a timeout that is no number is refused', () => {
+    expect(problems('model: {model_kwargs: {timeout: soon}}')[0]).toMatch(/timeout: "soon" is no number/);
+  });
+});
+
 describe('the other configurations of that repository are refused by key', () => {
-  const v2 = 'agent.compat=mini-swe-agent-2';
   const v1 = 'agent.compat=mini-swe-agent-1';
   test.each([
-    ['mini.yaml, mini_textbased.yaml', 'agent: {mode: confirm}', v2, 'agent.mode'],
-    [
-      'programbench.yaml',
-      'environment: {run_args: [--rm, --network, none, --user, agent, --cap-drop, SYS_PTRACE]}',
-      v2,
-      'environment.run_args',
-    ],
-    [
-      'swebench_modal.yaml',
-      'environment: {environment_class: swerex_modal}',
-      v2,
-      'environment.environment_class',
-    ],
-    ['swebench_xml.yaml', 'model: {model_class: openrouter}', v2, 'model.model_class'],
-    ['default.yaml', 'agent: {instance_template: "{{system}} {{release}}"}', v2, 'agent.instance_template'],
     [
       'default.yaml (1)',
       'agent: {instance_template: "{{system}} {{release}}"}',
@@ -197,10 +248,21 @@ describe('keys', () => {
     expect(warnings).toHaveLength(2);
     expect(config.model.model_kwargs).toEqual({ top_p: 1 });
   });
-  test.each(['portkey', 'requesty', 'deterministic', 'minisweagent.models.portkey_model.PortkeyModel'])(
-    'model class %s is refused',
-    (name) => expect(problems(`model: {model_class: ${name}}`)[0]).toMatch(/^model\.model_class /),
+  test.each(['deterministic'])('model class %s is refused', (name) =>
+    expect(problems(`model: {model_class: ${name}}`)[0]).toMatch(/^model\.model_class /),
   );
+  test.each([
+    ['portkey', 'https://api.portkey.ai/v1', 'PORTKEY_API_KEY'],
+    ['minisweagent.models.portkey_model.PortkeyModel', 'https://api.portkey.ai/v1', 'PORTKEY_API_KEY'],
+    ['requesty', 'https://router.requesty.ai/v1', 'REQUESTY_API_KEY'],
+    ['openrouter', 'https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'],
+  ])('model class %s is its service', (name, base_url, api_key_env) => {
+    const { config } = load([`model.model_class=${name}`]);
+    expect(config).toMatchObject({
+      agent: { protocol: 'tool-call' },
+      model: { base_url, api_key_env },
+    });
+  });
   test('litellm classes choose the protocol', () => {
     expect(load(['model.model_class=litellm']).config.agent.protocol).toBe('tool-call');
     expect(

@@ -1,10 +1,12 @@
 /** What the agent and the runner hold: a started container behind the Environment contract. */
+
 import type Docker from 'dockerode';
 import type { Environment, EnvironmentInfo } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
+import { unameVars } from '../uname.ts';
 import { deathOf } from './container.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';
 
@@ -33,6 +35,7 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     info,
     execute: channel.execute,
     templateVars: () => ({
+      ...unameVars(),
       cwd: config.cwd,
       timeout: config.timeout,
       interpreter: config.interpreter,

@@ -2,6 +2,7 @@
  * The same contract on this machine, for tests and for datasets that need no isolation. Never a fallback: it runs only where the
  * configuration says `environment_class: local`. Nothing of this process's environment is passed on, so no secret is.
  */
+
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -20,6 +21,7 @@ import { commandRefusal, placeRefusal, refusedResult, timeoutInfo } from '../exe
 import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { unameVars } from '../uname.ts';
 import { runProcess } from './localProcess.ts';
 import { sweepMarked, ticksNow } from './sweepMarked.ts';
 
@@ -81,6 +83,7 @@ async function startLocal(
     info: { kind: 'local', transport: 'local', history: 'skipped', notes: [] },
     execute: (command, more = {}) => execute(session, command, more),
     templateVars: () => ({
+      ...unameVars(),
       cwd: config.cwd,
       timeout: config.timeout,
       interpreter: config.interpreter,

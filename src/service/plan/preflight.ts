@@ -7,7 +7,7 @@ import { UserError } from '../userError.ts';
 import { checkArm } from './armChecks.ts';
 import type { ResolvedConfig } from './resolvedConfig.ts';
 
-type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'>;
+type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> & Partial<Pick<ResolvedConfig, 'keys'>>;
 
 export async function preflight(checked: Checked, caller: Caller): Promise<void> {
   const problems = await armProblems(checked, caller);
@@ -24,16 +24,18 @@ export async function preflight(checked: Checked, caller: Caller): Promise<void>
 
 /** What is wrong with what the configuration names; needs no engine. */
 export async function armProblems(
-  { arms, run, grading }: Checked,
-  caller: Pick<Caller, 'env' | 'cwd'>,
+  { arms, run, grading, keys }: Checked,
+  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
 ): Promise<string[]> {
-  const findings = await Promise.all(arms.map((arm) => checkArm(arm, run.cost_limit, caller)));
+  const findings = await Promise.all(
+    arms.map((arm) => checkArm(arm, run.cost_limit, { env: { ...env, ...keys }, cwd })),
+  );
   const problems = findings
     .flat()
     .filter((finding) => !finding.ok)
     .map(({ what, detail, fix }) => `${what}: ${detail}; ${fix}`);
   if (grading.enabled)
-    await loadParsers(grading.parsers, caller.cwd).catch((error: Error) => problems.push(error.message));
+    await loadParsers(grading.parsers, cwd).catch((error: Error) => problems.push(error.message));
   return problems;
 }
 

@@ -5,6 +5,7 @@ import { ConfigError } from '../../config/configError.ts';
 import { withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
+import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
@@ -43,6 +44,7 @@ export function resolveConfig(
     dataset: withFlags(config.dataset, asked.dataset ?? {}),
     // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
     hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
+    keys: loaded.apiKey === undefined ? {} : { [CONFIGURED_KEY]: loaded.apiKey },
     warnings: loaded.warnings,
     files: loaded.files,
   };

@@ -6,13 +6,15 @@ import { type TrialLine, trialLines } from '../../store/records/trialResults.ts'
 import { reopenTrials } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
 import { gatherManifest } from '../manifest/manifest.ts';
+import { withKeys } from '../plan/resolvedConfig.ts';
 import { checkSameImages, checkSameRun } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
 import { withRunLock } from './lock.ts';
 import type { PreparedRun } from './prepareRun.ts';
 
-export function beginRun(store: Store, prepared: PreparedRun, caller: Caller): Promise<RunOutcome> {
+export function beginRun(store: Store, prepared: PreparedRun, given: Caller): Promise<RunOutcome> {
   const { options, resolved, request } = prepared;
+  const caller = withKeys(given, resolved);
   const root = options.results;
   return withRunLock({ store, root, runName: request.name, tell: caller.tell }, async () => {
     // Looked up under the lock: another process may have begun the run of this name a moment ago.

@@ -1,0 +1,9 @@
+/** What prompts of mini-swe-agent ask about the machine: Python's platform.uname(), without the name of the host. */
+import { machine, release, type, version } from 'node:os';
+
+export const unameVars = (): Readonly<Record<string, string>> => ({
+  system: type(),
+  release: release(),
+  version: version(),
+  machine: machine(),
+});
