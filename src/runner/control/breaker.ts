@@ -54,6 +54,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
   let last: boolean[] = [];
   let finished = 0;
   let nonEmpty = 0;
+  let malformedOnly = 0;
   const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
   const images = new Set<string>();
 
@@ -83,7 +84,9 @@ export function createBreaker(config: BreakerConfig): Breaker {
       if (ended.class === 'config')
         return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
-      const bad = ended.class === 'infra';
+      // Before anything else came, malformed replies speak of prompt and protocol and not of instances.
+      const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';
+      const bad = ended.class === 'infra' || (state === 'probing' && malformed);
       images.add(ended.image ?? '');
       const wrongly = wrongEnvironment(ended);
       if (state !== 'closed') {
@@ -102,6 +105,11 @@ export function createBreaker(config: BreakerConfig): Breaker {
         row = { print: '', ids: new Set() };
         finished += 1;
         if (ended.patchBytes > 0) nonEmpty += 1;
+        if (malformed) malformedOnly += 1;
+        if (config.consecutive > 0 && finished === config.consecutive && malformedOnly === finished)
+          return open(
+            `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${ended.instanceId}"`,
+          );
         if (config.emptyPatches > 0 && finished === config.emptyPatches && nonEmpty === 0)
           return open(
             `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${ended.instanceId}"`,

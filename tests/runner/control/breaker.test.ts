@@ -26,6 +26,32 @@ describe('breaker', () => {
     expect(breaker.note(infra(3))).toMatchObject({ do: 'pause' });
   });
 
+  const malformed = (n: number): Ended => ({
+    ...good(n, 0),
+    reason: 'format_errors_exceeded',
+    class: 'limit',
+  });
+
+  test('a run that begins with malformed replies alone pauses, and its probes must do better', () => {
+    const breaker = createBreaker(config);
+    expect(breaker.note(malformed(1)).do).toBe('go');
+    expect(breaker.note(malformed(2)).do).toBe('go');
+    expect(breaker.note(malformed(3))).toMatchObject({
+      do: 'pause',
+      reason: expect.stringMatching(/agent\.protocol/),
+    });
+    breaker.probe();
+    expect(breaker.note(malformed(4)).do).toBe('pause');
+    breaker.probe();
+    expect(breaker.note(good(5)).do).toBe('resume');
+  });
+
+  test('malformed replies after a good ending are the instances own', () => {
+    const breaker = createBreaker(config);
+    breaker.note(good(0));
+    for (let n = 1; n < 6; n++) expect(breaker.note(malformed(n)).do).toBe('go');
+  });
+
   test('retries of one instance are not three instances', () => {
     const breaker = createBreaker({ ...config, fraction: 0 });
     for (let i = 0; i < 5; i++) expect(breaker.note(infra(1)).do).toBe('go');
