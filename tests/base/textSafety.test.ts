@@ -7,7 +7,7 @@ import { html } from '../../src/base/text/html.ts';
 import { markdown } from '../../src/base/text/markdown.ts';
 import { line, plain } from '../../src/base/text/plain.ts';
 import { inert } from '../../src/base/text/terminal.ts';
-import { ansiSpans, plain as pageText } from '../../src/viewer/page/foreignText.ts';
+import { ansiSpans, plain as pageText } from '../../src/viewer/page/text/foreignText.ts';
 
 const page = (text: string): string =>
   ansiSpans(text)

@@ -3,7 +3,7 @@ import './style.css';
 import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/documents.ts';
-import { plain } from './foreignText.ts';
+import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
 import { AttemptPage } from './pages/Attempt.tsx';
 import { ComparePage } from './pages/Compare.tsx';
 import { HistoryPage } from './pages/History.tsx';
@@ -12,7 +12,7 @@ import { RunPage } from './pages/Run.tsx';
 import { RunsPage } from './pages/Runs.tsx';
 import { SidePage } from './pages/Side.tsx';
 import { href, useRoute } from './route.ts';
-import { type LiveState, useDocument, useLiveUpdates } from './source.ts';
+import { plain } from './text/foreignText.ts';
 import { nextTheme, useTheme } from './theme.ts';
 
 function View() {

@@ -1,10 +1,10 @@
 /** Small pieces that several pages share: states, badges, a list picker, a box to filter, a CSV button. */
 import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/csv.ts';
-import type { Column } from './DataTable.tsx';
-import { plain } from './foreignText.ts';
-import { words } from './format.ts';
-import type { Entry } from './source.ts';
+import type { Entry } from './data/source.ts';
+import type { Column } from './tables/DataTable.tsx';
+import { plain } from './text/foreignText.ts';
+import { words } from './text/format.ts';
 
 /** What a document says while it is not there. */
 export function Waiting({ entry }: { entry: Entry<unknown> }) {

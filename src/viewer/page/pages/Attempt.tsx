@@ -1,14 +1,14 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
 import type { AttemptDocument } from '../../documents/documents.ts';
-import { plain } from '../foreignText.ts';
-import { cost, duration, integer, short, time, tokens, words } from '../format.ts';
-import { PatchPanel } from '../PatchPanel.tsx';
+import { useDocument } from '../data/source.ts';
 import { Badge, Fact, Flags, Tabs, Waiting } from '../parts.tsx';
-import { RawPanel } from '../RawPanel.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { useDocument } from '../source.ts';
-import { Trajectory } from '../Trajectory.tsx';
-import { Waterfall } from '../Waterfall.tsx';
+import { plain } from '../text/foreignText.ts';
+import { cost, duration, integer, short, time, tokens, words } from '../text/format.ts';
+import { PatchPanel } from '../trajectory/PatchPanel.tsx';
+import { RawPanel } from '../trajectory/RawPanel.tsx';
+import { Trajectory } from '../trajectory/Trajectory.tsx';
+import { Waterfall } from '../trajectory/Waterfall.tsx';
 
 const TABS: readonly [string, string][] = [
   ['trajectory', 'Trajectory'],

@@ -2,16 +2,16 @@
 import { useMemo } from 'react';
 import type { RunList, TrialDocument } from '../../documents/documents.ts';
 import { pairsOf, summarize } from '../../documents/pairs.ts';
-import { CostPlot } from '../CostPlot.tsx';
-import { plain } from '../foreignText.ts';
-import { cost, rate } from '../format.ts';
-import { Matrix } from '../Matrix.tsx';
-import { useManyTrials } from '../manyTrials.ts';
-import { PairSection } from '../PairSection.tsx';
+import { CostPlot } from '../charts/CostPlot.tsx';
+import { useManyTrials } from '../data/manyTrials.ts';
+import { type Side, scoreOf } from '../data/side.ts';
+import { useDocument } from '../data/source.ts';
 import { Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';
-import { type Side, scoreOf } from '../side.ts';
-import { useDocument } from '../source.ts';
+import { Matrix } from '../tables/Matrix.tsx';
+import { PairSection } from '../tables/PairSection.tsx';
+import { plain } from '../text/foreignText.ts';
+import { cost, rate } from '../text/format.ts';
 
 const MOST = 8;
 

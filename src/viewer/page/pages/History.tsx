@@ -1,13 +1,13 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
 import { useMemo } from 'react';
 import type { HistoryRow } from '../../documents/documents.ts';
-import { type Column, DataTable } from '../DataTable.tsx';
-import { plain } from '../foreignText.ts';
-import { rate, time } from '../format.ts';
+import { useDocument } from '../data/source.ts';
 import { CsvButton, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { useDocument } from '../source.ts';
-import { TRIAL_COLUMNS } from '../trialColumns.tsx';
+import { type Column, DataTable } from '../tables/DataTable.tsx';
+import { TRIAL_COLUMNS } from '../tables/trialColumns.tsx';
+import { plain } from '../text/foreignText.ts';
+import { rate, time } from '../text/format.ts';
 
 const SHOWN = new Set([
   'verdict',

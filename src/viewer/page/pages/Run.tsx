@@ -3,14 +3,26 @@ import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/documents.ts';
 import { paceOf } from '../../documents/runPace.ts';
-import { type Column, DataTable } from '../DataTable.tsx';
-import { plain } from '../foreignText.ts';
-import { cost, DASH, duration, integer, nano, percent, rate, short, time, tokens, words } from '../format.ts';
-import { axis, ink, Plot } from '../Plot.tsx';
+import { axis, ink, Plot } from '../charts/Plot.tsx';
+import { useRun, useRunId } from '../data/trials.ts';
 import { Badge, Fact, Foldout, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { SlotTable } from '../SlotTable.tsx';
-import { useRun, useRunId } from '../trials.ts';
+import { type Column, DataTable } from '../tables/DataTable.tsx';
+import { SlotTable } from '../tables/SlotTable.tsx';
+import { plain } from '../text/foreignText.ts';
+import {
+  cost,
+  DASH,
+  duration,
+  integer,
+  nano,
+  percent,
+  rate,
+  short,
+  time,
+  tokens,
+  words,
+} from '../text/format.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);

@@ -2,12 +2,12 @@
 import { useMemo } from 'react';
 import type { RunList, RunSummary } from '../../documents/documents.ts';
 import { compileFilter, type Fields } from '../../documents/filter.ts';
-import { type Column, DataTable } from '../DataTable.tsx';
-import { plain } from '../foreignText.ts';
-import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../format.ts';
+import { useDocument } from '../data/source.ts';
 import { Badge, CsvButton, FilterBox, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { useDocument } from '../source.ts';
+import { type Column, DataTable } from '../tables/DataTable.tsx';
+import { plain } from '../text/foreignText.ts';
+import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../text/format.ts';
 
 const elapsed = (run: RunSummary): number =>
   (run.finishedAt === null ? Date.now() : Date.parse(run.finishedAt)) - Date.parse(run.createdAt);

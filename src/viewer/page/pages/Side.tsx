@@ -1,11 +1,11 @@
 /** Two attempts next to each other, their steps moved together. */
 import { useState } from 'react';
 import type { AttemptDocument } from '../../documents/documents.ts';
-import { Diff } from '../Diff.tsx';
+import { useDocument } from '../data/source.ts';
 import { Tabs, Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';
-import { useDocument } from '../source.ts';
-import { Trajectory } from '../Trajectory.tsx';
+import { Diff } from '../text/Diff.tsx';
+import { Trajectory } from '../trajectory/Trajectory.tsx';
 import { Head } from './Attempt.tsx';
 
 const TABS: readonly [string, string][] = [

@@ -1,9 +1,9 @@
 /** The messages as they are stored, a chunk at a time, and all of them as one file. */
 import { useState } from 'react';
-import type { AttemptDocument, RawChunk } from '../documents/documents.ts';
-import { plain } from './foreignText.ts';
-import { save, Waiting } from './parts.tsx';
-import { mode, readDocument, useDocument } from './source.ts';
+import type { AttemptDocument, RawChunk } from '../../documents/documents.ts';
+import { mode, readDocument, useDocument } from '../data/source.ts';
+import { save, Waiting } from '../parts.tsx';
+import { plain } from '../text/foreignText.ts';
 
 export function RawPanel({ doc }: { doc: AttemptDocument }) {
   const [chunk, setChunk] = useState(0);

@@ -1,9 +1,9 @@
 /** Where the time of an attempt went: one lane a phase along the clock, with the sums as text. */
 import { useEffect, useMemo, useRef } from 'react';
-import type { AttemptDocument } from '../documents/documents.ts';
-import { plain } from './foreignText.ts';
-import { duration, percent, words } from './format.ts';
-import { ink } from './Plot.tsx';
+import type { AttemptDocument } from '../../documents/documents.ts';
+import { ink } from '../charts/Plot.tsx';
+import { plain } from '../text/foreignText.ts';
+import { duration, percent, words } from '../text/format.ts';
 
 const LANE = 24;
 const LEFT = 90;

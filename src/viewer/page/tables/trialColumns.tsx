@@ -1,10 +1,10 @@
 /** The columns of a trial, shared by the instances of a run and the history of an instance. */
-import type { TrialDocument } from '../documents/documents.ts';
-import type { Fields } from '../documents/filter.ts';
+import type { TrialDocument } from '../../documents/documents.ts';
+import type { Fields } from '../../documents/filter.ts';
+import { Badge, Flags } from '../parts.tsx';
+import { plain } from '../text/foreignText.ts';
+import { cost, duration, short, time, tokens, words } from '../text/format.ts';
 import type { Column } from './DataTable.tsx';
-import { plain } from './foreignText.ts';
-import { cost, duration, short, time, tokens, words } from './format.ts';
-import { Badge, Flags } from './parts.tsx';
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 

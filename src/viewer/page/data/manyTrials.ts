@@ -1,6 +1,11 @@
 /** Trials of several runs at once, read again when the list of runs changes. */
 import { useEffect, useState } from 'react';
-import { type RunList, TRIALS_PER_PAGE, type TrialDocument, type TrialPage } from '../documents/documents.ts';
+import {
+  type RunList,
+  TRIALS_PER_PAGE,
+  type TrialDocument,
+  type TrialPage,
+} from '../../documents/documents.ts';
 import { readDocument } from './source.ts';
 
 async function allTrials(run: number): Promise<TrialDocument[]> {

@@ -11,8 +11,8 @@ import {
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
-import type { FieldValue } from '../documents/filter.ts';
-import { go } from './route.ts';
+import type { FieldValue } from '../../documents/filter.ts';
+import { go } from '../route.ts';
 
 export interface Column<Row> {
   readonly id: string;

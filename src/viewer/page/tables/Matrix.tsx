@@ -1,13 +1,13 @@
 /** Instances down, runs across; a cell is a verdict and leads to its attempt. */
 import { useMemo } from 'react';
-import type { TrialDocument } from '../documents/documents.ts';
-import { compileFilter, type Fields, type FieldValue } from '../documents/filter.ts';
-import { keyOf } from '../documents/pairs.ts';
+import type { TrialDocument } from '../../documents/documents.ts';
+import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
+import { keyOf } from '../../documents/pairs.ts';
+import type { Side } from '../data/side.ts';
+import { Badge, CsvButton, FilterBox } from '../parts.tsx';
+import { href, setQuery, useRoute } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
 import { type Column, DataTable } from './DataTable.tsx';
-import { plain } from './foreignText.ts';
-import { Badge, CsvButton, FilterBox } from './parts.tsx';
-import { href, setQuery, useRoute } from './route.ts';
-import type { Side } from './side.ts';
 
 interface MatrixRow {
   readonly key: string;

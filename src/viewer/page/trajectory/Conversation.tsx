@@ -1,10 +1,10 @@
 /** The body of one message: thoughts as text, actions as code, observations as a terminal would show them. */
 import { memo, useMemo } from 'react';
-import type { MessageDocument } from '../documents/documents.ts';
-import { plain } from './foreignText.ts';
-import { duration, integer } from './format.ts';
-import { Foldout } from './parts.tsx';
-import { Ansi, Output } from './Text.tsx';
+import type { MessageDocument } from '../../documents/documents.ts';
+import { Foldout } from '../parts.tsx';
+import { plain } from '../text/foreignText.ts';
+import { duration, integer } from '../text/format.ts';
+import { Ansi, Output } from '../text/Text.tsx';
 
 interface Part {
   kind: 'text' | 'code';

@@ -1,12 +1,12 @@
 /** Resolved share against cost, each run a point with its Wilson interval; the numbers stand in the summary table. */
 import { useMemo } from 'react';
 import type uPlot from 'uplot';
-import { wilson } from '../../report/statistics/proportions.ts';
-import type { TrialDocument } from '../documents/documents.ts';
-import { plain } from './foreignText.ts';
-import { nano, rate } from './format.ts';
+import { wilson } from '../../../report/statistics/proportions.ts';
+import type { TrialDocument } from '../../documents/documents.ts';
+import { type Side, scoreOf } from '../data/side.ts';
+import { plain } from '../text/foreignText.ts';
+import { nano, rate } from '../text/format.ts';
 import { axis, ink, Plot } from './Plot.tsx';
-import { type Side, scoreOf } from './side.ts';
 
 interface Point {
   label: string;

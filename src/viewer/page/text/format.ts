@@ -1,7 +1,7 @@
 /** Numbers, times and words as the page writes them. */
-import { formatCost } from '../../money.ts';
-import { wilson } from '../../report/statistics/proportions.ts';
-import type { Money } from '../documents/documents.ts';
+import { formatCost } from '../../../money.ts';
+import { wilson } from '../../../report/statistics/proportions.ts';
+import type { Money } from '../../documents/documents.ts';
 
 export const DASH = '–';
 

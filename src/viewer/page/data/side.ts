@@ -1,6 +1,6 @@
 /** One side of a comparison, and what it scored. */
-import type { TrialDocument } from '../documents/documents.ts';
-import { isScored } from '../documents/pairs.ts';
+import type { TrialDocument } from '../../documents/documents.ts';
+import { isScored } from '../../documents/pairs.ts';
 
 /** One arm of one run. */
 export interface Side {

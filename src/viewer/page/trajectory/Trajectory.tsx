@@ -6,12 +6,12 @@ import {
   MESSAGES_PER_CHUNK,
   type MessageChunk,
   type OutlineRow,
-} from '../documents/documents.ts';
+} from '../../documents/documents.ts';
+import { useDocument } from '../data/source.ts';
+import { setQuery, useRoute } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
+import { duration, integer, nano, short } from '../text/format.ts';
 import { Conversation } from './Conversation.tsx';
-import { plain } from './foreignText.ts';
-import { duration, integer, nano, short } from './format.ts';
-import { setQuery, useRoute } from './route.ts';
-import { useDocument } from './source.ts';
 
 const estimate = (row: OutlineRow): number => 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 const isFailure = (row: OutlineRow): boolean => row.timedOut || (row.exitCode !== null && row.exitCode !== 0);

@@ -6,7 +6,7 @@ import {
   TRIALS_PER_PAGE,
   type TrialDocument,
   type TrialPage,
-} from '../documents/documents.ts';
+} from '../../documents/documents.ts';
 import { type Entry, readDocument, useDocument } from './source.ts';
 
 export function useRunId(name: string): Entry<RunList> & { id: number | undefined } {

@@ -1,11 +1,11 @@
 /** What each slot does now; the time in a phase counts on between two readings of the database. */
 import { useEffect, useState } from 'react';
-import type { Slot } from '../documents/documents.ts';
+import type { Slot } from '../../documents/documents.ts';
+import { Badge } from '../parts.tsx';
+import { href } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
+import { duration, nano } from '../text/format.ts';
 import { type Column, DataTable } from './DataTable.tsx';
-import { plain } from './foreignText.ts';
-import { duration, nano } from './format.ts';
-import { Badge } from './parts.tsx';
-import { href } from './route.ts';
 
 const columnsAt = (now: number): readonly Column<Slot>[] => [
   {

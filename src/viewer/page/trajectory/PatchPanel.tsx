@@ -1,14 +1,14 @@
 /** The predicted patch, the gold patch and the test output beside each other; a failed test leads to its line. */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
-import { settleLines } from '../../base/text/visible.ts';
-import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
-import { Diff } from './Diff.tsx';
-import { plain } from './foreignText.ts';
-import { duration, words } from './format.ts';
-import { Badge, Flags, Foldout, save, Waiting } from './parts.tsx';
-import { useDocument } from './source.ts';
-import { Ansi } from './Text.tsx';
+import { settleLines } from '../../../base/text/visible.ts';
+import type { AttemptDocument, EvaluationDocument } from '../../documents/documents.ts';
+import { useDocument } from '../data/source.ts';
+import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
+import { Diff } from '../text/Diff.tsx';
+import { plain } from '../text/foreignText.ts';
+import { duration, words } from '../text/format.ts';
+import { Ansi } from '../text/Text.tsx';
 
 export function PatchPanel({ doc }: { doc: AttemptDocument }) {
   const own = doc.evaluations.filter(
