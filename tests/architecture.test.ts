@@ -200,12 +200,9 @@ const MAX_FILES = 20;
 
 /** NOT YET: places that are still being put in order. Take a line out when it is; the list goes when it is empty. */
 const NOT_YET: readonly string[] = [
-  'src/base/',
   'src/formats/',
   'src/runner/',
   'src/service/',
-  'src/template/',
-  'src/viewer/page/',
   'src/agent/loop/agent.ts',
   'src/grading/',
   'src/model/http/httpTransport.ts',

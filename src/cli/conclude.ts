@@ -1,6 +1,6 @@
 /** What a run came to: said, printed for programs, and turned into the exit code. */
 
-import { inert } from '../base/text/terminal.ts';
+import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import { commandOn } from '../service/resultsRoot.ts';

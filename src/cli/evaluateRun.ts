@@ -1,7 +1,7 @@
 /** `evaluate RUN`: grades what a run has predicted and nobody graded yet, writes the harness's reports, and says what came out. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { inert } from '../base/text/terminal.ts';
+import { inert } from '../base/text/inert.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
 import { imagesConfigSchema } from '../environment/images/imagesConfig.ts';

@@ -1,6 +1,6 @@
 /** The policy of a gate from its flags, and what is said of a night that could not be confirmed. */
 import { existsSync, readFileSync } from 'node:fs';
-import { inert } from '../base/text/terminal.ts';
+import { inert } from '../base/text/inert.ts';
 import { dollarsToNano } from '../money.ts';
 import type { GateResult } from '../report/gate/gate.ts';
 import type { GatePolicy } from '../report/gate/rules.ts';

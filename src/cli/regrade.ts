@@ -1,6 +1,6 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
 import { existsSync } from 'node:fs';
-import { inert } from '../base/text/terminal.ts';
+import { inert } from '../base/text/inert.ts';
 import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';

@@ -15,7 +15,7 @@ import {
   truth,
   typeName,
 } from '../base/python/values.ts';
-import { TemplateError } from './error.ts';
+import { TemplateError } from './templateError.ts';
 
 export type Named = Readonly<Record<string, unknown>>;
 type Filter = (value: unknown, args: readonly unknown[], named: Named) => unknown;

@@ -5,7 +5,7 @@
  */
 import nunjucks from 'nunjucks';
 import { float } from '../base/python/float.ts';
-import { TemplateError } from './error.ts';
+import { TemplateError } from './templateError.ts';
 
 interface Token {
   type: string;

@@ -6,8 +6,8 @@
 import { splitLines } from '../base/python/lines.ts';
 import { stripChars, stripStart, tokens } from '../base/python/text.ts';
 import { contains, type Dict, equal, isDict, repr, text, truth } from '../base/python/values.ts';
-import { TemplateError } from './error.ts';
 import { replaceText } from './filters.ts';
+import { TemplateError } from './templateError.ts';
 
 type Method<T> = (self: T, args: readonly unknown[]) => unknown;
 const optionalText = (value: unknown): string | undefined =>

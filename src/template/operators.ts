@@ -2,7 +2,7 @@
 import { float, isFloat, isNumber } from '../base/python/float.ts';
 import { contains, equal, order, text, typeName } from '../base/python/values.ts';
 import type { BinaryOperator, Comparison } from './ast.ts';
-import { TemplateError } from './error.ts';
+import { TemplateError } from './templateError.ts';
 
 /** A template is a prompt: more than this many turns is a mistake. */
 const RANGE_LIMIT = 100_000;

@@ -1,7 +1,7 @@
 /** Template text to our own tree. What nunjucks parses and Jinja2 does not know is refused here. */
 import type { Args, BinaryOperator, Comparison, Expr, Statement } from './ast.ts';
-import { TemplateError } from './error.ts';
 import { type Node, parseGrammar } from './grammar.ts';
+import { TemplateError } from './templateError.ts';
 
 /** Throws TemplateError with its place for what cannot be parsed or is not Jinja2. */
 export const parseTemplate = (source: string): Statement[] => statements(parseGrammar(source));

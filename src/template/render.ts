@@ -1,9 +1,9 @@
 /** The door of the folder: render a template as Jinja2 with StrictUndefined would. Templates are compiled once. */
 import type { Statement } from './ast.ts';
-import { run, type Vars } from './evaluate.ts';
+import { run, type Vars } from './evaluateTree.ts';
 import { parseTemplate } from './parse.ts';
 
-export type { Vars } from './evaluate.ts';
+export type { Vars } from './evaluateTree.ts';
 export type Template = (vars: Vars) => string;
 
 const compiled = new Map<string, Template>();

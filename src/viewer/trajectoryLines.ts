@@ -1,6 +1,6 @@
 /** An attempt as lines for a terminal, to page through. Pure: documents in, lines out; all foreign text is inert. */
 
-import { inert } from '../base/text/terminal.ts';
+import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import type { AttemptDocument, MessageDocument, OutlineRow } from './documents/documents.ts';
 

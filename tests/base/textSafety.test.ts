@@ -4,9 +4,9 @@ import { csvCell } from '../../src/base/text/csv.ts';
 import { DANGEROUS, DANGERS } from '../../src/base/text/dangerous.ts';
 import { harnessName, pathName } from '../../src/base/text/fileName.ts';
 import { html } from '../../src/base/text/html.ts';
+import { inert } from '../../src/base/text/inert.ts';
 import { markdown } from '../../src/base/text/markdown.ts';
 import { line, plain } from '../../src/base/text/plain.ts';
-import { inert } from '../../src/base/text/terminal.ts';
 import { ansiSpans, plain as pageText } from '../../src/viewer/page/text/foreignText.ts';
 
 const page = (text: string): string =>

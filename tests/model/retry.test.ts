@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { formatDuration } from '../../src/model/limits/clock.ts';
-import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/limits/retry.ts';
 import { parseReset, rateHint, retryAfter } from '../../src/model/limits/retryAfter.ts';
+import { backoffMs, planRetry, type TryResult, withRetries } from '../../src/model/limits/withRetries.ts';
 import { retryConfigSchema } from '../../src/model/modelConfig.ts';
 import fc from '../support/property.ts';
 import { autoClock } from './harness.ts';

@@ -1,7 +1,7 @@
 /** Python's idea of values: truth, text, equality, order, length, loops and slices. Throws PythonError where Python raises. */
 import { byCodePoint, codePoints, sliceText } from './codePoints.ts';
-import { PythonError } from './error.ts';
 import { floatText, isFloat, isNumber, PyFloat } from './float.ts';
+import { PythonError } from './pythonError.ts';
 import { applySlice } from './slice.ts';
 
 export type Dict = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** `run --dry-run`: what would run, what it needs, and what it can show. Needs no replies; without an engine or a registry it says what it cannot know. */
 
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import { duration, plural } from '../../report/render/format.ts';

@@ -3,7 +3,7 @@
  * stdout is for data. Listens to events only, so nothing here can break a run.
  */
 
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import type { RunEvent, TrialLabel } from '../../runner/events.ts';
 import { printData, say } from './context.ts';

@@ -1,6 +1,6 @@
 /** The bars of a terminal: fixed rows, which cli-progress is good at. Draws on stderr. */
 import { MultiBar, Presets, type SingleBar } from 'cli-progress';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { say } from './context.ts';
 import {
   apply,

@@ -1,6 +1,6 @@
 /** What a display knows of a run: the state that events lead to, and the texts made of it. */
 
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
 import { remainingSeconds } from '../../runner/schedule/order.ts';

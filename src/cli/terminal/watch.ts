@@ -1,7 +1,7 @@
 /** `swebatch ls RUN --watch`: follows a live run from another terminal, from the database alone. */
 
 import { pause } from '../../base/async/timer.ts';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { type RunRow, runById, spentNano } from '../../store/records/runs.ts';

@@ -1,6 +1,6 @@
 /** `swebatch baseline`: which run nights are held against. */
 import { z } from 'zod';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';

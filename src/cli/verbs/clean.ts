@@ -1,5 +1,5 @@
 /** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

@@ -1,7 +1,7 @@
 /** `swebatch doctor`: can this machine run? Each failure comes with its fix. */
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import { requireEngine } from '../../service/images/engines.ts';

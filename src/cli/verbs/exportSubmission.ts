@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logLayout.ts';
 import { jsonText } from '../../report/render/json.ts';
 import {

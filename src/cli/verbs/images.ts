@@ -1,6 +1,6 @@
 /** `swebatch images plan | pull | ls | gc | check`: the images of a dataset, before and after the runs. */
 
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';

@@ -1,5 +1,5 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay/playTrajectory.ts';
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../environment/environmentConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';

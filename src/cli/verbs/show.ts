@@ -1,7 +1,7 @@
 /** `swebatch show`: one run, or one trajectory as a readable conversation. */
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { inert } from '../../base/text/terminal.ts';
+import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';

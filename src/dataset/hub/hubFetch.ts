@@ -1,7 +1,7 @@
 /** The fetch that the hub client uses: waits out 429 and brief server trouble as the server asks, and gives up on what stays silent. */
 
 import { retry } from '../../base/async/retry.ts';
-import { retryAfterMs } from '../../base/async/retryAfter.ts';
+import { retryAfterMs } from '../../base/async/retryAfterMs.ts';
 import { startTimer } from '../../base/async/timer.ts';
 
 export interface HubFetchOptions {

@@ -2,9 +2,9 @@
 import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/csv.ts';
 import type { Entry } from './data/source.ts';
-import type { Column } from './tables/DataTable.tsx';
+import type { Column } from './tables/column.ts';
 import { plain } from './text/foreignText.ts';
-import { words } from './text/format.ts';
+import { words } from './text/numbers.ts';
 
 /** What a document says while it is not there. */
 export function Waiting({ entry }: { entry: Entry<unknown> }) {

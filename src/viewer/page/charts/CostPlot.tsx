@@ -3,9 +3,9 @@ import { useMemo } from 'react';
 import type uPlot from 'uplot';
 import { wilson } from '../../../report/statistics/proportions.ts';
 import type { TrialDocument } from '../../documents/documents.ts';
-import { type Side, scoreOf } from '../data/side.ts';
+import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { plain } from '../text/foreignText.ts';
-import { nano, rate } from '../text/format.ts';
+import { nano, rate } from '../text/numbers.ts';
 import { axis, ink, Plot } from './Plot.tsx';
 
 interface Point {

@@ -4,7 +4,7 @@ import { useDocument } from '../data/source.ts';
 import { Badge, Fact, Flags, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, short, time, tokens, words } from '../text/format.ts';
+import { cost, duration, integer, short, time, tokens, words } from '../text/numbers.ts';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
 import { RawPanel } from '../trajectory/RawPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';

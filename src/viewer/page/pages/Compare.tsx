@@ -3,15 +3,15 @@ import { useMemo } from 'react';
 import type { RunList, TrialDocument } from '../../documents/documents.ts';
 import { pairsOf, summarize } from '../../documents/pairs.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
-import { useManyTrials } from '../data/manyTrials.ts';
-import { type Side, scoreOf } from '../data/side.ts';
+import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
+import { useManyTrials } from '../data/useManyTrials.ts';
 import { Waiting } from '../parts.tsx';
 import { setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
 import { PairSection } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, rate } from '../text/format.ts';
+import { cost, rate } from '../text/numbers.ts';
 
 const MOST = 8;
 

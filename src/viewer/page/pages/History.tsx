@@ -4,10 +4,11 @@ import type { HistoryRow } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { type Column, DataTable } from '../tables/DataTable.tsx';
+import type { Column } from '../tables/column.ts';
+import { DataTable } from '../tables/DataTable.tsx';
 import { TRIAL_COLUMNS } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
-import { rate, time } from '../text/format.ts';
+import { rate, time } from '../text/numbers.ts';
 
 const SHOWN = new Set([
   'verdict',

@@ -1,13 +1,13 @@
 /** The trials of one run: filter, sort, choose columns, open one, take the rest away as CSV. */
 import { useMemo } from 'react';
 import { compileFilter } from '../../documents/filter.ts';
-import { useRunId, useTrials } from '../data/trials.ts';
+import { useRunId, useTrials } from '../data/useTrials.ts';
 import { ColumnPicker, CsvButton, FilterBox, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { DataTable } from '../tables/DataTable.tsx';
 import { TRIAL_COLUMNS, TRIAL_FIELDS, trialWords } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
-import { rate } from '../text/format.ts';
+import { rate } from '../text/numbers.ts';
 
 const DEFAULT = new Set(TRIAL_COLUMNS.filter((column) => column.hidden !== true).map((column) => column.id));
 

@@ -1,13 +1,12 @@
 /** One run: how far it is, what it found, where money and time go, what each slot does now. */
 import { useMemo } from 'react';
-import type uPlot from 'uplot';
 import type { RunDocument } from '../../documents/documents.ts';
-import { paceOf } from '../../documents/runPace.ts';
-import { axis, ink, Plot } from '../charts/Plot.tsx';
-import { useRun, useRunId } from '../data/trials.ts';
+import { pace, RunSeries } from '../charts/RunSeries.tsx';
+import { useRun, useRunId } from '../data/useTrials.ts';
 import { Badge, Fact, Foldout, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { type Column, DataTable } from '../tables/DataTable.tsx';
+import type { Column } from '../tables/column.ts';
+import { DataTable } from '../tables/DataTable.tsx';
 import { SlotTable } from '../tables/SlotTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import {
@@ -22,7 +21,7 @@ import {
   time,
   tokens,
   words,
-} from '../text/format.ts';
+} from '../text/numbers.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
@@ -54,7 +53,7 @@ function Overview({ run }: { run: RunDocument }) {
       {isGoing ? <Now run={run} /> : null}
       {run.arms.length > 1 ? <Arms run={run} /> : null}
       <h2>Spend and progress</h2>
-      <Series run={run} />
+      <RunSeries run={run} />
       <h2>Where the time went</h2>
       <Phases run={run} />
       <Endings run={run} />
@@ -144,12 +143,6 @@ function Now({ run }: { run: RunDocument }) {
   );
 }
 
-function pace(run: RunDocument): string {
-  const found = paceOf(run);
-  if (!found) return 'no rate yet';
-  return `${found.perHour.toFixed(1)} trials/h · ${nano(found.nanoPerHour)}/h · about ${duration(found.leftMs)} left`;
-}
-
 interface ArmRow {
   readonly arm: RunDocument['arms'][number];
 }
@@ -202,71 +195,6 @@ function Arms({ run }: { run: RunDocument }) {
       </div>
     </>
   );
-}
-
-function Series({ run }: { run: RunDocument }) {
-  const { spend, progress, spendData, progressData } = useMemo(() => plots(run), [run]);
-  if (run.series.length < 2)
-    return <p className="quiet">Two trials must end before there is a line to draw.</p>;
-  const last = run.series.at(-1)!;
-  return (
-    <div className="pair">
-      <Plot options={spend} data={spendData} label={`spend over time, ${nano(last.costNano)} at the end`} />
-      <Plot
-        options={progress}
-        data={progressData}
-        label={`${last.sealed} trials sealed and ${last.resolved} resolved over time; ${pace(run)}`}
-      />
-    </div>
-  );
-}
-
-function plots(run: RunDocument) {
-  const x = run.series.map((point) => Date.parse(point.at) / 1000);
-  const dollars = run.series.map((point) => point.costNano / 1e9);
-  const budget = run.summary.budgetNano;
-  const base = { height: 220, cursor: { drag: { x: true, y: false } } };
-  const spend: Omit<uPlot.Options, 'width'> = {
-    ...base,
-    title: 'Spend, dollars',
-    axes: [axis(''), axis('', { values: (_u, ticks) => ticks.map((tick) => `$${tick}`) })],
-    series: [
-      {},
-      { label: 'spent', stroke: () => ink('--accent'), width: 2 },
-      ...(budget === null
-        ? []
-        : [{ label: 'budget', stroke: () => ink('--bad'), dash: [6, 4], points: { show: false } }]),
-    ],
-  };
-  const progress: Omit<uPlot.Options, 'width'> = {
-    ...base,
-    title: 'Trials, and rate',
-    scales: { rate: {} },
-    axes: [axis(''), axis(''), axis('per hour', { side: 1, scale: 'rate', grid: { show: false } })],
-    series: [
-      {},
-      { label: 'sealed', stroke: () => ink('--accent'), width: 2 },
-      { label: 'resolved', stroke: () => ink('--good'), width: 2 },
-      { label: 'per hour', stroke: () => ink('--warn'), scale: 'rate', dash: [2, 3] },
-    ],
-  };
-  const spendData: uPlot.AlignedData =
-    budget === null ? [x, dollars] : [x, dollars, x.map(() => budget / 1e9)];
-  const progressData: uPlot.AlignedData = [
-    x,
-    run.series.map((point) => point.sealed),
-    run.series.map((point) => point.resolved),
-    rates(x),
-  ];
-  return { spend, progress, spendData, progressData };
-}
-
-/** Endings an hour over the twenty before each. */
-function rates(x: readonly number[]): (number | null)[] {
-  return x.map((at, i) => {
-    const from = x[Math.max(0, i - 20)]!;
-    return at > from ? (Math.min(i, 20) / (at - from)) * 3600 : null;
-  });
 }
 
 function Phases({ run }: { run: RunDocument }) {

@@ -5,9 +5,10 @@ import { compileFilter, type Fields } from '../../documents/filter.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, CsvButton, FilterBox, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
-import { type Column, DataTable } from '../tables/DataTable.tsx';
+import type { Column } from '../tables/column.ts';
+import { DataTable } from '../tables/DataTable.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../text/format.ts';
+import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../text/numbers.ts';
 
 const elapsed = (run: RunSummary): number =>
   (run.finishedAt === null ? Date.now() : Date.parse(run.finishedAt)) - Date.parse(run.createdAt);

@@ -1,6 +1,5 @@
 /** One table for every list: sorted by TanStack Table, drawn row by row by TanStack Virtual, driven by keyboard or mouse. */
 // biome-ignore-all lint/a11y/useSemanticElements: rows are virtualised and placed by transform, which a table element cannot lay out
-// biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the grid, which names its active row (aria-activedescendant)
 import {
   columnVisibilityFeature,
   createSortedRowModel,
@@ -10,22 +9,11 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type RefObject, useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { FieldValue } from '../../documents/filter.ts';
 import { go } from '../route.ts';
-
-export interface Column<Row> {
-  readonly id: string;
-  readonly header: string;
-  /** What is sorted, filtered and exported. */
-  readonly value: (row: Row) => FieldValue;
-  readonly cell?: (row: Row) => ReactNode;
-  readonly width: number;
-  readonly numeric?: boolean;
-  /** Explains the column on hover and to screen readers. */
-  readonly title?: string;
-  readonly hidden?: boolean;
-}
+import type { Column } from './column.ts';
+import { GridRow, HeadRow } from './GridRows.tsx';
 
 export interface DataTableProps<Row> {
   readonly label: string;
@@ -110,19 +98,10 @@ interface BodyProps<Row> extends DataTableProps<Row> {
   readonly onHeader: (id: string) => void;
 }
 
-function Body<Row extends object>({
-  label,
-  shown,
-  sorted,
-  rowId,
-  rowHref,
-  sort,
-  onHeader,
-  empty,
-}: BodyProps<Row>) {
+function Body<Row extends object>(props: BodyProps<Row>) {
+  const { label, shown, sorted, rowId, rowHref, empty } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const id = useId();
-  const [active, setActive] = useState(0);
   const virtualizer = useVirtualizer({
     count: sorted.length,
     getScrollElement: () => scroller.current,
@@ -130,6 +109,64 @@ function Body<Row extends object>({
     overscan: 12,
     scrollPaddingStart: ROW_HEIGHT,
   });
+  const { current, setActive, onKeyDown, open } = useActiveRow(props, scroller, virtualizer.scrollToIndex);
+  const template = shown
+    .map((column, i) => (i === 0 ? `minmax(${column.width}px, 1fr)` : `${column.width}px`))
+    .join(' ');
+  const width = shown.reduce((sum, column) => sum + column.width, 0);
+  return (
+    <div
+      ref={scroller}
+      className="grid"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={sorted.length + 1}
+      aria-colcount={shown.length}
+      aria-activedescendant={sorted.length > 0 ? `${id}-${current}` : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
+      <HeadRow
+        shown={shown}
+        sort={props.sort}
+        onHeader={props.onHeader}
+        style={{ gridTemplateColumns: template, minWidth: width }}
+      />
+      <div className="rows" role="rowgroup" style={{ height: virtualizer.getTotalSize(), minWidth: width }}>
+        {virtualizer.getVirtualItems().map((item) => {
+          const row = sorted[item.index]!;
+          return (
+            <GridRow
+              key={rowId(row)}
+              row={row}
+              shown={shown}
+              to={rowHref?.(row)}
+              id={`${id}-${item.index}`}
+              index={item.index}
+              active={item.index === current}
+              style={{
+                gridTemplateColumns: template,
+                height: ROW_HEIGHT,
+                transform: `translateY(${item.start}px)`,
+              }}
+              onActive={setActive}
+              onOpen={open}
+            />
+          );
+        })}
+      </div>
+      {sorted.length === 0 ? <p className="quiet pad">{empty}</p> : null}
+    </div>
+  );
+}
+
+/** The row that the keys move, and what they do. */
+function useActiveRow<Row extends object>(
+  { sorted, rowHref }: BodyProps<Row>,
+  scroller: RefObject<HTMLDivElement | null>,
+  scrollTo: (index: number) => void,
+) {
+  const [active, setActive] = useState(0);
   const current = Math.min(active, Math.max(0, sorted.length - 1));
   useEffect(() => {
     if (active >= sorted.length && sorted.length > 0) setActive(sorted.length - 1);
@@ -137,7 +174,7 @@ function Body<Row extends object>({
   const move = (to: number) => {
     const next = Math.max(0, Math.min(sorted.length - 1, to));
     setActive(next);
-    virtualizer.scrollToIndex(next);
+    scrollTo(next);
   };
   const open = (index: number) => {
     const row = sorted[index];
@@ -162,113 +199,5 @@ function Body<Row extends object>({
     else return;
     event.preventDefault();
   };
-  const template = shown
-    .map((column, i) => (i === 0 ? `minmax(${column.width}px, 1fr)` : `${column.width}px`))
-    .join(' ');
-  const width = shown.reduce((sum, column) => sum + column.width, 0);
-  const items = virtualizer.getVirtualItems();
-  return (
-    <div
-      ref={scroller}
-      className="grid"
-      role="grid"
-      aria-label={label}
-      aria-rowcount={sorted.length + 1}
-      aria-colcount={shown.length}
-      aria-activedescendant={sorted.length > 0 ? `${id}-${current}` : undefined}
-      tabIndex={0}
-      onKeyDown={onKeyDown}
-    >
-      <div
-        className="row head"
-        role="row"
-        aria-rowindex={1}
-        style={{ gridTemplateColumns: template, minWidth: width }}
-      >
-        {shown.map((column, i) => {
-          const direction =
-            sort === column.id ? 'ascending' : sort === `-${column.id}` ? 'descending' : 'none';
-          return (
-            <div
-              key={column.id}
-              role="columnheader"
-              aria-colindex={i + 1}
-              aria-sort={direction}
-              className={column.numeric ? 'numeric' : ''}
-            >
-              <button
-                type="button"
-                tabIndex={-1}
-                title={column.title ?? `sort by ${column.header}`}
-                onClick={() => onHeader(column.id)}
-              >
-                {column.header}
-                <span aria-hidden="true">
-                  {direction === 'ascending' ? ' ▲' : direction === 'descending' ? ' ▼' : ''}
-                </span>
-              </button>
-            </div>
-          );
-        })}
-      </div>
-      <div className="rows" role="rowgroup" style={{ height: virtualizer.getTotalSize(), minWidth: width }}>
-        {items.map((item) => {
-          const row = sorted[item.index]!;
-          const to = rowHref?.(row);
-          return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles Enter for its active row
-            <div
-              key={rowId(row)}
-              id={`${id}-${item.index}`}
-              role="row"
-              aria-rowindex={item.index + 2}
-              aria-selected={item.index === current}
-              className={`row${item.index === current ? ' active' : ''}${to ? ' link' : ''}`}
-              style={{
-                gridTemplateColumns: template,
-                height: ROW_HEIGHT,
-                transform: `translateY(${item.start}px)`,
-              }}
-              onClick={(event) => {
-                setActive(item.index);
-                if (
-                  !(event.target as HTMLElement).closest('a,button') &&
-                  window.getSelection()?.isCollapsed !== false
-                )
-                  open(item.index);
-              }}
-            >
-              {shown.map((column, i) => (
-                <div
-                  key={column.id}
-                  role="gridcell"
-                  aria-colindex={i + 1}
-                  className={column.numeric ? 'numeric' : ''}
-                >
-                  {i === 0 && to ? (
-                    <a href={to} tabIndex={-1}>
-                      {cellOf(column, row)}
-                    </a>
-                  ) : (
-                    cellOf(column, row)
-                  )}
-                </div>
-              ))}
-            </div>
-          );
-        })}
-      </div>
-      {sorted.length === 0 ? <p className="quiet pad">{empty}</p> : null}
-    </div>
-  );
-}
-
-function cellOf<Row>(column: Column<Row>, row: Row): ReactNode {
-  if (column.cell) return column.cell(row);
-  const value = column.value(row);
-  return value === null || value === undefined
-    ? '–'
-    : Array.isArray(value)
-      ? value.join(', ')
-      : String(value);
+  return { current, setActive, onKeyDown, open };
 }

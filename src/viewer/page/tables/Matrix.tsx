@@ -3,11 +3,12 @@ import { useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
 import { keyOf } from '../../documents/pairs.ts';
-import type { Side } from '../data/side.ts';
+import type { Side } from '../data/comparedSide.ts';
 import { Badge, CsvButton, FilterBox } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { type Column, DataTable } from './DataTable.tsx';
+import type { Column } from './column.ts';
+import { DataTable } from './DataTable.tsx';
 
 interface MatrixRow {
   readonly key: string;

@@ -8,11 +8,11 @@ import {
 } from '../../../report/statistics/paired.ts';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Pair, PairSummary } from '../../documents/pairs.ts';
-import type { Side } from '../data/side.ts';
+import type { Side } from '../data/comparedSide.ts';
 import { Badge, Foldout } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, words } from '../text/format.ts';
+import { cost, words } from '../text/numbers.ts';
 import { ending } from './trialColumns.tsx';
 
 const points = (share: number): string => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}`;

@@ -4,8 +4,9 @@ import type { Slot } from '../../documents/documents.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { duration, nano } from '../text/format.ts';
-import { type Column, DataTable } from './DataTable.tsx';
+import { duration, nano } from '../text/numbers.ts';
+import type { Column } from './column.ts';
+import { DataTable } from './DataTable.tsx';
 
 const columnsAt = (now: number): readonly Column<Slot>[] => [
   {

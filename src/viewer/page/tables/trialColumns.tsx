@@ -3,8 +3,8 @@ import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields } from '../../documents/filter.ts';
 import { Badge, Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, short, time, tokens, words } from '../text/format.ts';
-import type { Column } from './DataTable.tsx';
+import { cost, duration, short, time, tokens, words } from '../text/numbers.ts';
+import type { Column } from './column.ts';
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 

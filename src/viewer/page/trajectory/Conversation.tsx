@@ -3,7 +3,7 @@ import { memo, useMemo } from 'react';
 import type { MessageDocument } from '../../documents/documents.ts';
 import { Foldout } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, integer } from '../text/format.ts';
+import { duration, integer } from '../text/numbers.ts';
 import { Ansi, Output } from '../text/Text.tsx';
 
 interface Part {

@@ -7,7 +7,7 @@ import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, words } from '../text/format.ts';
+import { duration, words } from '../text/numbers.ts';
 import { Ansi } from '../text/Text.tsx';
 
 export function PatchPanel({ doc }: { doc: AttemptDocument }) {

@@ -1,6 +1,6 @@
 /** The conversation of an attempt. Only what is in sight is drawn and fetched, so that thousands of messages stay smooth. */
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import {
   type AttemptDocument,
   MESSAGES_PER_CHUNK,
@@ -10,26 +10,23 @@ import {
 import { useDocument } from '../data/source.ts';
 import { setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { duration, integer, nano, short } from '../text/format.ts';
+import { duration, integer, nano, short } from '../text/numbers.ts';
 import { Conversation } from './Conversation.tsx';
 
 const estimate = (row: OutlineRow): number => 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 const isFailure = (row: OutlineRow): boolean => row.timedOut || (row.exitCode !== null && row.exitCode !== 0);
 
-export function Trajectory({
-  doc,
-  step,
-  linked = true,
-}: {
-  doc: AttemptDocument;
-  step?: number | undefined;
-  linked?: boolean;
-}) {
+interface TrajectoryProps {
+  readonly doc: AttemptDocument;
+  readonly step?: number | undefined;
+  readonly linked?: boolean;
+}
+
+export function Trajectory(props: TrajectoryProps) {
+  const { doc } = props;
   const { outline } = doc;
-  const { query } = useRoute();
+  const follows = doc.attempt.state === 'running';
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState(0);
-  const pinned = useRef<number | undefined>(undefined);
   const virtualizer = useVirtualizer({
     count: outline.length,
     getScrollElement: () => scroller.current,
@@ -37,6 +34,62 @@ export function Trajectory({
     getItemKey: (i) => outline[i]!.seq,
     overscan: 4,
   });
+  const { active, show, unpin, onScroll } = usePlace(props, virtualizer);
+  const seek = (by: number) => {
+    for (let i = active + by; i >= 0 && i < outline.length; i += by)
+      if (isFailure(outline[i]!)) return show(i);
+  };
+  return (
+    <div className="trajectory">
+      <Bar outline={outline} show={show} seek={seek} />
+      <div
+        ref={scroller}
+        className="messages"
+        role="feed"
+        aria-label="Trajectory"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
+        tabIndex={0}
+        onKeyDown={(event) => onKey(event, { active, last: outline.length - 1, show, seek })}
+        onWheel={unpin}
+        onPointerDown={unpin}
+        onTouchMove={unpin}
+        onScroll={onScroll}
+      >
+        <div className="rows" style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map((item) => (
+            <div
+              key={item.key}
+              ref={virtualizer.measureElement}
+              data-index={item.index}
+              className="placed"
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <MessageItem
+                row={outline[item.index]!}
+                attempt={doc.attempt.id}
+                live={follows}
+                active={item.index === active}
+                count={outline.length}
+                index={item.index}
+              />
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Which message is active, and what keeps it in sight. */
+function usePlace(
+  { doc, step, linked = true }: TrajectoryProps,
+  virtualizer: Virtualizer<HTMLDivElement, Element>,
+) {
+  const { outline } = doc;
+  const { query } = useRoute();
+  const [active, setActive] = useState(0);
+  const pinned = useRef<number | undefined>(undefined);
+  const atEnd = useRef(false);
   const wanted = step ?? (linked && query.has('step') ? Number(query.get('step')) : undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only another step moves the view, not every new message
   useEffect(() => {
@@ -53,14 +106,9 @@ export function Trajectory({
   useLayoutEffect(() => {
     if (pinned.current !== undefined) virtualizer.scrollToIndex(pinned.current, { align: 'start' });
   }, [height]);
-  const unpin = () => {
-    pinned.current = undefined;
-  };
-  const follows = doc.attempt.state === 'running';
-  const atEnd = useRef(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when a message was added
   useEffect(() => {
-    if (!follows || !atEnd.current) return;
+    if (doc.attempt.state !== 'running' || !atEnd.current) return;
     pinned.current = undefined;
     virtualizer.scrollToIndex(outline.length - 1, { align: 'end' });
   }, [outline.length]);
@@ -72,87 +120,60 @@ export function Trajectory({
     const at = outline[next]?.step;
     if (linked && at !== null && at !== undefined) setQuery({ step: String(at) });
   };
-  const seek = (from: number, by: number) => {
-    for (let i = from + by; i >= 0 && i < outline.length; i += by) if (isFailure(outline[i]!)) return show(i);
+  const unpin = () => {
+    pinned.current = undefined;
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.metaKey || event.ctrlKey || event.altKey) return;
-    if (event.key === 'j' || event.key === 'ArrowDown') show(active + 1);
-    else if (event.key === 'k' || event.key === 'ArrowUp') show(active - 1);
-    else if (event.key === 'n') seek(active, 1);
-    else if (event.key === 'p') seek(active, -1);
-    else if (event.key === 'Home') show(0);
-    else if (event.key === 'End') show(outline.length - 1);
-    else return;
-    event.preventDefault();
+  const onScroll = ({ currentTarget: box }: UIEvent<HTMLDivElement>) => {
+    atEnd.current = box.scrollTop + box.clientHeight > box.scrollHeight - 80;
   };
+  return { active, show, unpin, onScroll };
+}
+
+interface Moves {
+  readonly active: number;
+  readonly last: number;
+  readonly show: (index: number) => void;
+  readonly seek: (by: number) => void;
+}
+
+function onKey(event: KeyboardEvent, { active, last, show, seek }: Moves): void {
+  if (event.metaKey || event.ctrlKey || event.altKey) return;
+  if (event.key === 'j' || event.key === 'ArrowDown') show(active + 1);
+  else if (event.key === 'k' || event.key === 'ArrowUp') show(active - 1);
+  else if (event.key === 'n') seek(1);
+  else if (event.key === 'p') seek(-1);
+  else if (event.key === 'Home') show(0);
+  else if (event.key === 'End') show(last);
+  else return;
+  event.preventDefault();
+}
+
+function Bar({ outline, show, seek }: Pick<Moves, 'show' | 'seek'> & { outline: readonly OutlineRow[] }) {
   const failures = outline.filter(isFailure).length;
   return (
-    <div className="trajectory">
-      <div className="bar">
-        <span className="quiet">
-          {integer(outline.length)} messages, {failures} failed commands
-        </span>
-        <button type="button" disabled={failures === 0} onClick={() => seek(active, -1)}>
-          previous failure
-        </button>
-        <button type="button" disabled={failures === 0} onClick={() => seek(active, 1)}>
-          next failure
-        </button>
-        <label>
-          step{' '}
-          <input
-            type="number"
-            min={1}
-            aria-label="go to step"
-            onChange={(event) => {
-              const at = Number(event.target.value);
-              const index = outline.findIndex((row) => row.step === at && row.role === 'assistant');
-              if (index >= 0) show(index);
-            }}
-          />
-        </label>
-      </div>
-      <div
-        ref={scroller}
-        className="messages"
-        role="feed"
-        aria-label="Trajectory"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
-        tabIndex={0}
-        onKeyDown={onKeyDown}
-        onWheel={unpin}
-        onPointerDown={unpin}
-        onTouchMove={unpin}
-        onScroll={(event) => {
-          const box = event.currentTarget;
-          atEnd.current = box.scrollTop + box.clientHeight > box.scrollHeight - 80;
-        }}
-      >
-        <div className="rows" style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map((item) => {
-            const row = outline[item.index]!;
-            return (
-              <div
-                key={item.key}
-                ref={virtualizer.measureElement}
-                data-index={item.index}
-                className="placed"
-                style={{ transform: `translateY(${item.start}px)` }}
-              >
-                <MessageItem
-                  row={row}
-                  attempt={doc.attempt.id}
-                  live={follows}
-                  active={item.index === active}
-                  count={outline.length}
-                  index={item.index}
-                />
-              </div>
-            );
-          })}
-        </div>
-      </div>
+    <div className="bar">
+      <span className="quiet">
+        {integer(outline.length)} messages, {failures} failed commands
+      </span>
+      <button type="button" disabled={failures === 0} onClick={() => seek(-1)}>
+        previous failure
+      </button>
+      <button type="button" disabled={failures === 0} onClick={() => seek(1)}>
+        next failure
+      </button>
+      <label>
+        step{' '}
+        <input
+          type="number"
+          min={1}
+          aria-label="go to step"
+          onChange={(event) => {
+            const at = Number(event.target.value);
+            const index = outline.findIndex((row) => row.step === at && row.role === 'assistant');
+            if (index >= 0) show(index);
+          }}
+        />
+      </label>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'react';
 import type { AttemptDocument } from '../../documents/documents.ts';
 import { ink } from '../charts/Plot.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, percent, words } from '../text/format.ts';
+import { duration, percent, words } from '../text/numbers.ts';
 
 const LANE = 24;
 const LEFT = 90;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cost, duration, rate, short } from '../../src/viewer/page/text/format.ts';
+import { cost, duration, rate, short } from '../../src/viewer/page/text/numbers.ts';
 
 describe('numbers as the page writes them', () => {
   test.each([

@@ -1,13 +1,13 @@
 /** Runs a syntax tree over variables with Jinja2's StrictUndefined: any use of a value that is not there raises. */
 
-import { PythonError } from '../base/python/error.ts';
 import { isFloat, isNumber } from '../base/python/float.ts';
+import { PythonError } from '../base/python/pythonError.ts';
 import { isDict, iterate, slice, text, truth, typeName } from '../base/python/values.ts';
 import type { Args, Expr, Statement } from './ast.ts';
-import { TemplateError, UndefinedError } from './error.ts';
 import { applyFilter, applyTest } from './filters.ts';
 import { methodOf } from './methods.ts';
 import { binary, holds, range, signed } from './operators.ts';
+import { TemplateError, UndefinedError } from './templateError.ts';
 
 export type Vars = Readonly<Record<string, unknown>>;
 
