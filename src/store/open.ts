@@ -84,7 +84,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       'missing',
       `no results database at ${path}; name the results root with -o, or start a run first`,
     );
-  // A link to a database elsewhere counts as where it leads.
+  // A link to a database on another disk: that disk is what counts.
   if (!inMemory && !options.allowNetworkFilesystem)
     refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
   let db: Store;

@@ -73,7 +73,7 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-/** Attempts whose prediction is not the one that their verdicts are keyed by. */
+/** Attempts whose patch no longer has the hash that their verdicts are found by. */
 function changedPatches(db: Store, runId: number): number {
   const rows = statement(
     db,

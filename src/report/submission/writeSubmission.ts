@@ -1,6 +1,6 @@
 /**
- * Writes a leaderboard entry (field-problems.md 7.2) into a new folder, or refuses with every reason at once. Files go to a folder beside
- * the target and are renamed when all of them passed the secrets scan, so a refused entry leaves nothing that could be published.
+ * Writes an entry for the SWE-bench leaderboard into a new folder, or refuses it with every reason at once. The files are written to a
+ * folder beside the target, scanned for secrets, and renamed. So a refused entry leaves nothing that could be published.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * What exports read of attempts beside the figures: predictions, messages and commands for trajectories, what the grader left.
- * Bodies are large, so they come one at a time.
+ * The large parts of attempts, read by exports: predictions, messages and commands for trajectories, logs and reports of the grader.
+ * Each function reads one at a time.
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason } from '../../outcome.ts';

@@ -1,4 +1,4 @@
-/** Baselines: names for runs that nights are held against, and the newest run that can be one. */
+/** Baselines: names for runs that later runs are compared with, and the newest run that can be one. */
 import { guarded, type Store, statement } from '../open.ts';
 import type { RunRow } from './runs.ts';
 import { IS_RESULT, type TrialResultRow } from './trialResults.ts';
@@ -34,8 +34,8 @@ export const baselineRun = (db: Store, name: string): RunRow | undefined =>
     | undefined;
 
 /**
- * The newest complete and graded run before this one with the same configuration and dataset; the same selected rows are preferred over
- * the same source. Re-measurements are no nights.
+ * The newest complete and graded run before this one with the same configuration and dataset; a run of the same
+ * selected rows comes before one of the same source. Runs that measured another one again are left out.
  */
 export const lastComparable = (db: Store, run: RunRow): RunRow | undefined =>
   statement(
@@ -97,7 +97,7 @@ export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] 
      WHERE m.model = ? AND a.exit_class ${IS_RESULT} ORDER BY a.id DESC LIMIT ?`,
   ).all(model, limit) as PastRow[];
 
-/** How long images took to come, newest first. */
+/** How long pulls of images took, newest first. */
 export const pastPulls = (db: Store, limit = 2000): { image: string; ms: number }[] =>
   statement(
     db,

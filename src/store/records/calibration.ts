@@ -16,8 +16,8 @@ export interface Calibrated {
 }
 
 /**
- * Evaluations that broke, had no patch to try or are not the grader's own say nothing about gold. Those by other rules or without the network are counted
- * apart: gold that fails there only is not flaky. What was seen last of an instance comes last.
+ * Left out are evaluations that broke, had no patch to try or were not made here (imports, regrades): they say nothing about gold. Each set of rules and each
+ * network is counted apart, because gold that fails without the network only is not flaky. The newest of an instance comes last.
  */
 export function calibration(db: Store): Calibrated[] {
   const rows = statement(

@@ -9,7 +9,7 @@ export interface PastDuration {
   readonly seconds: number;
 }
 
-/** Final attempts that say something about the work; a trial that an outage ended after two seconds does not. */
+/** Final attempts that are a result. A trial that an outage ended after two seconds says nothing about how long the work takes. */
 export function pastDurations(db: Store): PastDuration[] {
   return statement(
     db,

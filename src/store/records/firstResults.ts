@@ -1,4 +1,4 @@
-/** Trials that were tried again after an attempt that already was a statement about the model: what it said, and whose they are. */
+/** Trials that were tried again although they already had a result: what the first result was, and which instances they are. */
 import type Database from 'better-sqlite3';
 import type { ExitClass, Outcome } from '../../outcome.ts';
 import { IS_RESULT, newestVerdict } from './trialResults.ts';
@@ -41,7 +41,7 @@ export const firstResultsOf = (db: Db, runId: number): Map<number, FirstResult> 
     ]),
   );
 
-/** Their instance was attempted more than once. */
+/** Instances that were attempted again after a result: no pass@1. */
 export const redoneTrials = (db: Db, runId: number): { instanceId: string; arm: string }[] =>
   db
     .prepare(

@@ -1,4 +1,4 @@
-/** What a run saw: models that answered, images that ran, changes on the way. The part of the manifest that is known only afterwards. */
+/** The part of the manifest that is known only afterwards: which models answered, which images ran, what was changed on the way. */
 import { type Store, statement } from '../open.ts';
 
 export interface Observed {

@@ -1,6 +1,6 @@
 /**
  * What reports and comparisons read of a run, as plain data. The cores in src/report work on these types alone, so they can be fed from
- * a database, from files or from a test. What is large, patches, messages and logs: attemptBodies.ts.
+ * a database, from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
@@ -58,7 +58,7 @@ export interface ReportTrial {
   readonly instanceId: string;
   readonly repo: string;
   readonly difficulty: string;
-  /** sha256 of the dataset row: two runs on other rows did other work. */
+  /** sha256 of the dataset row. Runs on different rows of one instance cannot be compared. */
   readonly rowHash: string;
   readonly epoch: number;
   readonly state: 'pending' | 'leased' | 'running' | 'sealed';
@@ -242,7 +242,7 @@ const trialOf = (row: TrialRow): ReportTrial => ({
 
 const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;
 
-// An imported attempt without calls is one whose calls nobody wrote down; ours without calls made none.
+// An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
 const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS arm, i.instance_id AS instanceId, t.epoch,
     a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL AND NOT r.imported THEN 0 ELSE c.cost_nano END AS costNano,
     coalesce(c.unknown_calls, 0) AS unknownCalls, ${tokenSums((column) => `c.${column}`)}

@@ -100,7 +100,7 @@ export const runByName = (db: Store, name: string): RunRow | undefined =>
 /** A run by its name, a unique prefix of it, or "last". */
 export function findRun(db: Store, selector: string): RunRow | { candidates: string[] } {
   if (selector === 'last') {
-    // What measured another run again is no run that a person started.
+    // A run that measures another one again was not started by a person.
     const last = statement(
       db,
       `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`,
@@ -162,7 +162,7 @@ export function setRunConfig(db: Store, runId: number, config: string, hash: str
   );
 }
 
-/** What attempts of the arm are made with from now on; earlier ones keep theirs in their own row. */
+/** The settings of attempts from now on. Earlier attempts keep theirs in their own row. */
 export function setArmConfig(db: Store, runId: number, name: string, config: string): void {
   guarded(db, () =>
     statement(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?').run(config, runId, name),
@@ -173,11 +173,11 @@ export interface Spent {
   /** What is known: a lower bound while `unknownCalls` is not 0. */
   readonly nano: number;
   readonly unknownCalls: number;
-  /** With the estimates of calls whose cost nobody said: what a budget counts. */
+  /** Also counts the estimates of calls of unknown cost. A budget is held against this. */
   readonly committedNano: number;
 }
 
-/** Money of a run over every attempt, finished or not. An imported attempt without calls is one whose calls nobody wrote down. */
+/** Money of a run over every attempt, finished or not. The cost of an imported attempt without calls is unknown. */
 export function spentNano(db: Store, runId: number): Spent {
   return statement(
     db,

@@ -61,7 +61,7 @@ export function beginPhase(db: Store, row: Omit<PhaseRow, 'duration_ms'>): void 
   insert(db, 'phases', row);
 }
 
-/** What a trial waited for its slot before the attempt began: it lies before the attempt's clock and counts against nothing. */
+/** How long a trial waited for its slot before the attempt began. The time lies before the attempt's clock and counts against no limit. */
 export function recordQueue(db: Store, attemptId: number, waitedMs: number): void {
   insert(db, 'phases', {
     attempt_id: attemptId,

@@ -76,7 +76,7 @@ export const infraAttemptsWithCalls = (db: Store, trialId: number): number =>
     ).get(trialId) as { n: number }
   ).n;
 
-/** Takes a pending trial for `owner`; false when somebody else was faster. */
+/** Takes a pending trial for `owner`; false when another process was faster. */
 export function leaseTrial(db: Store, trialId: number, owner: string, nowMs: number): boolean {
   return guarded(
     db,
@@ -253,7 +253,7 @@ export function reopenTrials(db: Store, trialIds: readonly number[]): void {
   guarded(db, () => work.immediate());
 }
 
-/** Trials that a process which is gone left leased or running. */
+/** Trials that a dead process left leased or running. */
 export const abandonedTrials = (db: Store, runId: number): TrialRow[] =>
   statement(
     db,

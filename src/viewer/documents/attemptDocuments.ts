@@ -255,7 +255,7 @@ export function evaluationDocument(queries: ViewerQueries, id: number): Evaluati
   };
 }
 
-/** Logs are gzip; one that is not (an import) is text, and one that is broken is said to be. */
+/** Logs are gzip. An imported one may be plain text. A broken one is reported as broken. */
 function unpack(log: Buffer | null): string | null {
   if (log === null) return null;
   if (log[0] !== 0x1f || log[1] !== 0x8b) return log.toString('utf8');

@@ -1,7 +1,7 @@
 /** How fast a run goes, and when it will be done at that rate. */
 import type { RunDocument } from './documents.ts';
 
-/** Rate over the last hour of work, and what it says about the rest; null before anything ended. */
+/** The rate over the last hour of work, and the time left at that rate; null before any attempt ended. */
 export function paceOf(
   run: RunDocument,
 ): { perHour: number; nanoPerHour: number; leftMs: number; left: number } | null {

@@ -89,7 +89,7 @@ export function trialsWithMoney(
   const parts = new Map<number, Money[]>();
   for (const attempt of queries.attemptIds(runId))
     parts.set(attempt.trial_id, [...(parts.get(attempt.trial_id) ?? []), ledger.money(attempt)]);
-  // Of the run, not of these rows: a page of a run that is being graded reads as the others.
+  // Asked of the whole run, not of these rows, so that all pages of a run that is being graded agree.
   const graded = queries.anyVerdict(runId) !== undefined;
   return rows.map((row) => trialDocument(row, addMoney(parts.get(row.trial) ?? []), graded));
 }
