@@ -27,8 +27,7 @@ while IFS= read -r -d '' path; do
   case $path in
     */)
       printf 'warn embedded repository %q left out\n' "${path%/}"
-      path=${path//\\/\\\\}; path=${path//\*/\\*}; path=${path//\?/\\?}; path=${path//[/\\[}; path=${path// /\\ }
-      printf '/%s\n' "${path%/}" >>"$P/git/info/exclude"
+      exclude_line "$path" >>"$P/git/info/exclude"
       ;;
   esac
 done <"$P/others"
@@ -38,8 +37,7 @@ while IFS= read -r -d '' path; do
   if [ -p "$W/$path" ] || [ -S "$W/$path" ] || [ -b "$W/$path" ] || [ -c "$W/$path" ]; then
     printf 'warn special file %q left out\n' "$path"
     git update-index --force-remove -- "$path"
-    path=${path//\\/\\\\}; path=${path//\*/\\*}; path=${path//\?/\\?}; path=${path//[/\\[}; path=${path// /\\ }
-    printf '/%s\n' "$path" >>"$P/git/info/exclude"
+    exclude_line "$path" >>"$P/git/info/exclude"
   fi
 done <"$P/modified"
 # What git would have to read, compress and hold in memory is measured first: a core dump or a data set makes no patch.

@@ -18,3 +18,9 @@ fi
 mkdir -p "$P/home" 2>/dev/null || { echo "cannot write $P"; exit 91; }
 export HOME=$P/home XDG_CONFIG_HOME=$P/home GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export GIT_DIR=$P/git GIT_WORK_TREE=$W GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat GIT_NO_REPLACE_OBJECTS=1 GIT_LITERAL_PATHSPECS=1
+# A line for info/exclude that means this path and no other.
+exclude_line() {
+  local path=${1%/}
+  path=${path//\\/\\\\}; path=${path//\*/\\*}; path=${path//\?/\\?}; path=${path//[/\\[}; path=${path// /\\ }
+  printf '/%s\n' "$path"
+}

@@ -29,8 +29,7 @@ if [ -n "$head" ] && git read-tree "$head" 2>/dev/null; then :; fi
 git ls-files -o -i --exclude-standard --directory -z >"$P/ignored"
 while IFS= read -r -d '' path; do
   case $path in *$'\n'*) continue ;; esac
-  path=${path//\\/\\\\}; path=${path//\*/\\*}; path=${path//\?/\\?}; path=${path//[/\\[}; path=${path// /\\ }
-  printf '/%s\n' "${path%/}"
+  exclude_line "$path"
 done <"$P/ignored" >>"$P/git/info/exclude"
 rm -f "$P/ignored"
 git add -A --ignore-errors . 2>"$P/errors" || true
