@@ -48,17 +48,12 @@ export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
     .replace(/\d+/g, '#')
     .slice(0, 120)}`;
 
-export function createBreaker(config: BreakerConfig): Breaker {
-  let state: Breaker['state'] = 'closed';
-  let row: { print: string; ids: Set<string> } = { print: '', ids: new Set() };
-  let last: boolean[] = [];
-  let finished = 0;
-  let nonEmpty = 0;
-  let malformedOnly = 0;
+/** A sentence once several instances have missed a package that their image should have; every ending is shown to it. */
+function countWrongEnvironments(): (ended: Ended) => string | null {
   const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
   const images = new Set<string>();
-
-  const wrongEnvironment = (ended: Ended): string | null => {
+  return (ended) => {
+    images.add(ended.image ?? '');
     if (!ended.missingPackage) return null;
     wrong.ids.add(ended.instanceId);
     wrong.images.add(ended.image ?? '');
@@ -67,6 +62,25 @@ export function createBreaker(config: BreakerConfig): Breaker {
     const name = `python package${wrong.packages.size > 1 ? 's' : ''} ${[...wrong.packages].join(', ')}`;
     return `${name} not importable in ${wrong.images.size}/${images.size} images`;
   };
+}
+
+const diagnoses = {
+  malformed: (finished: number, id: string) =>
+    `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${id}"`,
+  noPatch: (finished: number, id: string) =>
+    `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${id}"`,
+  tooMany: (share: number, window: number) =>
+    `${Math.round(share * 100)} % of the last ${window} instances failed for reasons that are not the model's`,
+};
+
+export function createBreaker(config: BreakerConfig): Breaker {
+  let state: Breaker['state'] = 'closed';
+  let row: { print: string; ids: Set<string> } = { print: '', ids: new Set() };
+  let last: boolean[] = [];
+  let finished = 0;
+  let nonEmpty = 0;
+  let malformedOnly = 0;
+  const wrongEnvironment = countWrongEnvironments();
 
   const open = (reason: string): Decision => {
     state = 'open';
@@ -87,7 +101,6 @@ export function createBreaker(config: BreakerConfig): Breaker {
       // Before anything else came, malformed replies speak of prompt and protocol and not of instances.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';
       const bad = ended.class === 'infra' || (state === 'probing' && malformed);
-      images.add(ended.image ?? '');
       const wrongly = wrongEnvironment(ended);
       if (state !== 'closed') {
         if (bad)
@@ -107,13 +120,9 @@ export function createBreaker(config: BreakerConfig): Breaker {
         if (ended.patchBytes > 0) nonEmpty += 1;
         if (malformed) malformedOnly += 1;
         if (config.consecutive > 0 && finished === config.consecutive && malformedOnly === finished)
-          return open(
-            `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${ended.instanceId}"`,
-          );
+          return open(diagnoses.malformed(finished, ended.instanceId));
         if (config.emptyPatches > 0 && finished === config.emptyPatches && nonEmpty === 0)
-          return open(
-            `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${ended.instanceId}"`,
-          );
+          return open(diagnoses.noPatch(finished, ended.instanceId));
         return { do: 'go' };
       }
       const print = fingerprint(ended);
@@ -125,9 +134,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
         );
       const share = last.filter(Boolean).length / config.window;
       if (config.fraction > 0 && last.length >= config.window && share > config.fraction)
-        return open(
-          `${Math.round(share * 100)} % of the last ${config.window} instances failed for reasons that are not the model's`,
-        );
+        return open(diagnoses.tooMany(share, config.window));
       return { do: 'go' };
     },
   };

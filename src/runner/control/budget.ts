@@ -1,6 +1,6 @@
 /**
- * The budget of a run. Money is reserved before each call and settled after it, so that the overshoot is at most one call a slot;
- * what was spent comes from the ledger, so a restart grants nothing (runners.md section 3, gap 1).
+ * The budget of a run. Money is reserved before each call and settled after it, so that the overshoot is at most one call a slot.
+ * What was spent comes from the ledger: a restart grants no money.
  */
 import { formatCost, type NanoDollars } from '../../money.ts';
 import { StopReason } from '../exit.ts';
@@ -40,17 +40,12 @@ export function createBudget(
   let stopped = spent >= limit;
   // Without an estimate the dearest call seen so far is the best guess.
   let dearest = 0;
-  const thresholds = [50, 80, 100].filter((p) => limitNano !== null && spent < (limitNano * p) / 100);
-  const announce = () => {
-    while (thresholds[0] !== undefined && spent >= (limit * thresholds[0]) / 100)
-      onThreshold(thresholds.shift()!, spent);
-  };
+  const thresholds = createThresholds(limitNano, spent, onThreshold);
   /** Set when the call will not fit, whatever those that are out come to. */
   const refusal = (amount: NanoDollars): StopReason | null => {
     if (spent < limit && spent + amount <= limit) return null;
     stopped = true;
-    // The budget ends here, though a rest too small for a call is left: who waits for 100 % must hear of it.
-    if (thresholds.splice(0).includes(100)) onThreshold(100, spent);
+    thresholds.finish(spent);
     return new StopReason(
       'budget_stopped',
       `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
@@ -68,7 +63,7 @@ export function createBudget(
       dearest = Math.max(dearest, cost);
       spent += cost;
       if (spent >= limit) stopped = true;
-      announce();
+      thresholds.announce(spent);
       serve();
     };
   };
@@ -101,26 +96,45 @@ export function createBudget(
       if (waiting.size === 0 && spent + reserved + amount <= limit) return take(amount);
       signal?.throwIfAborted();
       onWait?.();
-      return new Promise((resolve, reject) => {
-        const leave = () => {
-          waiting.delete(one);
-          reject(signal?.reason);
-          serve();
-        };
-        const one: Waiting = {
-          amount,
-          grant(settle) {
-            signal?.removeEventListener('abort', leave);
-            resolve(settle);
-          },
-          refuse(error) {
-            signal?.removeEventListener('abort', leave);
-            reject(error);
-          },
-        };
-        signal?.addEventListener('abort', leave, { once: true });
-        waiting.add(one);
-      });
+      return waitIn(waiting, amount, signal, serve);
+    },
+  };
+}
+
+/** Waits until it is granted or refused, or leaves with the signal: then what it held back is there for the others. */
+function waitIn(
+  waiting: Set<Waiting>,
+  amount: NanoDollars,
+  signal: AbortSignal | undefined,
+  onLeave: () => void,
+): Promise<Settle> {
+  const turn = Promise.withResolvers<Settle>();
+  const one: Waiting = { amount, grant: turn.resolve, refuse: turn.reject };
+  const leave = () => {
+    waiting.delete(one);
+    turn.reject(signal?.reason);
+    onLeave();
+  };
+  signal?.addEventListener('abort', leave, { once: true });
+  waiting.add(one);
+  return turn.promise.finally(() => signal?.removeEventListener('abort', leave));
+}
+
+/** Tells once of each share of the budget that is passed. */
+function createThresholds(
+  limitNano: NanoDollars | null,
+  alreadySpent: NanoDollars,
+  tell: (percent: number, spentNano: NanoDollars) => void,
+) {
+  const passedAt = (percent: number) => ((limitNano ?? Number.POSITIVE_INFINITY) * percent) / 100;
+  const ahead = [50, 80, 100].filter((percent) => limitNano !== null && alreadySpent < passedAt(percent));
+  return {
+    announce(spent: NanoDollars) {
+      while (ahead[0] !== undefined && spent >= passedAt(ahead[0])) tell(ahead.shift()!, spent);
+    },
+    /** The budget ends here, though a rest too small for a call is left: who waits for 100 % must hear of it. */
+    finish(spent: NanoDollars) {
+      if (ahead.splice(0).includes(100)) tell(100, spent);
     },
   };
 }

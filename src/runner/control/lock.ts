@@ -1,6 +1,6 @@
 /**
  * One lock a run: a file beside its exports with who holds it. Of two processes one wins; a lock whose owner is provably dead is taken
- * over with a note (T-51).
+ * over with a note.
  */
 import {
   closeSync,

@@ -102,11 +102,8 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
   };
 
   const enqueue = (gradable: Gradable): void => {
-    const later = async () => {
-      // Not before the caller knows how many there are: what cannot be graded has its verdict at once.
-      await null;
-      await work(gradable, false);
-    };
+    // Not before the caller knows how many there are: what cannot be graded has its verdict at once.
+    const later = () => Promise.resolve().then(() => work(gradable, false));
     void queue.add(later).catch(noteBroken);
   };
 

@@ -7,7 +7,7 @@ export interface Exporter {
   flush(): Promise<void>;
 }
 
-/** Rewriting preds.json costs its size each time; a person following a run needs it now and then (performance.md). */
+/** Rewriting preds.json costs its size each time; a person following a run needs it now and then. */
 const PREDICTIONS_EVERY = 20;
 
 export function createExporter(target: ExportTarget): Exporter {

@@ -37,24 +37,45 @@ export interface Recorder {
 }
 
 export function createRecorder(parts: RecorderParts): Recorder {
-  const { store, attemptId, redactor, budget } = parts;
-  const open = new Map<number, { id: number; settle: Settle }>();
-  /** Money for the call that begins next. */
-  let granted: Settle | null = null;
   let closed = false;
-  const unlinked: number[] = [];
-  let cost: NanoDollars | null = 0;
   let stepCount = 0;
-  let oomKills = 0;
-
-  /** An agent that does not heed its signal goes on after its end: it must neither pay nor write any more. */
-  const mustBeOpen = (): void => {
-    if (closed) throw new Error('the attempt has ended');
+  const isClosed = () => closed;
+  const transcript = recordTranscript(parts, isClosed);
+  const ledger = recordCalls(parts, isClosed);
+  return {
+    callbacks: {
+      ...transcript.callbacks,
+      ...ledger.callbacks,
+      onStep(ctx) {
+        stepCount = ctx.step;
+        parts.onStep(ctx.step, ledger.costNano());
+      },
+      onPhase: (_ctx, phase) => parts.onPhase(phase),
+    },
+    costNano: ledger.costNano,
+    steps: () => stepCount,
+    oomKills: transcript.oomKills,
+    close() {
+      closed = true;
+      ledger.close();
+    },
   };
+}
 
+/** An agent that does not heed its signal goes on after its end: it must neither pay nor write any more. */
+function mustBeOpen(isClosed: () => boolean): void {
+  if (isClosed()) throw new Error('the attempt has ended');
+}
+
+/** Messages and commands. */
+function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
+  const { store, attemptId, redactor } = parts;
+  /** Commands whose observation has not come yet. */
+  const unlinked: number[] = [];
+  let oomKills = 0;
   const callbacks: AgentCallbacks = {
     onMessage(_ctx, message, index) {
-      mustBeOpen();
+      mustBeOpen(isClosed);
       const isObservation = message.extra !== undefined && 'raw_output' in message.extra;
       steps.insertMessage(store, {
         attempt_id: attemptId,
@@ -68,18 +89,30 @@ export function createRecorder(parts: RecorderParts): Recorder {
       if (command !== undefined) steps.linkCommand(store, command, index);
     },
     onCommand(_ctx, record) {
-      mustBeOpen();
+      mustBeOpen(isClosed);
       parts.onCommand(record);
       if (record.result.oomKilled) oomKills += 1;
       unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
       crashPoint('command_recorded');
     },
+  };
+  return { callbacks, oomKills: () => oomKills };
+}
+
+/** Model calls and their money: reserved before a call, in the ledger as it begins, settled as it ends. */
+function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
+  const { store, attemptId, redactor, budget } = parts;
+  const open = new Map<number, { id: number; settle: Settle }>();
+  /** Money for the call that begins next. */
+  let granted: Settle | null = null;
+  let cost: NanoDollars | null = 0;
+  const callbacks: AgentCallbacks = {
     async onCallWanted(_ctx, estimateNano, signal) {
-      mustBeOpen();
+      mustBeOpen(isClosed);
       granted = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
     },
     onCallBegan(ctx, call) {
-      mustBeOpen();
+      mustBeOpen(isClosed);
       const settle = granted ?? budget.reserveNow(call.estimateNano);
       granted = null;
       const id = beginCall(store, {
@@ -100,33 +133,21 @@ export function createRecorder(parts: RecorderParts): Recorder {
       // Also when the attempt has ended meanwhile: what a late answer cost was paid.
       endCall(store, began.id, endedRow(call, redactor));
       began.settle(call.costNano);
-      if (closed) return;
+      if (isClosed()) return;
       if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
       cost = cost === null || call.costNano === null ? null : cost + call.costNano;
       crashPoint('call_ended');
     },
-    onStep(ctx) {
-      stepCount = ctx.step;
-      parts.onStep(ctx.step, cost);
-    },
-    onPhase: (_ctx, phase) => parts.onPhase(phase),
   };
-
-  return {
-    callbacks,
-    costNano: () => cost,
-    steps: () => stepCount,
-    oomKills: () => oomKills,
-    close() {
-      closed = true;
-      granted?.(0);
-      granted = null;
-      for (const { id, settle } of open.values()) {
-        loseCall(store, id);
-        settle(null);
-      }
-    },
+  const close = () => {
+    granted?.(0);
+    granted = null;
+    for (const { id, settle } of open.values()) {
+      loseCall(store, id);
+      settle(null);
+    }
   };
+  return { callbacks, close, costNano: () => cost };
 }
 
 /** The raw output lives once, in `commands`; exports put it back. */
