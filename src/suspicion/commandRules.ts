@@ -1,7 +1,7 @@
 /**
  * The rules that flag an attempt for a reader: none of them proves anything and none ends an attempt. To add one, add an entry here or
  * under `run.suspicion_rules` of a configuration: `says` is shown to people, `command` is tested on what the agent ran, `output` on the
- * beginning of what came back (both must match where both are given). Reasons for each: reference/field-problems.md S3, S4, S10.
+ * beginning of what came back (both must match where both are given).
  */
 import { z } from 'zod';
 

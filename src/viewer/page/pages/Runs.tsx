@@ -7,8 +7,9 @@ import { Badge, CsvButton, FilterBox, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import type { Column } from '../tables/column.ts';
 import { DataTable } from '../tables/DataTable.tsx';
+import { costColumn, tokensColumn } from '../tables/moneyColumns.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, nano, percent, rate, short, time, tokens } from '../text/numbers.ts';
+import { duration, integer, nano, percent, rate, time } from '../text/numbers.ts';
 
 const elapsed = (run: RunSummary): number =>
   (run.finishedAt === null ? Date.now() : Date.parse(run.finishedAt)) - Date.parse(run.createdAt);
@@ -54,14 +55,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     cell: (r) => rate(r.tally.resolved, r.tally.graded),
   },
   { id: 'graded', header: 'Graded', width: 80, numeric: true, value: (r) => r.tally.graded },
-  {
-    id: 'cost',
-    header: 'Cost',
-    width: 100,
-    numeric: true,
-    value: (r) => (r.money.costNano === null ? null : r.money.costNano / 1e9),
-    cell: (r) => cost(r.money),
-  },
+  costColumn({ width: 100 }),
   {
     id: 'budget',
     header: 'Of budget',
@@ -75,14 +69,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
         '–'
       ),
   },
-  {
-    id: 'tokens',
-    header: 'Tokens',
-    width: 80,
-    numeric: true,
-    value: (r) => tokens(r.money),
-    cell: (r) => short(tokens(r.money)),
-  },
+  tokensColumn(),
   {
     id: 'time',
     header: 'Time',

@@ -3,8 +3,9 @@ import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields } from '../../documents/filter.ts';
 import { Badge, Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, short, time, tokens, words } from '../text/numbers.ts';
+import { duration, short, time, words } from '../text/numbers.ts';
 import type { Column } from './column.ts';
+import { costColumn, tokensColumn } from './moneyColumns.ts';
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
@@ -53,23 +54,8 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
     cell: (r) => <Badge word={r.outcome} />,
   },
   { id: 'steps', header: 'Steps', width: 70, numeric: true, value: (r) => r.steps },
-  {
-    id: 'cost',
-    header: 'Cost',
-    title: 'of all attempts, in dollars',
-    width: 90,
-    numeric: true,
-    value: (r) => (r.money.costNano === null ? null : r.money.costNano / 1e9),
-    cell: (r) => cost(r.money),
-  },
-  {
-    id: 'tokens',
-    header: 'Tokens',
-    width: 80,
-    numeric: true,
-    value: (r) => tokens(r.money),
-    cell: (r) => short(tokens(r.money)),
-  },
+  costColumn({ title: 'of all attempts, in dollars', width: 90 }),
+  tokensColumn(),
   {
     id: 'time',
     header: 'Time',
