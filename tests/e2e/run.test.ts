@@ -197,11 +197,14 @@ describe('swebatch run, before anything starts', () => {
         .filter((f) => !f.ok)
         .map((f) => `${f.what}: ${f.detail}`);
     expect(await failures()).toEqual([]);
-    expect(await failures('-m', 'nobody/knows-this')).toEqual([
-      'price of arm nobody_knows-this: no price for "nobody/knows-this"',
+    expect(await failures('-m', 'nobody-knows-this')).toEqual([
+      'price of arm nobody-knows-this: no price for "nobody-knows-this"',
     ]);
-    expect(await failures('-m', 'nobody/knows-this', '-c', 'model.cost_tracking=ignore_errors')).toEqual([]);
-    expect(await failures('-m', 'nobody/knows-this', '-c', 'agent.cost_limit=none')).toEqual([]);
+    expect(await failures('-m', 'nobody-knows-this', '-c', 'model.cost_tracking=ignore_errors')).toEqual([]);
+    expect(await failures('-m', 'nobody-knows-this', '-c', 'agent.cost_limit=none')).toEqual([]);
+    expect(await failures('-m', 'nobody/knows-this')).toEqual([
+      expect.stringMatching(/no provider is known by the prefix "nobody\/"/) as string,
+    ]);
     expect(await failures('-m', 'scripted:./absent/replies', '-c', 'agent.agent_class=./nowhere.ts')).toEqual(
       [
         expect.stringContaining('./nowhere.ts cannot be loaded') as string,
