@@ -149,6 +149,37 @@ async function pickImage(docker: Docker): Promise<string> {
   throw new Error('no image to measure in: build one with scripts/buildDemoImages.ts, or pass --image NAME');
 }
 
+/** Starts the widest number of containers; those that started are in the list even when one could not. */
+async function startAll(
+  factory: ReturnType<typeof createDockerFactory>,
+  image: string,
+  environments: Environment[],
+): Promise<void> {
+  const width = Math.max(...WIDTHS);
+  const started = await Promise.allSettled(
+    Array.from({ length: width }, (_, slot) =>
+      factory.start({ instanceId: `bench-${slot}`, image, owner: currentOwner('bench', `${slot}`) }),
+    ),
+  );
+  for (const one of started) if (one.status === 'fulfilled') environments.push(one.value);
+  const failed = started.find((one) => one.status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+async function measureAll(transports: Record<TransportName, Run>) {
+  const names = Object.keys(transports) as TransportName[];
+  const results: Record<(typeof WIDTHS)[number], Measured[]> = { 1: [], 8: [], 32: [] };
+  for (const concurrency of WIDTHS)
+    for (const name of names) {
+      const measured = await measure(name, transports[name], concurrency);
+      results[concurrency].push(measured);
+      say(
+        `${String(concurrency).padStart(3)} at a time  ${name.padEnd(16)} p50 ${measured.p50_ms.toFixed(2).padStart(8)} ms  p99 ${measured.p99_ms.toFixed(2).padStart(8)} ms  ${measured.per_second.toFixed(0).padStart(5)}/s  ${measured.machine_cpu_ms.toFixed(2).padStart(6)} ms CPU`,
+      );
+    }
+  return results;
+}
+
 async function main(): Promise<void> {
   const config = environmentConfigSchema.parse({
     cwd: '/',
@@ -162,15 +193,7 @@ async function main(): Promise<void> {
   const environments: Environment[] = [];
   try {
     say(`image ${image}; ${cpus().length} CPUs; starting ${Math.max(...WIDTHS)} containers`);
-    const width = Math.max(...WIDTHS);
-    const started = await Promise.allSettled(
-      Array.from({ length: width }, (_, slot) =>
-        factory.start({ instanceId: `bench-${slot}`, image, owner: currentOwner('bench', `${slot}`) }),
-      ),
-    );
-    for (const one of started) if (one.status === 'fulfilled') environments.push(one.value);
-    const failed = started.find((one) => one.status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
+    await startAll(factory, image, environments);
     const containers = environments.map((e) => factory.docker.getContainer(e.info.containerId ?? ''));
 
     const transports: Record<TransportName, Run> = {
@@ -183,16 +206,7 @@ async function main(): Promise<void> {
       'docker-exec-cli': (slot, command) =>
         spawned('docker', ['exec', containers[slot]!.id, 'bash', '-c', command]),
     };
-    const names = Object.keys(transports) as TransportName[];
-    const results: Record<(typeof WIDTHS)[number], Measured[]> = { 1: [], 8: [], 32: [] };
-    for (const concurrency of WIDTHS)
-      for (const name of names) {
-        const measured = await measure(name, transports[name], concurrency);
-        results[concurrency].push(measured);
-        say(
-          `${String(concurrency).padStart(3)} at a time  ${name.padEnd(16)} p50 ${measured.p50_ms.toFixed(2).padStart(8)} ms  p99 ${measured.p99_ms.toFixed(2).padStart(8)} ms  ${measured.per_second.toFixed(0).padStart(5)}/s  ${measured.machine_cpu_ms.toFixed(2).padStart(6)} ms CPU`,
-        );
-      }
+    const results = await measureAll(transports);
     const p50 = (name: TransportName) =>
       results[1].find((one) => one.transport === name)?.p50_ms ?? Number.NaN;
     const bars = [

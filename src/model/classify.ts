@@ -4,7 +4,7 @@
  * keywords alone only when neither status nor code is there (design.md, Errors).
  */
 
-import type { TransportFault } from './http/httpTransport.ts';
+import type { TransportFault } from './http/exchange.ts';
 import type { ModelErrorCode, ModelFailureKind } from './model.ts';
 
 export interface Fault {

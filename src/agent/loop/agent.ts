@@ -1,12 +1,12 @@
 /**
  * The agent: ask the model, run what it says, show it what happened, until something ends it. Read `run` first, then `step`.
- * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in dialect.ts.
+ * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in compatDialect.ts.
  */
 
 import { float } from '../../base/python/float.ts';
 import { strip } from '../../base/python/text.ts';
 import { type CommandResult, EnvironmentError } from '../../environment/environment.ts';
-import type { CallListener, Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
+import type { Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
 import { type Action, type Call, isAction } from '../action.ts';
@@ -33,7 +33,7 @@ import {
   Submitted,
   TerminatingException,
 } from './exceptions.ts';
-import { debugData, guardDisplay } from './listeners.ts';
+import { callListener, debugData, guardDisplay } from './listeners.ts';
 import {
   assistantExtra,
   EMPTY_REPLY,
@@ -104,7 +104,7 @@ export class DefaultAgent implements Agent {
     this.meter.beginStep();
     this.callbacks.onStep?.(this.context());
     const { tools } = this.protocol;
-    const listener = this.listener();
+    const listener = this.meter.listen(callListener(this.callbacks, this.context));
     const response = await this.deadline.during((signal) =>
       this.parts.model.query(this.history(), { ...(tools ? { tools } : {}), signal, listener }),
     );
@@ -268,16 +268,6 @@ export class DefaultAgent implements Agent {
 
   protected history(): readonly Message[] {
     return fullHistory(this.messages, this.parts.selectHistory, this.callbacks);
-  }
-
-  /** Every HTTP attempt waits for the budget, is counted, and told to the record. */
-  private listener(): CallListener {
-    return this.meter.listen({
-      wanted: async (estimate, signal) => this.callbacks.onCallWanted?.(this.context(), estimate, signal),
-      began: (call) => this.callbacks.onCallBegan?.(this.context(), call),
-      ended: (call) => this.callbacks.onCallEnded?.(this.context(), call),
-      phase: (phase) => this.callbacks.onPhase?.(this.context(), phase),
-    });
   }
 
   private addMessages(messages: readonly Message[]): void {

@@ -2,7 +2,8 @@
  * Who is told what. The record's callbacks (messages, commands, calls) must succeed: what they throw ends the attempt.
  * The display's may fail: the first failure is told to onDebug and the listener is then left out (the seeds' no-op tracer).
  */
-import type { AgentCallbacks } from '../contract.ts';
+import type { CallListener } from '../../model/model.ts';
+import type { AgentCallbacks, AgentContext } from '../contract.ts';
 
 const DISPLAY = ['onStep', 'onPhase', 'onError', 'onDebug'] as const;
 type Display = (typeof DISPLAY)[number];
@@ -39,3 +40,11 @@ export const debugData = (error: unknown): Readonly<Record<string, unknown>> =>
   error instanceof Error
     ? { error: error.message, name: error.name, stack: error.stack }
     : { error: String(error) };
+
+/** Every HTTP attempt waits for the budget, is counted, and told to the record. */
+export const callListener = (callbacks: AgentCallbacks, context: () => AgentContext): CallListener => ({
+  wanted: async (estimate, signal) => callbacks.onCallWanted?.(context(), estimate, signal),
+  began: (call) => callbacks.onCallBegan?.(context(), call),
+  ended: (call) => callbacks.onCallEnded?.(context(), call),
+  phase: (phase) => callbacks.onPhase?.(context(), phase),
+});

@@ -29,6 +29,7 @@ import {
   parseVitest,
 } from './javascript.ts';
 import type { LogParser } from './logParser.ts';
+import { parseNext } from './next.ts';
 import {
   parseDjango,
   parseMatplotlib,
@@ -44,7 +45,6 @@ import {
   parseGrommet,
   parseHighlightjs,
   parseLighthouse,
-  parseNext,
   parsePrismjs,
   parseQuartoCli,
 } from './reporters.ts';

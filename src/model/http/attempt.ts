@@ -5,7 +5,7 @@ import { classify, type Fault, type Verdict } from '../classify.ts';
 import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { type Exchange, newExchange, type TransportError } from './httpTransport.ts';
+import { type Exchange, newExchange, type TransportError } from './exchange.ts';
 import { readEvents } from './serverSentEvents.ts';
 
 export interface Endpoint {

@@ -17,7 +17,8 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
 import { estimateNano } from '../prices.ts';
 import { type AttemptResult, attemptOnce, type Endpoint, type Failure } from './attempt.ts';
-import { createTransport, type Deadlines, type Exchange } from './httpTransport.ts';
+import type { Deadlines, Exchange } from './exchange.ts';
+import { createTransport } from './httpTransport.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
 import { createSender } from './send.ts';
 

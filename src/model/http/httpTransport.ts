@@ -8,62 +8,15 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { type Agent, type Dispatcher, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import { formatDuration } from '../limits/clock.ts';
+import {
+  type Deadlines,
+  type Exchange,
+  newExchange,
+  TransportError,
+  type TransportFault,
+} from './exchange.ts';
 import { dispatcherFor, proxyRefusal } from './proxy.ts';
 import type { ProxySettings } from './proxySettings.ts';
-
-export interface Deadlines {
-  /** Milliseconds; 0 is off. */
-  readonly connectMs: number;
-  readonly firstByteMs: number;
-  readonly idleMs: number;
-  readonly totalMs: number;
-}
-
-export type TransportFault =
-  | 'connect_timeout'
-  | 'connect'
-  | 'first_byte'
-  | 'idle'
-  | 'total'
-  | 'cut'
-  | 'reset'
-  | 'too_large'
-  | 'aborted';
-
-export class TransportError extends Error {
-  readonly fault: TransportFault;
-  constructor(fault: TransportFault, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'TransportError';
-    this.fault = fault;
-  }
-}
-
-/** One HTTP attempt, as far as it has come. The client of the SDK hands it through to `fetch` in its fetch options. */
-export interface Exchange {
-  readonly signal: AbortSignal | undefined;
-  status: number | null;
-  headers: Readonly<Record<string, string>>;
-  /** The body when it is read whole; streams are read by the caller. */
-  text: string;
-  streaming: boolean;
-  /** Stream events seen, for the text of the idle deadline. */
-  chunks: number;
-  failure: TransportError | null;
-  /** Bytes of the answer, so a lost answer can be told from none. */
-  received: number;
-}
-
-export const newExchange = (signal?: AbortSignal): Exchange => ({
-  signal,
-  status: null,
-  headers: {},
-  text: '',
-  streaming: false,
-  chunks: 0,
-  failure: null,
-  received: 0,
-});
 
 /** No chat completion is this long; a server that never stops must not fill the memory. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024;

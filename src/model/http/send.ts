@@ -2,7 +2,8 @@
 import { OpenAI } from 'openai';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import type { Exchange, Transport } from './httpTransport.ts';
+import type { Exchange } from './exchange.ts';
+import type { Transport } from './httpTransport.ts';
 
 interface Parts {
   readonly dialect: Dialect;

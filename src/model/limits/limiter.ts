@@ -32,132 +32,156 @@ interface Waiter {
 }
 
 const CHANGES_KEPT = 50;
+const shown = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
-  const ceiling = maxConcurrent > 0 ? maxConcurrent : Number.POSITIVE_INFINITY;
-  const waiters = new Set<Waiter>();
+/** How many requests may be out: halved by a cut, won back one by one, and never above what the last headers allow. */
+function createWidth(ceiling: number, clock: Clock) {
   const changes: Change[] = [];
   let limit = ceiling;
-  let inFlight = 0;
-  let peak = 0;
   let successes = 0;
-  let rateLimited = 0;
   /** Requests that left before the last cut say nothing about the limit it set. */
   let cuts = 0;
-  let blockedUntil = Number.NEGATIVE_INFINITY;
   let headerLimit = Number.POSITIVE_INFINITY;
   let headerUntil = Number.NEGATIVE_INFINITY;
-  let alarm: AbortController | undefined;
 
-  const shown = (value: number): number | null => (Number.isFinite(value) ? value : null);
   function setLimit(value: number, reason: string): void {
     if (value === limit) return;
     limit = value;
     changes.push({ at: clock.wall(), limit: shown(value), reason });
     if (changes.length > CHANGES_KEPT) changes.shift();
   }
-  const current = (): number => (clock.now() < headerUntil ? Math.min(limit, headerLimit) : limit);
-  const blockedMs = (): number => Math.max(0, blockedUntil - clock.now());
 
-  function setAlarm(): void {
-    const wait = blockedMs();
-    if (waiters.size === 0 || wait === 0) {
-      alarm?.abort();
-      alarm = undefined;
-      return;
-    }
-    if (alarm) return;
-    const mine = new AbortController();
-    alarm = mine;
-    const wake = () => {
-      if (alarm === mine) alarm = undefined;
-      if (!mine.signal.aborted) pump();
-    };
-    clock.sleep(wait, mine.signal).then(wake, wake);
-  }
+  return {
+    changes,
+    cuts: () => cuts,
+    current: (): number => (clock.now() < headerUntil ? Math.min(limit, headerLimit) : limit),
+    overloaded(outBefore: number, cutsAtStart: number): void {
+      successes = 0;
+      if (cutsAtStart !== cuts) return;
+      cuts += 1;
+      setLimit(Math.max(1, Math.floor(Math.min(limit, outBefore) / 2)), 'rate limited');
+    },
+    succeeded(peak: number): void {
+      if (limit >= ceiling) return;
+      successes += 1;
+      if (successes < limit) return;
+      successes = 0;
+      const wider = limit + 1;
+      // Once it is as wide as it ever was used, the limit is of no more use.
+      setLimit(wider > peak && ceiling === Number.POSITIVE_INFINITY ? ceiling : wider, 'no limit met');
+    },
+    heed({ requestsLeft, resetMs }: RateHint): void {
+      if (requestsLeft === null) return;
+      headerLimit = Math.max(1, requestsLeft);
+      headerUntil = clock.now() + resetMs;
+    },
+  };
+}
+
+/** Until when nobody may start. `wake` is called when that is over, while somebody waits. */
+function createGate(clock: Clock, wake: () => void) {
+  let blockedUntil = Number.NEGATIVE_INFINITY;
+  let alarm: AbortController | undefined;
+  const blockedMs = (): number => Math.max(0, blockedUntil - clock.now());
+  return {
+    blockedMs,
+    /** An alarm set for an earlier end finds the gate shut and is set again. */
+    block(ms: number): void {
+      if (ms <= 0) return;
+      blockedUntil = Math.max(blockedUntil, clock.now() + ms);
+    },
+    setAlarm(somebodyWaits: boolean): void {
+      const wait = blockedMs();
+      if (!somebodyWaits || wait === 0) {
+        alarm?.abort();
+        alarm = undefined;
+        return;
+      }
+      if (alarm) return;
+      const mine = new AbortController();
+      alarm = mine;
+      const ring = () => {
+        if (alarm === mine) alarm = undefined;
+        if (!mine.signal.aborted) wake();
+      };
+      clock.sleep(wait, mine.signal).then(ring, ring);
+    },
+  };
+}
+
+export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
+  const width = createWidth(maxConcurrent > 0 ? maxConcurrent : Number.POSITIVE_INFINITY, clock);
+  const gate = createGate(clock, pump);
+  const waiters = new Set<Waiter>();
+  let inFlight = 0;
+  let peak = 0;
+  let rateLimited = 0;
 
   function pump(): void {
     for (const waiter of waiters) {
-      if (blockedMs() > 0 || inFlight >= current()) break;
+      if (gate.blockedMs() > 0 || inFlight >= width.current()) break;
       waiters.delete(waiter);
       waiter.grant(start());
     }
-    setAlarm();
+    gate.setAlarm(waiters.size > 0);
   }
 
   function start(): Release {
     inFlight += 1;
     peak = Math.max(peak, inFlight);
-    const cutsAtStart = cuts;
+    const cutsAtStart = width.cuts();
     let over = false;
     return (end) => {
       if (over) return;
       over = true;
-      const outBefore = inFlight;
       inFlight -= 1;
       if (end.overloaded) {
         rateLimited += 1;
-        successes = 0;
-        if (cutsAtStart === cuts) {
-          cuts += 1;
-          setLimit(Math.max(1, Math.floor(Math.min(limit, outBefore) / 2)), 'rate limited');
-        }
-      } else if (end.succeeded && limit < ceiling) {
-        successes += 1;
-        if (successes >= limit) {
-          successes = 0;
-          const wider = limit + 1;
-          // Once it is as wide as it ever was used, the limit is of no more use.
-          setLimit(wider > peak && ceiling === Number.POSITIVE_INFINITY ? ceiling : wider, 'no limit met');
-        }
+        width.overloaded(inFlight + 1, cutsAtStart);
+      } else if (end.succeeded) width.succeeded(peak);
+      gate.block(end.waitMs ?? 0);
+      if (end.hint) {
+        gate.block(end.hint.blockedMs);
+        width.heed(end.hint);
       }
-      if (end.waitMs) block(end.waitMs);
-      if (end.hint) heed(end.hint);
       pump();
     };
   }
 
-  function block(ms: number): void {
-    blockedUntil = Math.max(blockedUntil, clock.now() + ms);
-    // An alarm set for an earlier end would find the gate shut and set itself again.
-  }
-
-  function heed(hint: RateHint): void {
-    if (hint.blockedMs > 0) block(hint.blockedMs);
-    if (hint.requestsLeft === null) return;
-    headerLimit = Math.max(1, hint.requestsLeft);
-    headerUntil = clock.now() + hint.resetMs;
+  function wait(signal?: AbortSignal): Promise<Release> {
+    return new Promise<Release>((resolve, reject) => {
+      const stop = () => {
+        waiters.delete(waiter);
+        gate.setAlarm(waiters.size > 0);
+        reject(abortError(signal!));
+      };
+      const waiter: Waiter = {
+        grant(release) {
+          signal?.removeEventListener('abort', stop);
+          resolve(release);
+        },
+      };
+      waiters.add(waiter);
+      signal?.addEventListener('abort', stop, { once: true });
+      pump();
+    });
   }
 
   return {
     acquire(signal, onWait) {
       if (signal?.aborted) return Promise.reject(abortError(signal));
-      if (waiters.size === 0 && blockedMs() === 0 && inFlight < current()) return Promise.resolve(start());
+      const open = waiters.size === 0 && gate.blockedMs() === 0 && inFlight < width.current();
+      if (open) return Promise.resolve(start());
       onWait?.();
-      return new Promise<Release>((resolve, reject) => {
-        const stop = () => {
-          waiters.delete(waiter);
-          setAlarm();
-          reject(abortError(signal!));
-        };
-        const waiter: Waiter = {
-          grant(release) {
-            signal?.removeEventListener('abort', stop);
-            resolve(release);
-          },
-        };
-        waiters.add(waiter);
-        signal?.addEventListener('abort', stop, { once: true });
-        pump();
-      });
+      return wait(signal);
     },
     state: () => ({
-      limit: shown(current()),
+      limit: shown(width.current()),
       inFlight,
       waiting: waiters.size,
-      blockedMs: blockedMs(),
+      blockedMs: gate.blockedMs(),
       rateLimited,
-      changes: [...changes],
+      changes: [...width.changes],
     }),
   };
 }
