@@ -1,12 +1,13 @@
 /** `evaluate --regrade DIR …`: verdicts from saved logs. */
-import { existsSync } from 'node:fs';
 import { inert } from '../base/text/inert.ts';
-import { type Regraded, regradeFolder } from '../grading/regradeFolder.ts';
+import type { Regraded } from '../grading/regradeFolder.ts';
 import { rate } from '../report/render/format.ts';
 import { proportion } from '../report/statistics/proportions.ts';
+import { regradeLogs } from '../service/evaluate/regradeLogs.ts';
 import { UserError } from '../service/userError.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
-import { gradingOf, loadSubsets, parsersOf, wantedIds } from './flags/gradingSettings.ts';
+import { datasetGiven, gradingGiven, idsGiven } from './flags/gradingSettings.ts';
+import { thisProcess } from './terminal/caller.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 
@@ -35,25 +36,20 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
     throw new UserError('--regrade needs the dataset that says which tests are expected', {
       hint: 'add --subset verified, or --subset FILE.parquet; it may be given several times',
     });
-  const missing = args.regrade.filter((folder) => !existsSync(folder));
-  if (missing.length > 0) throw new UserError(`there is no folder ${missing.join(', ')}`);
-  const config = gradingOf(args);
-  const rows = await loadSubsets(args);
-  const wanted = wantedIds(args);
-  const options = {
-    dialect: config.dialect,
-    instances: new Map([...rows].map(([id, row]) => [id, row.instance])),
-    parsers: await parsersOf(config),
-    write: args.write,
-    ...(wanted && { only: wanted }),
-  };
-  const all: Regraded[] = [];
-  const skipped: string[] = [];
-  for (const folder of args.regrade) {
-    const found = await regradeFolder(folder, options);
-    all.push(...found.rows);
-    skipped.push(...found.skipped);
-  }
+  const {
+    rows: all,
+    skipped,
+    dialect,
+  } = await regradeLogs(
+    {
+      folders: args.regrade,
+      datasets: args.subset.map((subset) => datasetGiven(args, subset)),
+      grading: gradingGiven(args),
+      instances: idsGiven(args),
+      write: args.write,
+    },
+    thisProcess(),
+  );
   for (const sentence of skipped) say(`note: ${inert(sentence)}`);
   if (all.length === 0)
     throw new UserError(`no instance folders in ${args.regrade.join(', ')}`, {
@@ -78,7 +74,7 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
   const resolved = all.filter((row) => row.resolved === true).length;
   const none = all.filter((row) => row.report === null).length;
   say(
-    `resolved ${rate(proportion(resolved, all.length))} by dialect ${config.dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
+    `resolved ${rate(proportion(resolved, all.length))} by dialect ${dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
   );
   return EXIT.done;
 }

@@ -43,6 +43,8 @@ export interface Attendant {
   exitNow?(): void;
   /** A sentence that must not disturb what is shown. */
   say?(text: string): void;
+  /** So many predictions are to be graded now. */
+  toGrade?(count: number): void;
   /** Interrupts mean nothing any more; commands of `run.on_finish` may still run. */
   over?(): void;
   /** Nothing more happens. */

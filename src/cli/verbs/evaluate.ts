@@ -1,11 +1,15 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
 import { existsSync } from 'node:fs';
+import { evaluatePredictions } from '../../service/evaluate/evaluatePredictions.ts';
+import { type EvaluateOptions, evaluateRun } from '../../service/evaluate/evaluateRun.ts';
+import { resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
-import { evaluatePredictions } from '../evaluatePredictions.ts';
-import { evaluateRun } from '../evaluateRun.ts';
+import { attendGrading, concludeEvaluation, showCalibration } from '../evaluation.ts';
 import { type EvaluateArgs, evaluateFlags } from '../flags/evaluateFlags.ts';
+import { datasetGiven, gradingGiven, idsGiven } from '../flags/gradingSettings.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { regrade } from '../regrade.ts';
+import { thisProcess } from '../terminal/caller.ts';
 
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 
@@ -20,10 +24,42 @@ async function run(args: EvaluateArgs): Promise<number> {
     throw new UserError('what is to be evaluated?', {
       hint: 'name a run ("last"), a predictions file (preds.json, all_preds.jsonl), "gold", or use --regrade DIR',
     });
-  if (target === 'gold' || PREDICTIONS.test(target)) return evaluatePredictions(args, target);
+  if (target === 'gold' || PREDICTIONS.test(target)) return predictions(args, target);
   if (existsSync(target) && args.subset.length > 0)
     throw new UserError(`${target} is no predictions file: its name must end in .json or .jsonl`);
-  return evaluateRun(args, target);
+  const evaluation = await evaluateRun({ ...optionsOf(args), run: target }, caller());
+  return concludeEvaluation(evaluation, args.json);
+}
+
+const caller = () => ({ ...thisProcess(), attend: attendGrading });
+
+const optionsOf = (args: EvaluateArgs): EvaluateOptions => ({
+  results: resultsRoot(args.output),
+  grading: gradingGiven(args),
+  instances: idsGiven(args),
+  again: args.again || args.verifyGold,
+});
+
+async function predictions(args: EvaluateArgs, target: string): Promise<number> {
+  const [subset, ...more] = args.subset;
+  if (subset === undefined)
+    throw new UserError(`--subset is missing: ${target} does not say which tests are expected`, {
+      hint: `swebatch evaluate ${target} --subset verified`,
+    });
+  if (more.length > 0) throw new UserError('predictions are graded against one dataset; give --subset once');
+  const evaluation = await evaluatePredictions(
+    {
+      ...optionsOf(args),
+      predictions: target,
+      dataset: datasetGiven(args, subset),
+      name: args.runId,
+      repeat: args.verifyGold ? args.repeat : 1,
+    },
+    caller(),
+  );
+  const code = concludeEvaluation(evaluation, args.json);
+  if (args.verifyGold && !args.json) showCalibration(evaluation.calibration);
+  return code;
 }
 
 export const evaluateVerb = defineVerb({

@@ -1,0 +1,113 @@
+/** An evaluation as a person attends it, and what it came to: said, printed for programs, and turned into the exit code. */
+import { inert } from '../base/text/inert.ts';
+import type { Block } from '../report/render/document.ts';
+import { rate } from '../report/render/format.ts';
+import { renderTerminal } from '../report/render/renderTerminal.ts';
+import { proportion } from '../report/statistics/proportions.ts';
+import type { Attendant, Work } from '../service/caller.ts';
+import type { Evaluation, GradedPart } from '../service/evaluate/gradeRun.ts';
+import { commandOn } from '../service/resultsRoot.ts';
+import type { Calibrated } from '../store/records/calibration.ts';
+import { EXIT, printData, printJson, say } from './terminal/context.ts';
+import { listenForSignals, signalExitCode } from './terminal/signals.ts';
+import { table } from './terminal/table.ts';
+
+/** One line for each verdict. */
+export function attendGrading({ events, stop }: Work): Attendant {
+  let done = 0;
+  let total = 0;
+  events.on((event) => {
+    if (event.type === 'graded')
+      say(
+        `[${++done}/${total}] ${event.trial.instanceId}  ${event.outcome}  ${(event.durationMs / 1000).toFixed(1)} s`,
+      );
+    if (event.type === 'stopping') say(event.reason);
+    if (event.type === 'note') say(inert(event.text));
+  });
+  return {
+    exitNow: () => process.exit(signalExitCode('SIGINT')),
+    toGrade: (count) => {
+      done = 0;
+      total = count;
+    },
+    over: listenForSignals(stop, events),
+  };
+}
+
+export function concludeEvaluation(evaluation: Evaluation, json: boolean): number {
+  const { run, root, reports, faults, ungraded, interruptedBy } = evaluation;
+  if (interruptedBy !== null) {
+    say(`interrupted; go on with ${commandOn(root, `evaluate ${run}`)}`);
+    return signalExitCode(interruptedBy);
+  }
+  if (json) printJson(reports.map((part) => partJson(evaluation, part)));
+  else printData(scoreText(reports));
+  for (const message of faults) say(`note: ${inert(message.slice(0, 500))}`);
+  for (const { path } of reports) say(`report: ${path}`);
+  if (ungraded === 0) return EXIT.done;
+  say(
+    `incomplete: ${ungraded} prediction(s) have no verdict; ${commandOn(root, `evaluate ${run}`)} tries them again`,
+  );
+  return EXIT.incomplete;
+}
+
+const partJson = ({ run, dialect, network }: Evaluation, part: GradedPart) => ({
+  run,
+  arm: part.arm,
+  epoch: part.epoch,
+  model: part.model,
+  dialect,
+  network,
+  report_path: part.path,
+  report: {
+    ...part.report,
+    ...(part.report.failure_reasons && {
+      failure_reasons: Object.fromEntries(part.report.failure_reasons),
+    }),
+  },
+  gold: part.gold,
+});
+
+function scoreText(reports: readonly GradedPart[]): string {
+  const several = reports.some((part) => part.epoch > 1);
+  const blocks = reports.flatMap((part): Block[] => {
+    const { report, gold } = part;
+    const resolved = proportion(report.resolved_instances, report.submitted_instances);
+    return [
+      { kind: 'heading', level: 3, text: several ? `${part.arm}, epoch ${part.epoch}` : part.arm },
+      {
+        kind: 'facts',
+        rows: [
+          ['resolved', `${rate(resolved)} of submitted (Wilson 95 %)`],
+          ['where gold passes', gold ? rate(proportion(gold.resolved, gold.submitted)) : 'not calibrated'],
+          [
+            'others',
+            `unresolved ${report.unresolved_instances}, empty ${report.empty_patch_instances}, error ${report.error_instances}`,
+          ],
+        ],
+      },
+    ];
+  });
+  return renderTerminal(blocks);
+}
+
+/** What the gold patches of these instances came to, now and before. */
+export function showCalibration(rows: readonly Calibrated[]): void {
+  const notable = rows.filter((row) => row.standing !== 'passes');
+  say(
+    `gold passes on this machine for ${rows.length - notable.length} of ${rows.length} instance and image pairs`,
+  );
+  if (notable.length > 0)
+    printData(
+      table(
+        ['instance', 'gold', 'resolved', 'image', 'last'],
+        notable.map((row) => [
+          row.instance_id,
+          row.standing,
+          `${row.resolved} of ${row.evaluations}`,
+          (row.image_digest ?? '-').slice(0, 19),
+          row.last_at.slice(0, 19),
+        ]),
+      ),
+    );
+}

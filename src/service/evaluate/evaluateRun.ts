@@ -1,0 +1,50 @@
+/** Grades a run of a results root under its lock. */
+import { existsSync } from 'node:fs';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { openStore } from '../../store/open.ts';
+import { storedConfig } from '../../store/records/storedConfig.ts';
+import type { Caller } from '../caller.ts';
+import { databasePath, requireRun } from '../resultsRoot.ts';
+import { withRunLock } from '../start/lock.ts';
+import { UserError } from '../userError.ts';
+import { type Evaluation, gradeRun } from './gradeRun.ts';
+import { gradingConfig, requireParsers } from './gradingConfig.ts';
+
+export interface EvaluateOptions {
+  /** Results root. */
+  readonly results: string;
+  /** Over what the run was planned with. */
+  readonly grading?: Partial<GradingConfig> | undefined;
+  /** Only these ids. */
+  readonly instances?: readonly string[] | undefined;
+  /** Also what has a verdict already. */
+  readonly again?: boolean | undefined;
+}
+
+export interface EvaluateRunOptions extends EvaluateOptions {
+  /** Name, unique prefix, or "last". */
+  readonly run: string;
+}
+
+export async function evaluateRun(options: EvaluateRunOptions, caller: Caller): Promise<Evaluation> {
+  const { results: root } = options;
+  if (!existsSync(databasePath(root)))
+    throw new UserError(`there are no results in ${root}, so no run "${options.run}"`, {
+      hint: 'name another results root with -o; a predictions file must end in .json or .jsonl',
+    });
+  const store = openStore(databasePath(root));
+  try {
+    const run = requireRun(store, options.run);
+    const config = gradingConfig(options.grading, storedConfig(run).grading);
+    await requireParsers(config, caller.cwd);
+    const only = wantedIds(options);
+    return await withRunLock({ store, root, runName: run.name, tell: caller.tell }, () =>
+      gradeRun({ store, root, run, config, only, again: options.again ?? false }, caller),
+    );
+  } finally {
+    store.close();
+  }
+}
+
+export const wantedIds = ({ instances }: EvaluateOptions): ReadonlySet<string> | undefined =>
+  instances && instances.length > 0 ? new Set(instances) : undefined;

@@ -1,0 +1,163 @@
+/** Grades what a run has predicted and nobody graded yet, and writes the harness's reports. */
+import { join } from 'node:path';
+import { inert } from '../../base/text/inert.ts';
+import { type Instance, instanceSchema } from '../../dataset/instance.ts';
+import { type EnvironmentConfig, environmentConfigSchema } from '../../environment/environmentConfig.ts';
+import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { StoredReport } from '../../grading/storedReports.ts';
+import { exportSummary } from '../../report/render/exportSummary.ts';
+import { createStopLadder } from '../../runner/control/stop.ts';
+import { cleanedBy, createEvents } from '../../runner/events.ts';
+import { createGrader, type Grader } from '../../runner/grader/grader.ts';
+import type { PlannedInstance } from '../../runner/plannedTrial.ts';
+import { exportRunReports, type GradedWhole } from '../../runner/record/runReports.ts';
+import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import { plannedArm } from '../../runner/schedule/plannedConfig.ts';
+import type { Store } from '../../store/open.ts';
+import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
+import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { storedConfig } from '../../store/records/storedConfig.ts';
+import type { Attendant, Caller, Work } from '../caller.ts';
+import { openGradingImages } from '../images/openImages.ts';
+import { redactorOf } from '../secrets.ts';
+import { UserError } from '../userError.ts';
+import { type GoldScore, withoutGoldFailures } from './gold.ts';
+
+export interface GradingTask {
+  readonly store: Store;
+  readonly root: string;
+  readonly run: RunRow;
+  readonly config: GradingConfig;
+  readonly only?: ReadonlySet<string> | undefined;
+  readonly again: boolean;
+  /** What the official report counts as the whole; default the run's instances. */
+  readonly whole?: GradedWhole;
+  /** Evaluations of each, one after another. */
+  readonly repeat?: number;
+}
+
+/** One report of the harness for each arm and epoch. */
+export interface GradedPart extends StoredReport {
+  /** Where it was written. */
+  readonly path: string;
+  /** The score where the gold patch passes on this machine; null where that is not known. */
+  readonly gold: GoldScore | null;
+}
+
+export interface Evaluation {
+  readonly run: string;
+  readonly root: string;
+  readonly dialect: GradingConfig['dialect'];
+  readonly network: GradingConfig['network'];
+  /** Empty when it was interrupted. */
+  readonly reports: readonly GradedPart[];
+  /** What went wrong while grading, in the words of each. */
+  readonly faults: readonly string[];
+  /** Predictions without a usable verdict. */
+  readonly ungraded: number;
+  readonly interruptedBy: string | null;
+}
+
+const GRACE_S = 30;
+
+/** The caller holds the run's lock. */
+export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
+  const { store, root, run, config } = task;
+  const instances = gradableInstances(task);
+  const redactor = redactorOf(caller.env);
+  const events = createEvents(undefined, cleanedBy(redactor));
+  let attendant: Attendant | undefined;
+  const stop = createStopLadder({
+    onInterrupt: 'capture',
+    graceS: GRACE_S,
+    exitNow: () => attendant?.exitNow?.(),
+  });
+  const work: Work = { run: run.name, root, workers: config.workers, events, stop };
+  attendant = caller.attend?.(work);
+  const arms = armsOf(store, run.id);
+  const images = gradingImages(task, work, caller);
+  const grader = await createGrader({
+    ...{ store, run, config, arms, images, instances, redactor, events, stop },
+    ...{ cwd: caller.cwd, dir: join(root, run.name) },
+  });
+  const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
+  try {
+    await gradeAll(task, grader, asked, attendant);
+  } finally {
+    attendant?.over?.();
+    await grader.close();
+    await images?.close();
+    attendant?.end?.();
+  }
+  const { interruptedBy } = stop;
+  const ungraded = grader.summary(asked).ungraded;
+  return {
+    ...{ run: run.name, root, dialect: config.dialect, network: config.network },
+    ...{ ungraded, interruptedBy },
+    ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
+  };
+}
+
+async function gradeAll(
+  { again, repeat = 1 }: GradingTask,
+  grader: Grader,
+  asked: (g: Gradable) => boolean,
+  attendant: Attendant | undefined,
+): Promise<void> {
+  for (let time = 0; time < repeat; time++) {
+    attendant?.toGrade?.(grader.enqueueMissing(asked, again || time > 0));
+    await grader.drain();
+  }
+}
+
+function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<number, PlannedInstance> {
+  const planned = instancesOf(store, run.id);
+  const unknown = [...(only ?? [])].filter((id) => !planned.some((row) => row.instance_id === id));
+  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
+    throw new UserError(
+      `there is nothing to grade in ${run.name}: it was imported from verdicts alone, and no patch of it is known`,
+      { hint: 'import its predictions with --report, or with the report beside them' },
+    );
+  return new Map(planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]));
+}
+
+/** An import takes ids as they are, also those that no container may be named for. */
+function instanceOf(row: InstanceRow, run: RunRow): Instance {
+  const read = instanceSchema.safeParse(JSON.parse(row.row));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new UserError(
+    `${inert(row.instance_id)} of run ${run.name} cannot be graded: ${issue!.path.join('.')}: ${issue!.message}`,
+  );
+}
+
+/** What another tool recorded, or did not, is no environment of ours: then images come as they do by default. */
+function environmentOf(stored: unknown): EnvironmentConfig {
+  const found = environmentConfigSchema.safeParse(stored ?? {});
+  return found.success ? found.data : environmentConfigSchema.parse({});
+}
+
+const gradingImages = ({ store, run }: GradingTask, { events }: Work, { env }: Caller) =>
+  openGradingImages(
+    env,
+    armsOf(store, run.id).map((arm) => {
+      const planned = plannedArm(arm);
+      return { name: arm.name, ...planned, environment: environmentOf(planned.environment) };
+    }),
+    imagesConfigSchema.parse(storedConfig(run).images ?? {}),
+    instancesOf(store, run.id).map(({ image }) => image),
+    events,
+  );
+
+async function exported({ store, root, run, config, whole, only }: GradingTask) {
+  const dir = join(root, run.name);
+  const reports = await exportRunReports({ store, run, dir }, config.dialect, whole);
+  // The summary written when the run ended knew no verdicts.
+  await exportSummary(store, run.id, dir, pricesOfRun);
+  const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>
+    error_message !== null && (!only || only.has(instance_id)) ? [error_message] : [],
+  );
+  return { reports: reports.map((part) => ({ ...part, gold: withoutGoldFailures(store, part) })), faults };
+}

@@ -1,0 +1,19 @@
+/** By which rules and with which parsers predictions are graded. */
+import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
+import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
+import { loadParsers } from '../../grading/userParsers.ts';
+import { UserError } from '../userError.ts';
+
+/** `stored` is what a run was planned with; what is given wins. */
+export function gradingConfig(given: Partial<GradingConfig> = {}, stored: unknown = {}): GradingConfig {
+  const base = gradingConfigSchema.parse(stored);
+  return { ...base, ...given, enabled: true, parsers: { ...base.parsers, ...given.parsers } };
+}
+
+/** The user's parsers beside the official ones; read before anything is made or started. */
+export const requireParsers = (config: GradingConfig, cwd: string): Promise<ParserRegistry> =>
+  loadParsers(config.parsers, cwd).catch((error: Error) => {
+    throw new UserError(error.message, {
+      hint: 'paths of parsers are taken from the folder that swebatch is called in; give it as --parser ID=MODULE, or call from there',
+    });
+  });
