@@ -1,7 +1,7 @@
 /** The verdict of `run --baseline` as a person and a program read it. */
 import { gateDocument } from '../report/gate/gateDocument.ts';
 import { renderTerminal } from '../report/render/renderTerminal.ts';
-import { type ArmVerdict, judgeNightIn, type NightOptions } from '../service/night/judgeNight.ts';
+import { type ArmVerdict, judgeRun, type NightOptions } from '../service/night/judgeRun.ts';
 import type { Store } from '../store/open.ts';
 import { conclude } from './conclude.ts';
 import type { NightArgs } from './flags/gateFlags.ts';
@@ -29,7 +29,7 @@ export async function judgeNight(
       return policyOf(args);
     },
   };
-  const night = await judgeNightIn(store, options, thisProcess(), {
+  const night = await judgeRun(store, options, thisProcess(), {
     judged: (verdict) => show(verdict, json, progress),
     remeasured: (outcome) => void conclude(outcome, false),
   });

@@ -1,6 +1,8 @@
 // The examples of docs/extension.md are modules that work: each is taken from the page and run by the program.
+import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadParsers } from '../../src/grading/userParsers.ts';
@@ -48,6 +50,22 @@ test('agent, model and environment of the page work together in a run', async ()
   ]);
   db.close();
 });
+
+test('the program of the page runs three instances, graded, and reads what came out', async () => {
+  const out = join(tempDir(), 'results');
+  writeFileSync(module('program.ts'), example('A program').replaceAll("'results'", JSON.stringify(out)));
+  const program = spawn(process.execPath, [module('program.ts')], { cwd: REPO });
+  const [said, problems] = await Promise.all([text(program.stdout), text(program.stderr)]);
+  expect(problems).toBe('');
+  const ids = readFileSync(join(REPO, DATASET), 'utf8')
+    .split('\n', 3)
+    .map((line) => (JSON.parse(line) as { instance_id: string }).instance_id);
+  for (const id of ids) {
+    expect(said).toContain(`${id} submitted`);
+    expect(said).toMatch(new RegExp(`${id} (resolved|unresolved)`));
+  }
+  expect(said).toContain('complete { agent: 3 }');
+}, 180_000);
 
 test('the log parser of the page reads a log', async () => {
   const parsers = await loadParsers({ 'my-parser': './parser.ts' }, dir);

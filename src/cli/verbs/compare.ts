@@ -8,8 +8,10 @@ import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
 import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
-import { labelled, lazyStore, type NamedSide, sidesOf } from '../../service/compare/sides.ts';
-import { fixedTest, gateExit, runGate, writeArtifacts } from '../../service/night/gateRun.ts';
+import { namedSides } from '../../service/compare/compareSources.ts';
+import { fixedTest } from '../../service/compare/fixedTest.ts';
+import { lazyStore, type NamedSide } from '../../service/compare/sides.ts';
+import { gateExit, runGate, writeArtifacts } from '../../service/night/gateRun.ts';
 import { remeasure } from '../../service/night/remeasure.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import type { RunOutcome } from '../../service/start/executeRun.ts';
@@ -73,13 +75,7 @@ export const compareVerb = defineVerb({
     const root = resultsRoot(args.output);
     const store = lazyStore(root);
     try {
-      const sides = labelled(
-        args.sides.flatMap((selector) =>
-          sidesOf(selector, root, store.get).map((found) => ({ selector, found })),
-        ),
-      );
-      if (sides.length < 2)
-        throw new UserError('compare needs two sides', { hint: 'name a second run, arm or file' });
+      const sides = namedSides(args.sides, root, store.get);
       if (args.config) return await compareConfig(args, sides);
       if (args.gate) return await gateSides(args, root, sides);
       const all = compareAll(

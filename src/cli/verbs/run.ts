@@ -1,7 +1,7 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { mkdirSync } from 'node:fs';
 import { armCrash } from '../../runner/control/crash.ts';
-import { requireBaseline } from '../../service/night/judgeNight.ts';
+import { requireBaseline } from '../../service/night/judgeRun.ts';
 import { armProblems, preflight } from '../../service/plan/preflight.ts';
 import { databasePath } from '../../service/resultsRoot.ts';
 import { beginRun } from '../../service/start/beginRun.ts';

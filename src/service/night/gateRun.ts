@@ -77,13 +77,6 @@ export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolea
   return remeasured && unconfirmed.length > 0 ? 3 : 0;
 }
 
-/** Fixed before the run, because the choice can flip a verdict. */
-export function fixedTest({ from }: NamedSide): McNemarTest | null {
-  const statistics = from?.data.run.manifest.statistics;
-  if (typeof statistics?.paired_test !== 'string') return null;
-  return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
-}
-
 /** Of the same arm. */
 function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
   if (!store || !b.from) return new Map();

@@ -1,142 +1,19 @@
-/** The end of a night: find what to hold the run against, judge every arm, leave the artifacts, tell who is to be told. */
-import { join } from 'node:path';
-import { pathName } from '../../base/text/fileName.ts';
-import type { GatePolicy } from '../../report/gate/rules.ts';
-import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
-import type { RunEvent } from '../../runner/events.ts';
-import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
-import type { Store } from '../../store/open.ts';
-import { baselineRun, lastComparable } from '../../store/records/baselines.ts';
-import { findRun, type RunRow } from '../../store/records/runs.ts';
-import type { Caller } from '../caller.ts';
-import { type NamedSide, sidesOfRun } from '../compare/sides.ts';
-import { requireRun } from '../resultsRoot.ts';
-import type { RunOutcome } from '../start/executeRun.ts';
-import { createNotifier, warningTo } from '../start/notify.ts';
-import { UserError } from '../userError.ts';
-import { fixedTest, type Gated, gateExit, runGate, writeArtifacts } from './gateRun.ts';
-import { remeasure } from './remeasure.ts';
+/** `judgeNight`: a gate from a program. */
+import { resolve } from 'node:path';
+import { openStore } from '../../store/open.ts';
+import { databasePath } from '../resultsRoot.ts';
+import { type Running, type Surroundings, startWork } from '../running.ts';
+import { judgeRun, type NightOptions, type NightVerdict, requireBaseline } from './judgeRun.ts';
 
-export interface NightOptions {
-  /** Results root. */
-  readonly results: string;
-  /** The run to judge: name, unique prefix, or "last". It must be graded. */
-  readonly run: string;
-  /** "last" (the newest comparable run), a baseline's name, or a run. */
-  readonly baseline: string;
-  readonly policy?: GatePolicy | undefined;
-  /** Newly broken instances are run again this many times before the verdict; default 3. */
-  readonly remeasure?: number | undefined;
-}
-
-export interface ArmVerdict extends Gated {
-  readonly arm: string;
-  /** Files that were written for a CI. */
-  readonly artifacts: readonly string[];
-  readonly event: Extract<RunEvent, { type: 'gate' }>;
-}
-
-export interface NightVerdict {
-  /** Null when nothing comparable exists: then nothing was judged. */
-  readonly baseline: string | null;
-  readonly arms: readonly ArmVerdict[];
-  /** As the command ends: 0 within policy, 1 regressed, 3 not all could be measured again. */
-  readonly exitCode: 0 | 1 | 3;
-}
-
-export interface NightHooks {
-  /** An arm is judged; the commands of `run.on_finish` come after it. */
-  readonly judged?: (verdict: ArmVerdict) => void;
-  readonly remeasured?: (outcome: RunOutcome) => void;
-}
-
-const REMEASURE_DEFAULT = 3;
-
-/** Call it once the run is graded and its lock released. */
-export async function judgeNightIn(
-  store: Store,
-  options: NightOptions,
-  caller: Caller,
-  hooks: NightHooks = {},
-): Promise<NightVerdict> {
-  const run = requireRun(store, options.run);
-  const baseline = resolveBaseline(store, options.baseline, run);
-  if (!baseline) return { baseline: null, arms: [], exitCode: 0 };
-  const references = sidesOfRun(store, baseline);
-  const arms: ArmVerdict[] = [];
-  for (const b of sidesOfRun(store, run)) {
-    const a = referenceFor(b, references);
-    if (a) arms.push(await judgeArm({ store, options, caller, hooks }, run, a, b));
-    else
-      caller.tell({
-        level: 'warning',
-        text: `${baseline.name} has no arm ${b.from!.arm}; it is not judged`,
-      });
-  }
-  const codes = arms.map(({ event }) => event.exitCode);
-  return { baseline: baseline.name, arms, exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0 };
-}
-
-/** A name that is wrong must be said before the night is paid for. */
-export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'name'>): void {
-  if (name === 'last' || baselineRun(store, name)) return;
-  const found = findRun(store, name);
-  if ('id' in found && found.name !== run.name) return;
-  throw new UserError(`--baseline: there is no baseline or other run "${name}"`, {
-    hint: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
+export const judgeNight = (options: NightOptions & Surroundings): Promise<Running<NightVerdict>> =>
+  startWork(options, async (caller, begun) => {
+    const results = resolve(caller.cwd, options.results);
+    const store = openStore(databasePath(results));
+    try {
+      requireBaseline(store, options.baseline, { name: options.run });
+      begun();
+      return await judgeRun(store, { ...options, results }, caller);
+    } finally {
+      store.close();
+    }
   });
-}
-
-function resolveBaseline(store: Store, name: string, run: RunRow): RunRow | undefined {
-  if (name === 'last') return lastComparable(store, run);
-  const named = baselineRun(store, name);
-  if (named) return named;
-  const found = findRun(store, name);
-  return 'id' in found ? found : undefined;
-}
-
-const referenceFor = (b: NamedSide, references: readonly NamedSide[]): NamedSide | undefined =>
-  references.find((a) => a.from!.arm === b.from!.arm) ??
-  (references.length === 1 ? references[0] : undefined);
-
-interface Court {
-  readonly store: Store;
-  readonly options: NightOptions;
-  readonly caller: Caller;
-  readonly hooks: NightHooks;
-}
-
-async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): Promise<ArmVerdict> {
-  const { store, options, caller, hooks } = court;
-  const root = options.results;
-  const { arm, data } = b.from!;
-  const epochs = options.remeasure ?? REMEASURE_DEFAULT;
-  const ended = hooks.remeasured;
-  const again = async (ids: readonly string[]) => {
-    await remeasure({ store, root, run, arm, ids, epochs, ...(ended && { ended }) }, caller);
-  };
-  const gated = await runGate({
-    ...{ a, b, store, policy: options.policy ?? {}, tell: caller.tell },
-    test: fixedTest(b) ?? 'exact',
-    seed: DEFAULT_SEED,
-    ...(epochs > 0 && { remeasure: again }),
-  });
-  const folder = join(root, run.name, data.arms.length > 1 ? pathName(arm) : '');
-  const artifacts = await writeArtifacts(folder, b, gated, caller.env);
-  const { verdict, passed, line, broken, drop, p } = gated.result;
-  const judged: ArmVerdict = {
-    ...gated,
-    arm,
-    artifacts,
-    event: {
-      ...{ type: 'gate', run: run.name, arm, baseline: a.side.label, verdict, passed },
-      exitCode: gateExit(gated.result, epochs > 0),
-      ...{ line, broken, drop, p },
-    },
-  };
-  hooks.judged?.(judged);
-  const notifier = createNotifier(plannedConfig(run).run, warningTo(caller.tell));
-  notifier.listener(judged.event);
-  await notifier.settle();
-  return judged;
-}

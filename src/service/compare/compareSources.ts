@@ -1,0 +1,48 @@
+/** `compare`: two or more runs, arms, reports or predictions on the same instances. */
+import { resolve } from 'node:path';
+import { type Comparisons, compareAll } from '../../report/compare/compareAll.ts';
+import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
+import type { McNemarTest } from '../../report/statistics/paired.ts';
+import type { Store } from '../../store/open.ts';
+import { resultsRoot } from '../resultsRoot.ts';
+import { UserError } from '../userError.ts';
+import { fixedTest } from './fixedTest.ts';
+import { labelled, lazyStore, type NamedSide, sidesOf } from './sides.ts';
+
+export interface CompareOptions {
+  /** RUN, RUN/ARM, `baseline[:NAME]`, or a file or folder; the first is the reference. */
+  readonly sides: readonly string[];
+  /** Results root of the runs; default `results`. Files need none. */
+  readonly results?: string | undefined;
+  /** Default: the McNemar test fixed in the manifest before the run, else exact. */
+  readonly test?: McNemarTest | undefined;
+  /** Of permutations and bootstraps. */
+  readonly seed?: number | undefined;
+}
+
+export function compare({ sides: selectors, results, test, seed }: CompareOptions): Comparisons {
+  const root = results === undefined ? resultsRoot(undefined) : resolve(results);
+  const store = lazyStore(root);
+  try {
+    const sides = namedSides(selectors, root, store.get);
+    return compareAll(
+      sides.map((s) => s.side),
+      { test: test ?? testOf(sides), seed: seed ?? DEFAULT_SEED },
+    );
+  } finally {
+    store.close();
+  }
+}
+
+export function namedSides(selectors: readonly string[], root: string, store: () => Store): NamedSide[] {
+  const sides = labelled(
+    selectors.flatMap((selector) => sidesOf(selector, root, store).map((found) => ({ selector, found }))),
+  );
+  if (sides.length < 2)
+    throw new UserError('compare needs two sides', { hint: 'name a second run, arm or file' });
+  return sides;
+}
+
+/** Fixed before the run, because the choice can flip a verdict. */
+export const testOf = (sides: readonly NamedSide[]): McNemarTest =>
+  sides.flatMap((s) => fixedTest(s) ?? []).at(-1) ?? 'exact';
