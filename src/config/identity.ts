@@ -20,9 +20,14 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
 /** In the order of the schema: a key that moves there changes every hash. */
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
+/** Keys that came after runs had been recorded: one that is not set leaves the hash of those runs as it was. */
+const LATER: ReadonlySet<string> = new Set(['model.dialect']);
+
 /** Hash over the identity fields, independent of the order of keys. */
 export function configHash(config: Config): string {
-  const identity = IDENTITY.map((path) => [path, at(config, path.split('.')) ?? null]);
+  const identity = IDENTITY.map((path) => [path, at(config, path.split('.')) ?? null] as const).filter(
+    ([path, value]) => value !== null || !LATER.has(path),
+  );
   return createHash('sha256').update(canonical(identity)).digest('hex');
 }
 

@@ -51,9 +51,7 @@ export function resolveConfig(
 }
 
 function settled(arms: readonly ArmConfig[], env: Variables): ArmConfig[] {
-  const answers = arms.map(({ agent, model }) =>
-    settleModel(model, { env, litellm: agent.compat !== undefined }),
-  );
+  const answers = arms.map(({ agent, model }) => settleModel(model, { env, litellm: agent.compat !== null }));
   const problems = answers.flatMap((answer) => (answer.ok ? [] : [answer.message]));
   if (problems.length > 0) throw new UserError([...new Set(problems)].join('\n'));
   return arms.map((arm, index) => {

@@ -53,15 +53,15 @@ const nasty = 'a: "b"\t\n  {{ task }} \\n {%- if true %} ```bash\n\n#x\r\n{% end
 describe.each<[string, Partial<RunArgs>, boolean]>([
   ...shipped.map((file): [string, Partial<RunArgs>, boolean] => [
     file,
-    { config: [file], model: ['m/x'] },
+    { config: [file], model: ['groq/x'] },
     true,
   ]),
   ...theirs.map(([file, compat]): [string, Partial<RunArgs>, boolean] => [
     file,
-    { config: [join(published, file), `agent.compat=${compat}`], model: ['m/x'] },
+    { config: [join(published, file), `agent.compat=${compat}`], model: ['groq/x'] },
     existsSync(published),
   ]),
-  ['two models', { model: ['a/b', 'c'] }, true],
+  ['two models', { model: ['groq/b', 'c'] }, true],
   ['an arm with a name', { config: ['arms=[{"name":"x","model":{"model_name":"m"}}]'] }, true],
   ['texts with everything YAML minds', { config: [`agent.instance_template=${nasty}`], model: ['m'] }, true],
 ])('%s', (_name, args, there) => {
