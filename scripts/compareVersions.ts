@@ -1,6 +1,6 @@
 // Runs two versions of swebatch on the same things and compares what comes out: the demo run, and public data of the field.
 //   node scripts/compareVersions.ts OLD_CHECKOUT NEW_CHECKOUT [--data DIR] [--only ITEM,...] [--work DIR]
-// Both checkouts run from their sources (`src/cli/bin.ts`), so each needs `npm ci` and no build. --data is the folder with
+// Both checkouts run from their sources (`src/cli/bin.ts`): each needs `npm ci`, and `npm run build:viewer` for the bundle of `view`. --data is the folder with
 // `data` and `golden` (default: `shared` beside this repository); what it lacks is left out and said. The demo run needs Docker and
 // the images of `npm run setup`. Each version works in a folder of the same name, one after the other, so paths are equal.
 // --work keeps what came out in DIR; what the old version left there is taken as it is, so that only the new one runs again.

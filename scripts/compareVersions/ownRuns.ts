@@ -10,14 +10,15 @@ export async function runDemo(session: Session, { checkout }: Shared): Promise<v
   const demo = join(checkout, 'datasets', 'demo');
   const common = [
     ...['--subset', join(demo, 'demo.jsonl'), '-c', join(checkout, 'configs', 'demo.yaml')],
-    ...['-m', `scripted:${join(demo, 'replies')}`, '--model-latency', '0', '-w', '1', '-o', 'results'],
+    ...['-m', `scripted:${join(demo, 'replies')}`, '--model-latency', '0', '-w', '1'],
     ...['-c', 'grading.workers=1', '--progress', 'none', '--order', 'dataset'],
   ];
   const code = await session.call('run', ...common, '--evaluate', '--run-id', 'demo');
   if (code !== 0) throw new Error(`the demo run ended with ${code}; does \`npm run demo\` work here?`);
   const arms = ['-m', 'replay:demo', '--epochs', '2', '-i', FEW.join(',')];
   await session.call('run', ...common, ...arms, '--evaluate', '--run-id', 'arms');
-  await session.call('run', ...common, '--dry-run', '--run-id', 'plan', '--json');
+  // In a root without runs, so that nothing is foretold from what was measured here.
+  await session.call('run', ...common, '-o', 'empty', '--dry-run', '--run-id', 'plan', '--json');
 }
 
 export async function readEverything({ call }: Session): Promise<void> {

@@ -42,19 +42,25 @@ export const RULES: readonly Rule[] = [
     what: 'own runs: how long anything took: keys that end in _ms, _s or Ms, and what programs say of themselves',
     from: 'own run',
     pattern:
-      /(?<=\b\w+(?:_m?s|Ms)\\*"?:? ?)-?\d[\d.]*|(?<=\bin )\d+\.\d+ ?s\b|(?<=runtime: )[\d.]+|\b0m0\.\d+s/g,
+      /(?<=\b\w+(?:_m?s|Ms)\\*"?:? ?)-?\d[\d.]*|(?<=\bin )\d+\.\d+ ?s\b|(?<=runtime: )[\d.]+|0m\d+\.\d+s/g,
     by: '<duration>',
   },
   {
     what: 'own runs: the names of containers',
     from: 'own run',
-    pattern: /(?<=ontainer (?:for \S+ created: )?)[0-9a-f]{61,64}|(?<="container_id":")[^"]+/g,
+    pattern: /(?<=ontainer (?:for \S+ (?:created|started): )?)[0-9a-f]{61,64}|(?<="container_id":")[^"]+/g,
     by: '<container>',
   },
   {
     what: 'own runs: addresses in memory, and how much disk is free',
     from: 'own run',
     pattern: /\b0x7f[0-9a-f]{10}\b|(?<="free_bytes": )\d+/g,
+    by: '<number>',
+  },
+  {
+    what: 'own runs: the order in which attempts, steps and gradings came, so their numbers and the order of rows',
+    from: 'own run',
+    pattern: /(?<="(?:id|attempt_id|evaluation_id|message_id|slot)":|\\"(?:trialId|attemptId|slot)\\+":)\d+/g,
     by: '<number>',
   },
 ];
