@@ -1,8 +1,10 @@
 /** Work that a program has started: its events, its result, and how it is stopped. */
+import { chooseEngine } from '../environment/engines/engineClient.ts';
 import type { StopLadder } from '../runner/control/stop.ts';
 import type { RunEvent, RunEvents } from '../runner/events.ts';
 import type { Caller, Notice, Variables } from './caller.ts';
 import { createFeed } from './feed.ts';
+import { engineOptions } from './images/engines.ts';
 
 /** What every call takes beside its own options. */
 export interface Surroundings {
@@ -30,6 +32,8 @@ export async function startWork<T>(
   { env = {}, cwd = process.cwd(), signal }: Surroundings,
   begin: Begin<T>,
 ): Promise<Running<T>> {
+  // Modules of the user's make clients too, and are given no variables: the engine is chosen for the process.
+  chooseEngine((host) => engineOptions(env, host));
   const feed = createFeed<RunEvent>();
   const note = (text: string) => feed.push({ type: 'note', text });
   const tell = ({ level, text }: Notice) => note(level === 'info' ? text : `${level}: ${text}`);

@@ -98,7 +98,7 @@ describe.skipIf(!docker)('a run of a program', () => {
     ]);
     expect(read.trials('last')).toMatchObject([{ instance_id: ID, outcome: 'unresolved' }]);
     expect(read.verdicts('r1')).toMatchObject([{ instance_id: ID, resolved: 0 }]);
-    expect(read.report('r1')).toMatchObject({ run: { name: 'r1' } });
+    expect(read.report('r1')).toMatchObject({ run: 'r1' });
     expect(() => read.run('r2')).toThrow(UserError);
     read.close();
     expect(compare({ results, sides: ['r1', 'r1'] }).comparisons).toMatchObject([{ broken: [], fixed: [] }]);

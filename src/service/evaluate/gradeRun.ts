@@ -106,7 +106,8 @@ async function gradeAll(
   attendant: Attendant | undefined,
 ): Promise<void> {
   for (let time = 0; time < repeat; time++) {
-    attendant?.toGrade?.(grader.enqueueMissing(asked, again || time > 0));
+    const count = grader.enqueueMissing(asked, again || time > 0);
+    attendant?.toGrade?.(count);
     await grader.drain();
   }
 }
