@@ -8,7 +8,7 @@ import { isFreeName } from './prices.ts';
 
 export type Settled =
   | { readonly ok: true; readonly model: ModelConfig }
-  | { readonly ok: false; readonly message: string };
+  | { readonly ok: false; readonly message: string; readonly fix: string };
 
 interface Around {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -33,10 +33,11 @@ function keyVariable(model: ModelConfig, provider: Provider, env: Around['env'])
   return provider.keys.find((name) => env[name]) ?? provider.keys[0]!;
 }
 
-const unknownPrefix = (name: string): string =>
-  `model "${name}": no provider is known by the prefix "${name.slice(0, name.indexOf('/'))}/"; known are ${PROVIDERS.map(
-    ({ prefix }) => `${prefix}/`,
-  ).join(', ')}; for another OpenAI-compatible server set model.base_url`;
+const unknownPrefix = (name: string): Settled => ({
+  ok: false,
+  message: `no provider is known by the prefix of "${name}"`,
+  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url for another OpenAI-compatible server`,
+});
 
 export function settleModel(model: ModelConfig, { env, litellm }: Around): Settled {
   const name = model.model_name;
@@ -44,14 +45,15 @@ export function settleModel(model: ModelConfig, { env, litellm }: Around): Settl
   const named = nameMeans(model);
   if (!named) {
     const mistaken = name.includes('/') && model.base_url === undefined && model.dialect === undefined;
-    return mistaken ? { ok: false, message: unknownPrefix(name) } : { ok: true, model };
+    return mistaken ? unknownPrefix(name) : { ok: true, model };
   }
   const { provider } = named;
   const elsewhere = model.base_url === undefined ? addressOf(provider, env) : undefined;
   if (provider.baseUrl === null && model.base_url === undefined && elsewhere === undefined)
     return {
       ok: false,
-      message: `model "${name}" is on a server of your own: set model.base_url, or ${provider.baseUrls.join(' or ')}`,
+      message: `"${name}" is on a server of your own`,
+      fix: `set model.base_url, or ${provider.baseUrls.map((variable) => `$${variable}`).join(' or ')}`,
     };
   const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
   const dialect = model.dialect ?? (openai ? 'chat' : named.dialect);

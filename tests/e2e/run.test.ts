@@ -203,7 +203,7 @@ describe('swebatch run, before anything starts', () => {
     expect(await failures('-m', 'nobody-knows-this', '-c', 'model.cost_tracking=ignore_errors')).toEqual([]);
     expect(await failures('-m', 'nobody-knows-this', '-c', 'agent.cost_limit=none')).toEqual([]);
     expect(await failures('-m', 'nobody/knows-this')).toEqual([
-      expect.stringMatching(/no provider is known by the prefix "nobody\/"/) as string,
+      expect.stringMatching(/no provider is known by the prefix of "nobody\/knows-this"/) as string,
     ]);
     expect(await failures('-m', 'scripted:./absent/replies', '-c', 'agent.agent_class=./nowhere.ts')).toEqual(
       [

@@ -9,7 +9,7 @@ const settle = (settings: Record<string, unknown>, env: Record<string, string> =
 
 const facts = (settings: Record<string, unknown>, env: Record<string, string> = {}, litellm = false) => {
   const settled = settle(settings, env, litellm);
-  if (!settled.ok) return settled.message;
+  if (!settled.ok) return `${settled.message}; ${settled.fix}`;
   const { model } = settled;
   return [dialectNameOf(model), sentModel(model), baseUrlOf(model), model.api_key_env];
 };
@@ -71,9 +71,9 @@ describe('names', () => {
 
   test('an unknown prefix names the known ones, and a server of one’s own needs its address', () => {
     expect(facts({ model_name: 'athropic/claude-x' })).toMatch(
-      /prefix "athropic\/"; known are openai\/, anthropic\//,
+      /by the prefix of "athropic\/claude-x"; write one of openai\/, anthropic\//,
     );
-    expect(facts({ model_name: 'hosted_vllm/m' })).toMatch(/set model.base_url, or HOSTED_VLLM_API_BASE/);
+    expect(facts({ model_name: 'hosted_vllm/m' })).toMatch(/set model.base_url, or \$HOSTED_VLLM_API_BASE/);
     expect(facts({ model_name: 'hosted_vllm/m' }, { HOSTED_VLLM_API_BASE: 'http://h:1/v1' })).toEqual([
       'chat',
       'm',

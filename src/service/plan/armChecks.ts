@@ -6,6 +6,7 @@ import { findAgent } from '../../agent/loadAgent.ts';
 import { checkEnvironmentClass } from '../../environment/factory.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
+import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
 import { redactorOf } from '../secrets.ts';
@@ -35,6 +36,8 @@ export async function checkArm(
         'name one with -m MODEL, or model.model_name in the configuration',
       ),
     ];
+  const settled = settleModel(model, { env, litellm: arm.agent.compat !== null });
+  if (!settled.ok) return [bad(`model of arm ${name}`, settled.message, settled.fix)];
   const { free, problems } = await loadParts(arm, cwd);
   return [
     ...(free === null ? [] : modelFindings(arm, runLimit, free, env)),

@@ -50,15 +50,12 @@ export function resolveConfig(
   };
 }
 
-function settled(arms: readonly ArmConfig[], env: Variables): ArmConfig[] {
-  const answers = arms.map(({ agent, model }) => settleModel(model, { env, litellm: agent.compat !== null }));
-  const problems = answers.flatMap((answer) => (answer.ok ? [] : [answer.message]));
-  if (problems.length > 0) throw new UserError([...new Set(problems)].join('\n'));
-  return arms.map((arm, index) => {
-    const answer = answers[index]!;
+/** A name that means nothing stays as it is: the checks of the arm say so, and a dry run shows it. */
+const settled = (arms: readonly ArmConfig[], env: Variables): ArmConfig[] =>
+  arms.map((arm) => {
+    const answer = settleModel(arm.model, { env, litellm: arm.agent.compat !== null });
     return answer.ok ? { ...arm, model: answer.model } : arm;
   });
-}
 
 /** What is undefined was not said, and overrides nothing. */
 const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>
