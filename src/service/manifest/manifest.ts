@@ -58,8 +58,6 @@ export async function gatherManifest(
     ),
   ];
   const known = await contentsHere(env, resolved.arms, images);
-  const { wanted } = request.dataset;
-  const ids = request.selected.map((s) => s.instance.instance_id);
   const manifest = {
     manifest_version: MANIFEST_VERSION,
     run_id: request.name,
@@ -87,32 +85,8 @@ export async function gatherManifest(
         new Date(request.createdAt),
       ),
     ),
-    dataset: {
-      source: request.dataset.source,
-      revision: request.dataset.revision,
-      file_sha256: request.dataset.fileHash,
-      rows: request.dataset.count,
-      count: ids.length,
-      instance_ids: ids,
-      ids_sha256: sha256(ids.join('\n')),
-      row_hashes: Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.rowHash])),
-      weights:
-        wanted.sample === undefined
-          ? null
-          : Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.weight])),
-      strata: request.strata?.length ? request.strata : null,
-    },
-    selection: {
-      split: request.dataset.split,
-      shuffle: wanted.shuffle ?? false,
-      filter: wanted.filter ?? null,
-      slice: wanted.slice ?? null,
-      limit: wanted.limit ?? null,
-      sample: wanted.sample ?? null,
-      stratify: wanted.stratify ?? null,
-      seed: wanted.seed ?? DEFAULT_SEED,
-      failed_in: failedIn ?? null,
-    },
+    dataset: datasetFacts(request),
+    selection: selectionFacts(request, failedIn),
     images: Object.fromEntries(
       images.map((name) => {
         const here = known.get(name)![0];
@@ -126,3 +100,34 @@ export async function gatherManifest(
   };
   return JSON.parse(secrets.text(JSON.stringify(manifest))) as Record<string, unknown>;
 }
+
+function datasetFacts(request: RunRequest) {
+  const ids = request.selected.map((s) => s.instance.instance_id);
+  return {
+    source: request.dataset.source,
+    revision: request.dataset.revision,
+    file_sha256: request.dataset.fileHash,
+    rows: request.dataset.count,
+    count: ids.length,
+    instance_ids: ids,
+    ids_sha256: sha256(ids.join('\n')),
+    row_hashes: Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.rowHash])),
+    weights:
+      request.dataset.wanted.sample === undefined
+        ? null
+        : Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.weight])),
+    strata: request.strata?.length ? request.strata : null,
+  };
+}
+
+const selectionFacts = ({ dataset: { split, wanted } }: RunRequest, failedIn: string | undefined) => ({
+  split,
+  shuffle: wanted.shuffle ?? false,
+  filter: wanted.filter ?? null,
+  slice: wanted.slice ?? null,
+  limit: wanted.limit ?? null,
+  sample: wanted.sample ?? null,
+  stratify: wanted.stratify ?? null,
+  seed: wanted.seed ?? DEFAULT_SEED,
+  failed_in: failedIn ?? null,
+});
