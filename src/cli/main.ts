@@ -37,7 +37,7 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     .wrap(Math.min(100, process.stdout.columns ?? 100))
     .exitProcess(false)
     .epilogue(
-      'Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage, 130/143 interrupted.',
+      'Exit codes: 0 done, 1 gate failed, 2 usage or config, 3 incomplete, 4 budget reached, 5 storage or internal error, 130/143 interrupted.',
     )
     .fail((message, error) => {
       // yargs' own errors are the person's; any other one comes from a verb.

@@ -1,4 +1,4 @@
-// docs/conformance.md says the truth: every line of mini-swe-agent's test list is there, with tests that exist or the reason why not.
+// docs/traceability/conformance.md says the truth: every line of mini-swe-agent's test list is there, with tests that exist or the reason why not.
 // And the lines that no other file covers.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { createAgent } from '../../src/agent/loop/agent.ts';
 import { bash, config, fakeEnvironment, fakeModel, reply, result, submitted } from './fakes.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const page = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
+const page = readFileSync(join(root, 'docs', 'traceability', 'conformance.md'), 'utf8');
 const rows = page
   .split('\n')
   .filter((line) => /^\| (\d+|new) \|/.test(line))

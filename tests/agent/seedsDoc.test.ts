@@ -1,4 +1,4 @@
-// docs/seeds.md says the truth: what it names is there, and the seeds' texts and defaults are ours.
+// docs/traceability/seeds.md says the truth: what it names is there, and the seeds' texts and defaults are ours.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import * as api from '../../src/index.ts';
 import { render } from '../../src/template/render.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const page = readFileSync(join(root, 'docs', 'seeds.md'), 'utf8');
+const page = readFileSync(join(root, 'docs', 'traceability', 'seeds.md'), 'utf8');
 
 describe('the page', () => {
   const named = [...page.matchAll(/`((?:src|tests)\/[^`\s]+\.ts)`/g)].map((m) => m[1] as string);

@@ -208,7 +208,7 @@ test('what cannot be graded is counted like the rest, says why, and needs no eng
 
 describe('what is missing is said', () => {
   test.each([
-    [[], /what is to be evaluated/],
+    [[], /name what to evaluate/],
     [['preds.json'], /--subset is missing/],
     [['--regrade', '.'], /--regrade needs the dataset/],
     [['--regrade', 'nowhere', '--subset', 'data.jsonl'], /no folder nowhere/],

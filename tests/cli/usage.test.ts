@@ -20,7 +20,7 @@ test.each<[string, string[], string]>([
   ['Unknown argument: wath', ['ls', '--wath'], 'there is no option --wath; did you mean --watch?'],
   ['Unknown arguments: my-flag, myFlag', ['ls', '--my-flag=3'], 'there is no option --my-flag'],
   ['Unknown arguments: x, foo', ['ls', '-x', '--foo'], 'there is no option -x\nthere is no option --foo'],
-  ['Unknown argument: b', ['ls', 'a', 'b'], '"b" belongs to no option'],
+  ['Unknown argument: b', ['ls', 'a', 'b'], 'unexpected argument "b"'],
   ['Not enough arguments following: class', ['ls', '--class'], '--class needs a value'],
   ['Not enough arguments following: o', ['ls', '-o'], '-o needs a value'],
   ['something new', ['ls'], 'something new'],

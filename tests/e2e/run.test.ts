@@ -160,10 +160,10 @@ describe('swebatch run, before anything starts', () => {
     [['--nosuch'], /there is no option --nosuch\n/],
     [['--cost-limt=3'], /there is no option --cost-limt; did you mean --cost-limit\?/],
     [['--no-evalute'], /there is no option --evalute; did you mean --evaluate\?/],
-    [['stray.jsonl'], /"stray\.jsonl" belongs to no option/],
+    [['stray.jsonl'], /unexpected argument "stray\.jsonl"/],
     [['--slice'], /--slice needs a value\n {2}"swebatch run --help"/],
     [['--config'], /--config: needs a value/],
-    [['--progress', 'much'], /--progress "much" is none of auto, plain, json, none/],
+    [['--progress', 'much'], /--progress "much" must be one of auto, plain, json, none/],
     [['--run-id', '../x'], /--run-id/],
   ])('%j exits 2 and says why', async (more, text) => {
     const result = await cli([
@@ -229,7 +229,7 @@ describe('swebatch run, before anything starts', () => {
 
   test('what is missing on a line is named', async () => {
     expect((await cli(['resume'])).stderr).toContain('<run> is missing: swebatch resume <run>');
-    expect((await cli(['datasets', 'nope'])).stderr).toContain('action "nope" is none of ls, show, pull');
+    expect((await cli(['datasets', 'nope'])).stderr).toContain('action "nope" must be one of ls, show, pull');
     expect((await cli(['ls', '-o', tempDir()])).stderr).toContain('start a run first');
   });
 

@@ -1,10 +1,10 @@
-// docs/faults.md says the truth: every row T-01 to T-60 is there, and every test that it names exists under that title.
+// docs/traceability/faults.md says the truth: every row T-01 to T-60 is there, and every test that it names exists under that title.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..', '..');
-const page = readFileSync(join(root, 'docs', 'faults.md'), 'utf8');
+const page = readFileSync(join(root, 'docs', 'traceability', 'faults.md'), 'utf8');
 const rows = page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| row |'));
 
 test('every row of the report is on the page, once', () => {

@@ -61,11 +61,11 @@ export const evaluateFlags = flags({
     describe: 'ID=MODULE: a log parser of your own (exports parseLog)',
   },
   runId: { alias: 'id', type: 'string', describe: 'name of the run that predictions become' },
-  again: { type: 'boolean', default: false, describe: 'also what has a verdict already' },
+  again: { type: 'boolean', default: false, describe: 're-grade instances that already have a verdict' },
   regrade: {
     type: 'string',
     check: texts,
-    describe: 'verdicts from the logs in this folder, without containers',
+    describe: 'grade from the logs in this folder, without containers',
   },
   write: {
     type: 'boolean',

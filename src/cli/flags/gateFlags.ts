@@ -19,29 +19,29 @@ export const gateFlags = flags({
   minResolved: {
     type: 'string',
     check: share,
-    describe: 'least share resolved of valid (40% or 0.4)',
+    describe: 'minimum share of valid instances resolved (40% or 0.4)',
   },
   maxDrop: {
     type: 'string',
     check: share,
-    describe: 'largest drop over matched instances (2% or 0.02)',
+    describe: 'maximum drop over matched instances (2% or 0.02)',
   },
   maxBroken: {
     type: 'number',
     check: integer(0),
-    describe: 'instances that may stay broken when measured again; default 0',
+    describe: 'how many instances may still fail after re-measurement; default 0',
   },
   mustPass: { type: 'string', describe: 'file with ids that must be resolved, one a line' },
-  maxInfra: { type: 'string', check: share, describe: 'largest share of trials lost to infrastructure' },
+  maxInfra: { type: 'string', check: share, describe: 'maximum share of trials lost to infrastructure' },
   maxCost: {
     type: 'number',
     check: z.number().min(0).optional(),
-    describe: 'dollars the run may have cost',
+    describe: 'maximum cost of the run in dollars',
   },
   setChanges: {
     choices: ['allow', 'warn', 'fail'],
     bare: true,
-    describe: 'what instances of one run only mean; default warn',
+    describe: 'what to do about instances that only one run has; default warn',
   },
 });
 export type GateArgs = Args<typeof gateFlags>;
@@ -64,7 +64,7 @@ export const nightFlags = flags({
   withoutBaseline: {
     choices: ['warn', 'fail'],
     bare: true,
-    describe: 'what it means when nothing comparable exists; default warn',
+    describe: 'what to do when no comparable run exists; default warn',
   },
   ...limits,
   maxBroken,

@@ -11,7 +11,7 @@ export const imagesFlags = flags({
     choices: ['plan', 'pull', 'ls', 'gc', 'check'],
     place: 'required',
     describe:
-      'plan: what is here and what has to come; pull; ls: what swebatch pulled; gc: remove of that; check: exit 1 when an image cannot be had',
+      'plan: show what is present and missing; ls: images swebatch pulled; gc: remove some of those; check: exit 1 if an image is unavailable',
   },
   source: {
     type: 'string',
@@ -23,7 +23,7 @@ export const imagesFlags = flags({
     alias: 'c',
     type: 'string',
     list: true,
-    describe: 'of the run: images, environment.platform and environment.hosts count; file or key.path=value',
+    describe: "the run's configuration; only images, environment.platform and environment.hosts are used",
   },
   split: { type: 'string', check: filled, describe: 'split of the dataset' },
   dataDir: { type: 'string', check: filled, describe: 'folder with local copies of datasets' },
@@ -41,14 +41,14 @@ export const imagesFlags = flags({
     choices: ['missing', 'always'],
     default: 'missing',
     bare: true,
-    describe: 'always: also images that are here, in case their tag moved',
+    describe: 'always: also images that are present, in case their tag moved',
   },
   parallel: { type: 'number', check: integer(1), describe: 'pulls at a time' },
   mirror: {
     type: 'string',
     list: true,
     check: z.array(z.string().regex(/^[^=]+=[^=]+$/, 'must be REGISTRY=MIRROR')).optional(),
-    describe: 'REGISTRY=MIRROR that is asked first; repeats',
+    describe: 'REGISTRY=MIRROR: the mirror is asked first; repeats',
   },
   pullTimeout: {
     type: 'number',
@@ -60,7 +60,7 @@ export const imagesFlags = flags({
     check: imagesConfigSchema.shape.policy.unwrap().optional(),
     describe: 'gc: remove-after or lru:<GB>',
   },
-  dryRun: { type: 'boolean', default: false, describe: 'gc: only say what would go' },
+  dryRun: { type: 'boolean', default: false, describe: 'gc: show what would be removed' },
   json,
 });
 export type ImagesArgs = Args<typeof imagesFlags>;

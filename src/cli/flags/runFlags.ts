@@ -46,7 +46,7 @@ const which = flags({
   slice: {
     type: 'string',
     check: filled,
-    describe: 'Python slice of what is left after --filter: 0:5, -3:, ::2',
+    describe: 'Python slice, applied after --filter: 0:5, -3:, ::2',
   },
   filter: { type: 'string', check: filled, describe: 'regular expression that the id must start with' },
   shuffle: { type: 'boolean', describe: 'sort by id, then shuffle as Python does with --seed' },
@@ -58,14 +58,18 @@ const which = flags({
     check: filledList,
     describe: 'only these ids (repeat, or separate with commas)',
   },
-  limit: { type: 'number', check: whole(0), describe: 'the first N of what is left' },
-  sample: { type: 'number', check: whole(0), describe: 'N by hash: a larger N is a superset' },
+  limit: { type: 'number', check: whole(0), describe: 'the first N of the remaining instances' },
+  sample: {
+    type: 'number',
+    check: whole(0),
+    describe: 'N instances chosen by hash; a larger N includes a smaller one',
+  },
   stratify: {
     type: 'string',
     check: filled,
     describe: 'columns to spread the sample over: repo,difficulty',
   },
-  seed: { type: 'number', check: whole(0), describe: 'of --shuffle and --sample; default 42' },
+  seed: { type: 'number', check: whole(0), describe: 'seed for --shuffle and --sample; default 42' },
   failedIn: { type: 'string', check: filled, describe: 'only instances that RUN did not resolve' },
 });
 
@@ -121,13 +125,12 @@ const how = flags({
   allowConfigChange: {
     type: 'boolean',
     default: false,
-    describe: 'go on with a changed configuration; recorded as a boundary',
+    describe: 'continue with a changed configuration; recorded as a boundary',
   },
   dryRun: {
     type: 'boolean',
     default: false,
-    describe:
-      'start nothing: instances, images and disk to have, cost and time to expect, what will not be seen',
+    describe: 'show the plan only: instances, images, disk, expected cost and time, detectable difference',
   },
 });
 

@@ -17,7 +17,7 @@ export function usageMessage(message: string, args: readonly string[], verb?: Ve
   if (unknown && verb) return unknownMessage(unknown.split(', '), args, verb);
   const choice = /Argument: (.+), Given: (.+), Choices: (.+)$/m.exec(message);
   if (choice)
-    return `${named(choice[1]!, command)} ${choice[2]} is none of ${choice[3]!.replaceAll('"', '')}`;
+    return `${named(choice[1]!, command)} ${choice[2]} must be one of ${choice[3]!.replaceAll('"', '')}`;
   return message;
 }
 
@@ -30,7 +30,7 @@ function unknownMessage(names: readonly string[], args: readonly string[], verb:
     // yargs lists --a-b as aB too; what stands alone on the line was no flag.
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
     .map((name) => {
-      if (args.includes(name)) return `"${name}" belongs to no option`;
+      if (args.includes(name)) return `unexpected argument "${name}"`;
       const close = closest(name, known);
       return `there is no option ${dashed(name)}${close ? `; did you mean --${close}?` : ''}`;
     });

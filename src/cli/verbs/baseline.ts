@@ -1,4 +1,4 @@
-/** `swebatch baseline`: which run nights are held against. */
+/** `swebatch baseline`: the run that nightly runs are compared with. */
 import { z } from 'zod';
 import { inert } from '../../base/text/inert.ts';
 import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
@@ -25,7 +25,7 @@ const baselineFlags = flags({
 
 export const baselineVerb = defineVerb({
   name: 'baseline',
-  describe: 'set, show or remove the run that nights are held against',
+  describe: 'set, show or remove the run that nightly runs are compared with',
   flags: baselineFlags,
   examples: [
     ['$0 baseline set nightly-0821', 'compare later with "baseline"'],
@@ -57,7 +57,7 @@ export const baselineVerb = defineVerb({
       }
       if (args.name === 'last')
         throw new UserError(
-          '"last" is no name for a baseline: --baseline last means the newest comparable run',
+          '"last" cannot be the name of a baseline: --baseline last means the newest comparable run',
         );
       if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
       const run = requireRun(store, args.run);

@@ -9,9 +9,9 @@ import { table } from '../terminal/table.ts';
 
 export const cleanVerb = defineVerb({
   name: 'clean',
-  describe: 'remove containers that dead runs left; never those of a live one',
+  describe: 'remove containers that dead runs left; containers of a live run stay',
   flags: flags({
-    dryRun: { type: 'boolean', default: false, describe: 'only show what would be removed' },
+    dryRun: { type: 'boolean', default: false, describe: 'show what would be removed' },
     json,
   }),
   examples: [['$0 clean --dry-run', 'what is left over']],

@@ -44,9 +44,9 @@ const compareFlags = flags({
     bare: true,
     describe: 'McNemar test; default: the one fixed in the manifest, else exact',
   },
-  seed: { type: 'number', check: integer(0), describe: 'of permutations and bootstraps' },
-  config: { type: 'boolean', default: false, describe: 'only what differs in how the two were run' },
-  gate: { type: 'boolean', default: false, describe: 'verdict and exit code 1 for a regression' },
+  seed: { type: 'number', check: integer(0), describe: 'seed for permutations and bootstraps' },
+  config: { type: 'boolean', default: false, describe: 'compare only the configurations of the two runs' },
+  gate: { type: 'boolean', default: false, describe: 'judge the last run; exit 1 if it regressed' },
   remeasure: {
     type: 'number',
     check: integer(0),
@@ -63,11 +63,11 @@ type CompareArgs = Args<typeof compareFlags>;
 
 export const compareVerb = defineVerb({
   name: 'compare',
-  describe: 'two or more runs, arms, run reports, predictions or leaderboard results on the same instances',
+  describe: 'compare runs, arms, run reports, predictions or leaderboard results on the same instances',
   flags: compareFlags,
   examples: [
     ['$0 compare nightly-0821 nightly-0822', 'what changed'],
-    ['$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 when it regressed'],
+    ['$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 if it regressed'],
     ['$0 compare a.json b.json --json', "the harness's own run reports"],
     ['$0 compare r1 r2 --config', 'only the configuration'],
   ],

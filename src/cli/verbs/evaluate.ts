@@ -21,12 +21,12 @@ async function run(args: EvaluateArgs): Promise<number> {
       hint: 'swebatch evaluate --verify-gold --subset verified',
     });
   if (target === undefined)
-    throw new UserError('what is to be evaluated?', {
-      hint: 'name a run ("last"), a predictions file (preds.json, all_preds.jsonl), "gold", or use --regrade DIR',
+    throw new UserError('name what to evaluate', {
+      hint: 'a run ("last"), a predictions file (preds.json, all_preds.jsonl), "gold", or use --regrade DIR',
     });
   if (target === 'gold' || PREDICTIONS.test(target)) return predictions(args, target);
   if (existsSync(target) && args.subset.length > 0)
-    throw new UserError(`${target} is no predictions file: its name must end in .json or .jsonl`);
+    throw new UserError(`${target} is not a predictions file: its name must end in .json or .jsonl`);
   const evaluation = await evaluateRun({ ...optionsOf(args), run: target }, caller());
   return concludeEvaluation(evaluation, args.json);
 }
@@ -69,7 +69,7 @@ export const evaluateVerb = defineVerb({
   examples: [
     ['$0 evaluate last', 'grade what the last run predicted'],
     ['$0 evaluate preds.json --subset verified -w 4', 'a predictions file of any tool'],
-    ['$0 evaluate --verify-gold --subset lite', 'what gold does on this machine'],
+    ['$0 evaluate --verify-gold --subset lite', 'how the gold patches do on this machine'],
     [
       '$0 evaluate --regrade logs/run_evaluation --subset lite.parquet --no-write --json',
       "the harness's own logs",

@@ -30,7 +30,7 @@ const replayFlags = flags({
     list: true,
     describe: '*.traj.json files, or folders of them',
   },
-  check: { type: 'boolean', default: false, describe: 'exit 1 when anything differs' },
+  check: { type: 'boolean', default: false, describe: 'exit 1 if anything differs' },
   environment: {
     choices: ['recorded', 'docker'],
     default: 'recorded',
@@ -44,17 +44,17 @@ const replayFlags = flags({
   network: {
     type: 'string',
     bare: true,
-    describe: 'network for --environment docker; default: the one of a trajectory of ours, else none',
+    describe: 'network for --environment docker; default: the one recorded by swebatch, else none',
   },
   json,
 });
 
 export const replayVerb = defineVerb({
   name: 'replay',
-  describe: 'play recorded trajectories through our agent and compare every message',
+  describe: 'play recorded trajectories through the built-in agent and compare every message',
   flags: replayFlags,
   examples: [
-    ['$0 replay results/r1/trajectories --check', 'does our agent behave as the recorded one?'],
+    ['$0 replay results/r1/trajectories --check', 'does the built-in agent behave as the recorded one?'],
     [
       '$0 replay a.traj.json --environment docker',
       'run the recorded commands for real and show what differs',
@@ -72,7 +72,7 @@ export const replayVerb = defineVerb({
       if (!args.json) printData(lines(result).join('\n'));
     }
     const unreadable = results.filter((r) => r.problem !== undefined);
-    // One file that is none among many must not hide what the others came to; alone it is a wrong argument.
+    // One unreadable file among many must not hide the results of the others; alone it is a wrong argument.
     if (unreadable.length === files.length) throw new UserError(unreadable.map((r) => r.problem).join('\n'));
     if (args.json)
       printJson(

@@ -33,13 +33,13 @@ const reportFlags = flags({
     default: false,
     describe: 'every instance across all runs with the same model, with a flake label',
   },
-  seed: { type: 'number', check: integer(0), describe: 'of the bootstrap intervals' },
+  seed: { type: 'number', check: integer(0), describe: 'seed for the bootstrap intervals' },
   json,
 });
 
 export const reportVerb = defineVerb({
   name: 'report',
-  describe: 'what a run says: resolved of valid with its interval, who is missing, money, tokens, time',
+  describe: 'report a run: resolved of valid with its interval, missing trials, cost, tokens, time',
   flags: reportFlags,
   examples: [
     ['$0 report last', 'the newest run'],

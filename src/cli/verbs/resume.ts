@@ -30,7 +30,7 @@ const resumeFlags = flags({
     describe: `also run sealed trials of this class again (${EXIT_CLASSES.join(', ')}), or those named by --id`,
   },
   id: { type: 'string', list: true, bare: true, describe: 'run these instances once more' },
-  workers: { alias: 'w', type: 'number', check: integer(1), describe: 'slots from now on' },
+  workers: { alias: 'w', type: 'number', check: integer(1), describe: 'number of slots from now on' },
   costLimit: {
     ...costLimit,
     describe: 'budget of the whole run from now on, in dollars; none: no limit',
@@ -38,7 +38,7 @@ const resumeFlags = flags({
   allowConfigChange: {
     type: 'boolean',
     default: false,
-    describe: 'go on though an image is another one now; recorded as a boundary',
+    describe: 'continue even if an image has changed; recorded as a boundary',
   },
   evaluate,
   progress,
@@ -46,11 +46,11 @@ const resumeFlags = flags({
 });
 export const resumeVerb = defineVerb({
   name: 'resume',
-  describe: 'go on with a run after whatever happened; nothing sealed runs again unless asked for',
+  describe: 'continue a run; finished trials run again only if requested',
   flags: resumeFlags,
   examples: [
     ['$0 resume last', 'what was interrupted or never started'],
-    ['$0 resume last --retry infra', 'and what failed for reasons that are not the model’s'],
+    ['$0 resume last --retry infra', 'also trials that failed because of infrastructure'],
     ['$0 resume last --retry --id django__django-11099', 'one instance once more; all attempts are kept'],
   ],
   async run(args) {

@@ -18,7 +18,7 @@ import { printPlan } from '../terminal/printPlan.ts';
 
 export const runVerb = defineVerb({
   name: 'run',
-  describe: 'run an agent over a dataset; the same --run-id again goes on where it stopped',
+  describe: 'run an agent over a dataset; the same --run-id continues where it stopped',
   flags: runFlags,
   examples: [
     ['$0 run --subset verified --slice 0:5 -m gpt-5.4 -w 4 --evaluate', 'five instances, graded'],

@@ -22,7 +22,7 @@ const viewFlags = flags({
     type: 'string',
     default: '127.0.0.1',
     check: z.string().min(1),
-    describe: 'anything but loopback needs a token: SWEBATCH_VIEW_TOKEN, or one is made and printed',
+    describe: 'other than loopback requires a token: set SWEBATCH_VIEW_TOKEN, or one is generated',
   },
   bundle: {
     type: 'string',

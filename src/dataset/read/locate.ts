@@ -195,7 +195,7 @@ function inFile(path: string): Location {
 
 function notFound(source: string, repos: readonly string[], options: LocateOptions, cache: string): string {
   if (repos.length === 0)
-    return `there is no file or directory ${source}, and it is none of the names ${DATASET_ALIASES.join(', ')}`;
+    return `there is no file or directory ${source}, and it is not one of the names ${DATASET_ALIASES.join(', ')}`;
   const name = basename(repos[0]!);
   const split = options.split ?? '<split>';
   const looked = [

@@ -209,7 +209,7 @@ const warningsOf = (metadata: SubmissionMetadata | null, answered: readonly stri
         ...(metadata.tags.checked ? ['tags.checked is for the maintainers to set'] : []),
         ...metadata.tags.model
           .filter((m) => m !== 'Undisclosed' && !answered.some((a) => sameModel(m, a) || sameModel(a, m)))
-          .map((m) => `tags.model "${m}" is none of the models that answered: ${answered.join(', ')}`),
+          .map((m) => `tags.model "${m}" is not one of the models that answered: ${answered.join(', ')}`),
         ...metadata.tags.model
           .filter((m) => /latest$/i.test(m))
           .map((m) => `tags.model "${m}" is an alias, not a snapshot`),

@@ -235,7 +235,7 @@ describe('the checklist', () => {
     expect(said({})).not.toMatch(/tags\./);
     expect(said({ model: ['Undisclosed'] })).not.toMatch(/tags\./);
     expect(said({ model: ['better-model'], checked: true })).toMatch(
-      /tags\.checked is for the maintainers[\s\S]*"better-model" is none of the models that answered: vendor\/default-2026-01-15/,
+      /tags\.checked is for the maintainers[\s\S]*"better-model" is not one of the models that answered: vendor\/default-2026-01-15/,
     );
   });
   test('a verdict without its patch is refused', () => {
