@@ -16,6 +16,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   import: async () => (await import('./verbs/import.ts')).importVerb,
   replay: async () => (await import('./verbs/replay.ts')).replayVerb,
   datasets: async () => (await import('./verbs/datasets.ts')).datasetsVerb,
+  models: async () => (await import('./verbs/models.ts')).modelsVerb,
   images: async () => (await import('./verbs/images.ts')).imagesVerb,
   doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
   clean: async () => (await import('./verbs/clean.ts')).cleanVerb,
@@ -24,7 +25,15 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
 export const VERBS: readonly string[] = Object.keys(loaders);
 
 /** These only read the record: the client of the engine, which is most of what there is to load, is not theirs. */
-const READERS: ReadonlySet<string> = new Set(['report', 'ls', 'show', 'view', 'baseline', 'verify']);
+const READERS: ReadonlySet<string> = new Set([
+  'report',
+  'ls',
+  'show',
+  'view',
+  'baseline',
+  'verify',
+  'models',
+]);
 
 let enginesFound = false;
 

@@ -3,6 +3,7 @@
  * Its sources are 1.17.5 and 2.4.6 (reference agent.md 1.5).
  */
 
+import { PROVIDERS } from '../model/names.ts';
 import { mapRunArgs } from './dockerRunArgs.ts';
 import { at, isTree, merge, nest, type Tree, without } from './merge.ts';
 
@@ -155,8 +156,6 @@ const seconds = (value: unknown): number | null =>
 export const CONFIGURED_KEY = 'CONFIGURED_API_KEY';
 const FROM_VARIABLE = /^os\.environ\/(\w+)$/;
 
-const DIALECT_OF_PROVIDER: Readonly<Record<string, string>> = { anthropic: 'messages', gemini: 'gemini' };
-
 /** What litellm reads itself and an endpoint does not know: each means a setting of ours, or nothing. */
 const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   drop_params: () => ({ warning: 'parameters are sent as they are given' }),
@@ -179,9 +178,13 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
       ? { problem: `"${String(value)}" is no number of seconds` }
       : { set: { model: { total_timeout_s: limit } } };
   },
-  custom_llm_provider: (value) => ({
-    set: { model: { dialect: DIALECT_OF_PROVIDER[String(value)] ?? 'chat' } },
-  }),
+  custom_llm_provider: (value) => {
+    const known = PROVIDERS.find(({ prefix }) => prefix === value);
+    return {
+      set: { model: { dialect: known?.dialect ?? 'chat' } },
+      ...(known ? {} : { warning: `"${String(value)}" is not known here; chat completions are spoken` }),
+    };
+  },
 };
 
 function modelKwargs(value: unknown): Answer {

@@ -11,6 +11,7 @@ import type { ReadUsage } from './dialects/dialect.ts';
 import { readUsage } from './dialects/usage.ts';
 import type { Usage } from './model.ts';
 import type { ModelConfig, Prices } from './modelConfig.ts';
+import { nameMeans } from './names.ts';
 
 const require = createRequire(import.meta.url);
 type PriceTable = typeof import('@pydantic/genai-prices');
@@ -59,6 +60,22 @@ function ratesVersion(prices: Prices): string {
   return `config: ${rates.join(', ')}`;
 }
 
+/** What the table calls a provider, where litellm's prefix is another word. */
+const TABLE_IDS: Readonly<Record<string, string>> = {
+  gemini: 'google',
+  xai: 'x-ai',
+  moonshot: 'moonshotai',
+  together_ai: 'together',
+  fireworks_ai: 'fireworks',
+};
+
+function atProvider(config: PricedConfig): { readonly id: string; readonly model: string } | null {
+  const named = nameMeans({ model_name: config.model_name, base_url: config.base_url, dialect: undefined });
+  if (!named) return null;
+  const { prefix } = named.provider;
+  return { id: TABLE_IDS[prefix] ?? prefix, model: named.model };
+}
+
 /** A name as routers write it, `provider/model`, is tried with and without its first part. */
 function lookUp(
   config: PricedConfig,
@@ -68,6 +85,7 @@ function lookUp(
   const { calcPrice, version } = priceTable();
   const name = config.model_name ?? '';
   const slash = name.indexOf('/');
+  const named = atProvider(config);
   const tries = [
     () =>
       calcPrice(counts, name, {
@@ -79,6 +97,7 @@ function lookUp(
       slash > 0
         ? calcPrice(counts, name.slice(slash + 1), { providerId: name.slice(0, slash), timestamp: at })
         : null,
+    () => (named ? calcPrice(counts, named.model, { providerId: named.id, timestamp: at }) : null),
   ];
   for (const attempt of tries) {
     try {

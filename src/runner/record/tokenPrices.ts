@@ -21,6 +21,13 @@ function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
   };
 }
 
+/** Of one model, as the price module has it at that time. */
+export const pricesOfModel = (
+  config: Parameters<typeof costOf>[0],
+  model: string,
+  at: Date,
+): TokenPrices | 'free' | null => ask(config, model, at);
+
 function ask(config: Parameters<typeof costOf>[0], model: string, at: Date): TokenPrices | 'free' | null {
   if (config.prices === 'free' || isFreeName(config.model_name) || isFreeName(model)) return 'free';
   const rate = (usage: object): number | null => {

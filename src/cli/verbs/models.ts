@@ -1,0 +1,69 @@
+/** `swebatch models [NAME…]`: what a model's name means, or the providers that names can begin with. */
+import { inert } from '../../base/text/inert.ts';
+import { type ModelMeaning, modelMeaning, providerFacts } from '../../service/plan/modelMeaning.ts';
+import { UserError } from '../../service/userError.ts';
+import { json } from '../flags/commonFlags.ts';
+import { flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
+import { EXIT, printData, printJson } from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+
+export const modelsVerb = defineVerb({
+  name: 'models',
+  describe:
+    'what a model name means: provider, dialect, address, key, prices, context; without a name the providers',
+  flags: flags({
+    name: { type: 'string', place: 'optional', describe: 'as -m takes it: claude-opus-4-5, openrouter/…' },
+    json,
+  }),
+  examples: [
+    ['$0 models', 'the providers, and which keys are set'],
+    ['$0 models anthropic/claude-opus-4-5', 'what a run with this name would ask, and at what price'],
+  ],
+  async run(args) {
+    if (args.name === undefined) {
+      const facts = providerFacts(process.env);
+      if (args.json) printJson(facts);
+      else printData(providerTable(facts));
+      return EXIT.done;
+    }
+    const answer = modelMeaning(args.name, process.env, new Date());
+    if (!answer.ok) throw new UserError(answer.message, { hint: answer.fix });
+    if (args.json) printJson(answer.meaning);
+    else printData(linesOf(answer.meaning));
+    return EXIT.done;
+  },
+});
+
+const providerTable = (facts: ReturnType<typeof providerFacts>): string =>
+  table(
+    ['prefix', 'dialect', 'key', 'set', 'address'],
+    facts.map((p) => [
+      `${p.prefix}/`,
+      p.dialect,
+      p.keys.join(' or '),
+      p.keys_set.length > 0 ? 'yes' : 'no',
+      p.base_url ?? `$${p.base_url_variables.join(' or $')}`,
+    ]),
+  );
+
+const count = (tokens: number | null): string =>
+  tokens === null ? 'not known' : `${tokens.toLocaleString('en')} tokens`;
+
+function linesOf(m: ModelMeaning): string {
+  const prices = m.prices
+    ? `$${m.prices.input} in, $${m.prices.output} out${m.prices.cache_read === undefined ? '' : `, $${m.prices.cache_read} cached`} per million tokens (${m.price_source})`
+    : 'not known: set model.prices';
+  const rows: readonly (readonly [string, string])[] = [
+    ['provider', m.provider ?? 'any OpenAI-compatible server'],
+    ['dialect', m.dialect],
+    ['sent as', m.sent_as],
+    ['address', m.base_url ?? 'not known: set model.base_url'],
+    ['key', `$${m.key}, which is ${m.key_set ? 'set' : 'not set'}`],
+    ['prices', prices],
+    ['context', count(m.context)],
+    ['longest answer', count(m.max_output)],
+    ...(m.gone === null ? [] : [['served until', m.gone] as const]),
+  ];
+  return rows.map(([what, text]) => `${what.padEnd(16)}${inert(text)}`).join('\n');
+}
