@@ -107,7 +107,7 @@ export const cleanedBy =
   (redactor: Redactor) =>
   (event: RunEvent): RunEvent => {
     const json = JSON.stringify(event);
-    const clean = redactor.text(json);
+    const clean = redactor.json(json);
     return clean === json ? event : (JSON.parse(clean) as RunEvent);
   };
 

@@ -1,18 +1,42 @@
-/** Which variables hold secrets: those the configuration names, those that look like a key, and a proxy's password. */
-import { createRedactor, type Redactor, type Secret } from '../base/text/redact.ts';
+/**
+ * Which values are secrets. Sure ones: variables that the configuration takes keys from, the hub's token, the passwords of proxies, and
+ * variables that SWEBATCH_SECRETS names (separated by commas). Beside them a variable whose name says secret, when its value looks like
+ * one too: `DB_PASSWORD=sunday` would tear holes into every log that speaks of a day.
+ */
+import { isOfWords, looksLikeKey } from '../base/text/keyShapes.ts';
+import { createRedactor, type Redactor, type Secret, SHORTEST } from '../base/text/redact.ts';
 import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
+import type { ArmRow } from '../store/records/runs.ts';
+import { storedArm } from '../store/records/storedConfig.ts';
 import type { Variables } from './caller.ts';
 
-const LOOKS_SECRET = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
+const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
+const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
 
 export function loadedSecrets(env: Variables, names: readonly string[]): Secret[] {
-  const wanted = new Set(names);
-  const named = Object.entries(env).flatMap(([name, value]) =>
-    value && (wanted.has(name) || LOOKS_SECRET.test(name)) ? [{ name, value }] : [],
+  const named = (env.SWEBATCH_SECRETS ?? '').split(',').map((name) => name.trim());
+  const sure = new Set([...names, ...named, ...HUB_TOKENS]);
+  const held = Object.entries(env).flatMap(([name, value]) =>
+    value && (sure.has(name) || (SECRET_NAME.test(name) && looksLikeKey(value))) ? [{ name, value }] : [],
   );
   const proxy = proxySecrets(proxyFrom((name) => env[name]));
-  return [...named, ...proxy.map((value) => ({ name: 'PROXY', value }))];
+  return [...held, ...proxy.map((value) => ({ name: 'PROXY', value }))];
 }
 
 export const redactorOf = (env: Variables, names: readonly string[] = []): Redactor =>
   createRedactor(loadedSecrets(env, names));
+
+/** The variables that the arms of a recorded run take their keys from. */
+export const keyVariablesOf = (arms: readonly Pick<ArmRow, 'config'>[]): string[] =>
+  arms.flatMap((arm) => {
+    const name = storedArm(arm).model?.api_key_env;
+    return typeof name === 'string' ? [name] : [];
+  });
+
+/** Names of sure secrets whose values other texts hold by chance. */
+export function ordinarySecrets(env: Variables, names: readonly string[]): string[] {
+  const ordinary = loadedSecrets(env, names).filter(
+    ({ value }) => value.length >= SHORTEST && isOfWords(value),
+  );
+  return [...new Set(ordinary.map(({ name }) => name))];
+}

@@ -86,3 +86,45 @@ describe('redaction', () => {
     expect(createRedactor([{ name: 'A', value: 'yes' }]).text('yes, eyes')).toBe('yes, eyes');
   });
 });
+
+describe('redaction of JSON', () => {
+  const word = () => createRedactor([{ name: 'WORD', value: 'content' }]);
+  test('changes values and never keys, numbers or white space', () => {
+    const text = '{"content" : "the content",\n "n": 1.0, "list":["content"], "e":"\\u0041"}';
+    expect(word().json(text)).toBe(
+      '{"content" : "the ‹redacted:WORD›",\n "n": 1.0, "list":["‹redacted:WORD›"], "e":"\\u0041"}',
+    );
+  });
+  test('also of JSON inside JSON', () => {
+    const inner = JSON.stringify({ content: 'some content', more: [JSON.stringify({ content: 'content' })] });
+    const clean = JSON.parse(word().json(JSON.stringify({ arguments: inner }))) as { arguments: string };
+    expect(JSON.parse(clean.arguments)).toEqual({
+      content: 'some ‹redacted:WORD›',
+      more: ['{"content":"‹redacted:WORD›"}'],
+    });
+  });
+  test('a secret that is JSON itself is found where it stands as a text', () => {
+    const account = '{"type":"service_account","private_key":"abcdefgh"}';
+    const { json } = createRedactor([{ name: 'ACCOUNT', value: account }]);
+    expect(json(JSON.stringify({ output: account }))).toBe('{"output":"‹redacted:ACCOUNT›"}');
+    expect(json(JSON.stringify({ output: `[${account}]` }))).not.toContain('abcdefgh');
+  });
+  test('whatever JSON it is given, what comes out is JSON of the same form', () => {
+    const hide = (value: unknown): unknown =>
+      typeof value === 'string'
+        ? value.replaceAll('aaaaaa', '')
+        : Array.isArray(value)
+          ? value.map(hide)
+          : value !== null && typeof value === 'object'
+            ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hide(inner)]))
+            : value;
+    const { json } = createRedactor([{ name: 'A', value: 'aaaaaa' }]);
+    fc.assert(
+      fc.property(fc.json({ stringUnit: fc.constantFrom('aaaaaa', '"', '\\', ':', 'x') }), (text) => {
+        const out = JSON.parse(json(text).replaceAll('‹redacted:A›', '')) as unknown;
+        const isText = typeof out === 'string';
+        if (!isText) expect(out).toEqual(hide(JSON.parse(text)));
+      }),
+    );
+  });
+});

@@ -14,11 +14,12 @@ export const isTemporary = (name: string): boolean => /^\..*\.\d+-\d+\.tmp$/s.te
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array | Iterable<Uint8Array>,
+  mode = 0o666,
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const temporary = temporaryFor(path);
   try {
-    const file = await open(temporary, 'w');
+    const file = await open(temporary, 'w', mode);
     try {
       await file.writeFile(content);
     } finally {

@@ -19,6 +19,32 @@ export const PUBLISHED_SHAPES: readonly (readonly [kind: string, shape: RegExp])
   ['credentials in a URL', /\bhttps?:\/\/[^\s/:@'"]{1,64}:[^\s/@'"]{8,}@/],
 ];
 
+const PREFIX = /^(?:sk|pk|rk|gsk|xai|AIza)[-_]/;
+/** `sunday`, `Content-Type`, `POSTGRES_DB2`, `20261122`: no longer than words are, with a few digits behind. */
+const WORD = /^(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})?\d{0,8}$/;
+const LONG = 20;
+/** Bits a character: random hexadecimal digits of that length have about 3.4. */
+const ENTROPY = 3;
+
+/** Words, numbers, or several of them: what other texts hold by chance. */
+export const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
+
+/** A key as providers make them, or at least 20 characters with high entropy that are no words, path or plain address. */
+export function looksLikeKey(value: string): boolean {
+  if (PUBLISHED_SHAPES.some(([, shape]) => shape.test(value))) return true;
+  if (PREFIX.test(value)) return value.length >= 16;
+  if (value.length < LONG || /^(?:[.~]{0,2}\/|\w+:\/\/)/.test(value)) return false;
+  return entropyOf(value) >= ENTROPY && !isOfWords(value);
+}
+
+/** Shannon's, in bits a character. */
+function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  const total = [...text].length;
+  return [...counts.values()].reduce((sum, n) => sum - (n / total) * Math.log2(n / total), 0);
+}
+
 export type Redact = (text: string) => string;
 
 /** Error bodies like to repeat the key they refused. */

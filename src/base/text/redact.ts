@@ -12,7 +12,10 @@ export interface Secret {
 }
 
 export interface Redactor {
+  /** Prose, output of commands, whatever has no form that others read. */
   text(text: string): string;
+  /** Text of JSON: only its string values change, also those of JSON inside them. Keys, numbers and white space stay as they are. */
+  json(text: string): string;
   /** True when a form of a secret is inside: for bytes that must not be changed, like a submitted patch. */
   contains(bytes: Uint8Array | string): boolean;
   /** The same bytes when nothing was found. */
@@ -30,7 +33,7 @@ interface Needle {
 }
 
 /** Shorter values would hit ordinary words. */
-const SHORTEST = 6;
+export const SHORTEST = 6;
 
 export function createRedactor(secrets: readonly Secret[]): Redactor {
   const needles = secrets
@@ -58,14 +61,51 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
       (n) => isIn(haystack, n) && (n.broken === null || haystack.search(n.broken.pattern) >= 0),
     );
   };
+  const text = (input: string): string => replace(input, needles);
+  // A key that holds a quotation mark can spread over keys and values of a JSON text: there the whole counts.
+  const spreading = needles.filter(({ form }) => form.includes('"'));
+  const inValue = (value: string): string =>
+    isJson(value) ? replace(inStrings(value, inValue), spreading) : text(value);
   return {
-    text: (input) => replace(input, needles),
+    text,
+    json: (input) => (contains(input) ? inStrings(input, inValue) : input),
     contains,
     bytes: (input) => (contains(input) ? Buffer.from(replace(ofBytes(input), inBytes), 'latin1') : input),
     get count() {
       return count;
     },
   };
+}
+
+/** Objects and arrays; a bare word or number is text. */
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What `change` makes of every string of a JSON text that is no key. What does not change keeps its escapes. */
+function inStrings(json: string, change: (value: string) => string): string {
+  let out = '';
+  let copied = 0;
+  for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at)) {
+    const start = at++;
+    while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
+    at++;
+    let next = at;
+    while (' \t\r\n'.includes(json[next] ?? 'x')) next++;
+    if (json[next] === ':') continue;
+    const value = JSON.parse(json.slice(start, at)) as string;
+    const changed = change(value);
+    if (changed === value) continue;
+    out += json.slice(copied, start) + JSON.stringify(changed);
+    copied = at;
+  }
+  return out + json.slice(copied);
 }
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');

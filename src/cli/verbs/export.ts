@@ -11,7 +11,7 @@ import { recordedTrials } from '../../runner/record/recordedReplies.ts';
 import { recordingOf } from '../../runner/record/recording.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { redactorOf } from '../../service/secrets.ts';
+import { keyVariablesOf, redactorOf } from '../../service/secrets.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
@@ -98,10 +98,10 @@ async function writeRecording(store: Store, run: RunRow, to: string): Promise<st
     dataset_hash: run.dataset_hash,
     arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
   };
-  const { text } = redactorOf(process.env);
+  const { json } = redactorOf(process.env, keyVariablesOf(armsOf(store, run.id)));
   await writeAtomically(
     path,
-    recordingOf(facts, () => recordedTrials(store, run), text),
+    recordingOf(facts, () => recordedTrials(store, run), json),
   );
   return path;
 }

@@ -15,11 +15,15 @@ export interface InstanceLogs {
   readonly report: object | null;
 }
 
-/** What an earlier evaluation left and this one did not make is removed: a stale report.json would be believed. */
+/**
+ * `secretLog`: nobody but the owner may read the log. What an earlier evaluation left and this one did not make is removed: a stale
+ * report.json would be believed.
+ */
 export async function writeInstanceLogs(
   folder: string,
   logs: InstanceLogs,
   patch: string | null,
+  secretLog = false,
 ): Promise<void> {
   const files: readonly (readonly [name: string, content: string | null])[] = [
     [FILES.patch, patch ?? ''],
@@ -30,7 +34,8 @@ export async function writeInstanceLogs(
   ];
   for (const [name, content] of files) {
     const path = join(folder, name);
-    if (content !== null) await writeAtomically(path, content);
+    if (content !== null)
+      await writeAtomically(path, content, secretLog && name === FILES.output ? 0o600 : 0o666);
     else await rm(path, { force: true });
   }
 }

@@ -1,6 +1,7 @@
 /** Writes a verdict into the record, then tells of it. */
 import { gzipSync } from 'node:zlib';
 import type { Redactor } from '../../base/text/redact.ts';
+import type { GradeSuspicion } from '../../grading/doubts.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -13,6 +14,20 @@ export interface VerdictPorts {
   readonly redactor: Redactor;
   readonly events: RunEvents;
 }
+
+/** A test log with a secret in it is evidence: it is kept as it is, and its file is for its owner alone. */
+const secretFlags = (redactor: Redactor, log: string | null): GradeSuspicion[] =>
+  log === null || !redactor.contains(log)
+    ? []
+    : [
+        {
+          rule: 'log_holds_secret',
+          says: 'the test log holds a secret of this machine and was kept as it is: do not publish it',
+          evidence: 'test_output.txt',
+          strict: false,
+          inferred: false,
+        },
+      ];
 
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
 
@@ -33,12 +48,13 @@ export function recordVerdict(
     outcome: result.outcome,
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
-    report: result.report === null ? null : redactor.text(JSON.stringify(result.report)),
-    log: result.log === null ? null : gzipSync(redactor.text(result.log)),
+    // Both decide, so neither is changed: the report holds names of the dataset only, and a log with a secret in it is flagged.
+    report: result.report === null ? null : JSON.stringify(result.report),
+    log: result.log === null ? null : gzipSync(result.log),
     apply_method: result.applyMethod,
     exit_code: result.exitCode,
     infra_reason: result.infraReason,
-    suspicion: redactor.text(JSON.stringify(result.suspicion)),
+    suspicion: redactor.json(JSON.stringify([...result.suspicion, ...secretFlags(redactor, result.log)])),
     error_message: result.errorMessage === null ? null : redactor.text(result.errorMessage),
     network: result.network,
     image_digest: result.imageDigest,

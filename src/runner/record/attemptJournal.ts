@@ -140,7 +140,7 @@ function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): Beg
   const attempt = trials.beginAttempt(store, trial.id, {
     startedAt: ports.isoNow(),
     slot,
-    config: redactor.text(configText(trial)),
+    config: redactor.json(configText(trial)),
   });
   steps.recordQueue(store, attempt.id, Math.round(waitedMs));
   crashPoint('after_attempt_began');
@@ -183,7 +183,7 @@ function endAttempt(
       exitDetail: ending.detail,
       exitStatus: ending.exitStatus,
       errorMessage: message,
-      errorEvidence: ending.evidence === null ? null : redactor.text(JSON.stringify(ending.evidence)),
+      errorEvidence: ending.evidence === null ? null : redactor.json(JSON.stringify(ending.evidence)),
       submission: facts.submitted,
       capturedPatch: captured?.patch ?? null,
       patchSource: patch.source,
@@ -194,7 +194,7 @@ function endAttempt(
       oomKills: recorder.oomKills(),
       elapsedMs: phases.elapsedMs(),
       workingMs: phases.workingMs(),
-      suspicion: redactor.text(JSON.stringify(facts.scan.flags())),
+      suspicion: redactor.json(JSON.stringify(facts.scan.flags())),
       notes: JSON.stringify(notes.map((note) => redactor.text(note))),
     },
     facts.settlement,

@@ -30,8 +30,7 @@ export async function writeGradedFiles(
   const folder = instanceFolder(join(target.dir, part), target.run.name, target.model, result.instanceId);
   const clean = {
     ...result,
-    log: result.log === null ? null : redactor.text(result.log),
     runLog: result.runLog.map((line) => ({ ...line, message: redactor.text(line.message) })),
   };
-  await writeInstanceLogs(folder, clean, patch);
+  await writeInstanceLogs(folder, clean, patch, result.log !== null && redactor.contains(result.log));
 }

@@ -17,7 +17,7 @@ export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
     response_id: clean(call.responseId),
     fingerprint: clean(call.fingerprint),
     finish_reason: clean(call.finishReason),
-    usage: rawUsage === null || rawUsage === undefined ? null : clean(JSON.stringify(rawUsage)),
+    usage: rawUsage === null || rawUsage === undefined ? null : redactor.json(JSON.stringify(rawUsage)),
     input_tokens: usage?.input ?? null,
     cache_read_tokens: usage?.cacheRead ?? null,
     cache_write_tokens: usage?.cacheWrite ?? null,
@@ -27,7 +27,7 @@ export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
     cost_nano: call.costNano,
     provider_cost_nano: call.providerCostNano,
     request_bytes: call.requestBytes,
-    notes: redactor.text(JSON.stringify(call.notes)),
+    notes: redactor.json(JSON.stringify(call.notes)),
   };
 }
 

@@ -81,8 +81,8 @@ function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
         attempt_id: attemptId,
         seq: index,
         role: message.role,
-        content: redactor.text(textOf(message)),
-        data: redactor.text(JSON.stringify(message, withoutRawOutput)),
+        content: cleanText(message, redactor),
+        data: redactor.json(JSON.stringify(message, withoutRawOutput)),
         created_at: parts.isoNow(),
       });
       const command = isObservation ? unlinked.shift() : undefined;
@@ -153,9 +153,9 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
 /** The raw output lives once, in `commands`; exports put it back. */
 const withoutRawOutput = (key: string, value: unknown): unknown => (key === 'raw_output' ? undefined : value);
 
-function textOf(message: Message): string {
-  if (typeof message.content === 'string') return message.content;
-  return message.content === null || message.content === undefined ? '' : JSON.stringify(message.content);
+function cleanText({ content }: Message, redactor: Redactor): string {
+  if (typeof content === 'string') return redactor.text(content);
+  return content === null || content === undefined ? '' : redactor.json(JSON.stringify(content));
 }
 
 function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor): steps.CommandRow {

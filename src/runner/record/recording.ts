@@ -58,7 +58,7 @@ const PLACE_BYTES = placeOf(0).length;
 export function* recordingOf(
   facts: RecordingFacts,
   trials: () => Iterable<RecordedTrial>,
-  redact: (text: string) => string,
+  redact: (json: string) => string,
 ): Generator<Uint8Array> {
   const shared = sharedTexts(trials());
   const refer = (_key: string, value: unknown): unknown => {

@@ -20,7 +20,7 @@ import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/
 import { storedConfig } from '../../store/records/storedConfig.ts';
 import type { Attendant, Caller, Work } from '../caller.ts';
 import { openGradingImages } from '../images/openImages.ts';
-import { redactorOf } from '../secrets.ts';
+import { keyVariablesOf, redactorOf } from '../secrets.ts';
 import { UserError } from '../userError.ts';
 import { type GoldScore, withoutGoldFailures } from './gold.ts';
 
@@ -65,7 +65,7 @@ const GRACE_S = 30;
 export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
   const { store, root, run, config } = task;
   const instances = gradableInstances(task);
-  const redactor = redactorOf(caller.env);
+  const redactor = redactorOf(caller.env, keyVariablesOf(armsOf(store, run.id)));
   const events = createEvents(undefined, cleanedBy(redactor));
   let attendant: Attendant | undefined;
   const stop = createStopLadder({

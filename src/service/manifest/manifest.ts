@@ -98,7 +98,7 @@ export async function gatherManifest(
     grading: { ...request.grading, follows: FOLLOWS[request.grading.dialect] },
     statistics: { paired_test: 'mcnemar-exact', interval: 'wilson-95' },
   };
-  return JSON.parse(secrets.text(JSON.stringify(manifest))) as Record<string, unknown>;
+  return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;
 }
 
 function datasetFacts(request: RunRequest) {

@@ -17,7 +17,7 @@ import { spentNano } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { type Attendant, type Caller, variable } from '../caller.ts';
 import { type OpenedImages, openRunImages } from '../images/openImages.ts';
-import { redactorOf } from '../secrets.ts';
+import { ordinarySecrets, redactorOf } from '../secrets.ts';
 import { VERSION } from '../version.ts';
 import { type FailureKind, failureKinds } from './failures.ts';
 import { createNotifier, warningTo } from './notify.ts';
@@ -48,11 +48,7 @@ export interface RunOutcome extends SessionResult {
 /** The caller holds the lock. */
 export async function executeRun(request: ExecuteRequest, caller: Caller): Promise<RunOutcome> {
   const { store, root, run, config } = request;
-  const redactor = redactorOf(
-    caller.env,
-    request.arms.map((a) => a.model.api_key_env),
-  );
-  caller.keepSecret?.(redactor);
+  const redactor = secretsOf(request, caller);
   recover(request, caller);
   await reapOrphans(request.arms, caller);
   const all = trialsOf(store, run.id);
@@ -80,6 +76,19 @@ export async function executeRun(request: ExecuteRequest, caller: Caller): Promi
     attendant?.end?.();
   }
   return outcomeOf(request, result, stop.interruptedBy);
+}
+
+/** Known to the caller before anything is said; one that texts hold by chance is warned of. */
+function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller): Redactor {
+  const names = arms.map((arm) => arm.model.api_key_env);
+  const redactor = redactorOf(env, names);
+  keepSecret?.(redactor);
+  for (const name of ordinarySecrets(env, names))
+    tell({
+      level: 'warning',
+      text: `the value of $${name} is an ordinary word: it is replaced wherever it stands in messages and output`,
+    });
+  return redactor;
 }
 
 function recover({ store, root, run }: ExecuteRequest, { tell }: Caller): void {

@@ -15,7 +15,7 @@ export function openLog(path: string, redactor: Redactor): RunLog {
   const logger = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   return {
     write(level, message, data = {}) {
-      const clean = JSON.parse(redactor.text(JSON.stringify(data))) as object;
+      const clean = JSON.parse(redactor.json(JSON.stringify(data))) as object;
       try {
         logger[level](clean, redactor.text(message));
       } catch {
