@@ -65,7 +65,7 @@ export const exitClassOf = (reason: ExitReason): ExitClass => EXIT_REASONS[reaso
 /** Classes whose result stands: the trial is sealed and never runs again unless someone asks for it by name. */
 export const SEALED_CLASSES: ReadonlySet<ExitClass> = new Set(['agent', 'limit', 'model']);
 
-/** A final statement about the model (design.md, Predictions): counted, exported, graded. */
+/** A final statement about the model: counted, exported, graded. */
 export const isFinalReason = (reason: ExitReason): boolean => SEALED_CLASSES.has(exitClassOf(reason));
 
 export const OUTCOMES = [

@@ -1,4 +1,4 @@
-// What the benchmarks are held to (the end of reference/performance.md), and a rate of `docker exec` measured beside them: one of these
+// What the benchmarks are held to, and a rate of `docker exec` measured beside them: one of these
 // is what every step of the peer costs, so it is the peer's rate on this machine in this minute.
 import { execFileSync, spawn } from 'node:child_process';
 

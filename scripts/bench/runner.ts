@@ -1,5 +1,5 @@
 // The whole runner with a model that answers at once: steps per second, machine CPU a step, memory and event-loop delay of the
-// orchestrator, at several numbers of slots, each with the bar of reference/performance.md and whether it is met. Run by hand:
+// orchestrator, at several numbers of slots, each with its bar and whether it is met. Run by hand:
 //   npm run bench:runner -- [--slots 1,8,32,64] [--steps 200] [--http] [--json]
 //   npm run bench:runner -- --turnover     many short trials: how much containers that are started ahead gain
 // Container start is left out of rate and CPU: the clock runs from the moment at which every slot has made its first call to the one at
@@ -29,7 +29,7 @@ const say = (text: string) => {
   if (!values.json) console.log(text);
 };
 
-/** Measured on the peer over HTTP, 8 x 200 steps: steps a second (reference/performance.md). */
+/** Measured on the peer over HTTP, 8 x 200 steps: steps a second. */
 const PEER_HTTP_STEPS_PER_S = 6.9;
 /** Machine CPU of one step of the peer, container start apart. */
 const PEER_CPU_MS = 76;

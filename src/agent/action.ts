@@ -8,7 +8,7 @@ export interface Action {
   readonly notText?: string;
 }
 /** A tool call that cannot run, and why: it still needs its answer. */
-export interface Refused {
+interface Refused {
   readonly callId: string;
   readonly error: string;
 }

@@ -10,7 +10,7 @@ import { datasetConfigSchema } from './datasetConfig.ts';
 import { runConfigSchema } from './runConfig.ts';
 
 /** What an arm may set beside its name; the rest is the sections above it. */
-export const armSchema = z.strictObject({
+const armSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ . -')

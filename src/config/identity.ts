@@ -32,7 +32,7 @@ export function configHash(config: Config): string {
 }
 
 /** JSON with sorted keys. */
-export function canonical(value: unknown): string {
+function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isTree(value)) return JSON.stringify(value) ?? 'null';
   return `{${Object.keys(value)

@@ -118,7 +118,7 @@ function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: str
 }
 
 /** YAML with merge keys, as PyYAML reads it; a key given twice is an error here. */
-export function parseYaml(text: string, path: string): Tree {
+function parseYaml(text: string, path: string): Tree {
   const document = parseDocument(text, { merge: true });
   if (document.errors.length > 0)
     throw new ConfigError(
@@ -133,14 +133,14 @@ export function parseYaml(text: string, path: string): Tree {
   return value;
 }
 
-export interface CheckedTree {
+interface CheckedTree {
   readonly config: Config | null;
   readonly warnings: readonly string[];
   readonly problems: readonly string[];
 }
 
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */
-export function checkTree(given: Tree): CheckedTree {
+function checkTree(given: Tree): CheckedTree {
   const compat = applyCompat(noneIsOff(given));
   const parsed = configSchema.safeParse(promptOfProtocol(compat.tree));
   const problems = [...compat.problems];

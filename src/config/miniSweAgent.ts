@@ -1,6 +1,6 @@
 /**
  * Keys that mini-swe-agent's configurations have and ours do not: mapped, accepted with a warning, or refused with the reason.
- * Its sources are 1.17.5 and 2.4.6 (reference agent.md 1.5).
+ * They are those of versions 1.17.5 and 2.4.6.
  */
 
 import { PROVIDERS } from '../model/names.ts';

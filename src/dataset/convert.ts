@@ -1,7 +1,7 @@
 /** A loaded dataset as flat rows again: what `datasets convert` writes, and what loads back with the same row hashes. */
 import type { Instance } from './instance.ts';
 
-export function flatRow(instance: Instance): Record<string, unknown> {
+function flatRow(instance: Instance): Record<string, unknown> {
   const { extra, ...columns } = instance;
   return { ...columns, ...extra };
 }

@@ -101,7 +101,7 @@ export function jsonEntries({ text }: ForeignJson): JsonEntry[] {
 const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
 
 /** The line where the value at a path begins, or the nearest value around it. */
-export function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]): number {
+function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]): number {
   let from = text.search(/\S/);
   let line = lineAt(text, from);
   for (const step of path) {
@@ -115,7 +115,7 @@ export function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]):
 }
 
 /** `line 12: resolved_ids.3: Invalid input: expected string, received number` */
-export function issueText(json: ForeignJson, error: z.ZodError): string {
+function issueText(json: ForeignJson, error: z.ZodError): string {
   const [issue] = error.issues;
   if (!issue) return 'it cannot be read';
   const place = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';

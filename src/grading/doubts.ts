@@ -1,6 +1,6 @@
 /**
  * What the dialect's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
- * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false. Reasons: reference field-problems G3, G5, T-59.
+ * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
 
 import { universalNewlines } from '../base/python/lines.ts';

@@ -45,7 +45,7 @@ function listOf(status: string | undefined, side: Side, dialect: Dialect): keyof
   return undefined;
 }
 
-export function testsStatus(
+function testsStatus(
   expected: Expectation,
   statuses: ReadonlyMap<string, string>,
   dialect: Dialect,
@@ -88,7 +88,7 @@ export interface Grade {
 }
 
 /** A prediction without a patch: the harness writes this without looking at any log. */
-export const missingPatchVerdict = (dialect: Dialect): InstanceVerdict => ({
+const missingPatchVerdict = (dialect: Dialect): InstanceVerdict => ({
   patch_is_None: true,
   patch_exists: false,
   patch_successfully_applied: false,

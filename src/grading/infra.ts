@@ -4,7 +4,7 @@
  */
 import { universalNewlines } from '../base/python/lines.ts';
 
-export type InfraTier = 'environment' | 'ambiguous';
+type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {
   readonly reason: string;
   readonly tier: InfraTier;

@@ -14,7 +14,7 @@ export const MARK = {
 const BAD_MARKS = [MARK.applyFailed, '>>>>> Reset Failed', '>>>>> Tests Errored', '>>>>> Tests Timed Out'];
 
 /** Why a log gives no statuses. The dialect's report then says that the patch was not applied, whatever the reason. */
-export type NotFound = 'bad_mark' | 'no_markers' | 'no_evidence' | 'exit_code_contradicts';
+type NotFound = 'bad_mark' | 'no_markers' | 'no_evidence' | 'exit_code_contradicts';
 
 export interface ReadLog {
   readonly statuses: ReadonlyMap<string, string>;
@@ -39,7 +39,7 @@ const SUITE_RAN = [
 ];
 export const suiteRan = (log: string): boolean => SUITE_RAN.some((pattern) => pattern.test(log));
 
-export function recordedExitCode(log: string): number | null {
+function recordedExitCode(log: string): number | null {
   const at = new RegExp(`${MARK.exitCode}:[${SPACE}]*(-?\\d+)`).exec(log);
   return at === null ? null : Number(at[1]);
 }

@@ -1,7 +1,7 @@
 /**
  * One table from what a provider did to what it means: (exception, provider code, status, wording) → error code, kind and
  * whether a retry can help. Pure. Status and provider code decide; wording counts only where a status says too little, and
- * keywords alone only when neither status nor code is there (design.md, Errors).
+ * keywords alone only when neither status nor code is there.
  */
 
 import type { TransportFault } from './http/exchange.ts';
@@ -154,7 +154,7 @@ function byStatus(status: number, message: string): Verdict {
   if (status === 409 || status === 425) return NETWORK;
   if (status === 429) {
     if (says(message, QUOTA_WORDING) && !says(message, RATE_WORDING)) return QUOTA;
-    // One request larger than the limit of a minute: no wait makes it fit (inspect, CHANGELOG:2587).
+    // One request larger than the limit of a minute: no wait makes it fit.
     return /request too large/i.test(message) ? CONTEXT : RATE_LIMITED;
   }
   if (status >= 500) return NETWORK;

@@ -29,7 +29,7 @@ interface Row {
 
 const { source: _source, ...byMaker } = table as unknown as Record<string, Record<string, Row>>;
 
-export const MAKERS: readonly string[] = Object.keys(byMaker);
+const MAKERS: readonly string[] = Object.keys(byMaker);
 
 function find(maker: string, name: string): KnownModel | null {
   const rows = byMaker[maker];

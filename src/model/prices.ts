@@ -144,7 +144,7 @@ function statedCost(raw: unknown): NanoDollars | null {
   return dollarsToNano(cost + (typeof upstream === 'number' && upstream > 0 ? upstream : 0));
 }
 
-/** More than this between the provider's figure and the table's is worth a note (M2). */
+/** More than this between the provider's figure and the table's is worth a note. */
 const TOLERATED_DIFFERENCE = 0.02;
 
 function noteOnDifference(stated: NanoDollars, computed: Pricing): string[] {
@@ -173,7 +173,7 @@ export function costOf(
   if (config.prices && usage)
     return done({ nano: byRates(config.prices, usage, cacheWrite1h), version: ratesVersion(config.prices) });
   const computed = usage && !config.prices ? byTable(config, usage, cacheWrite1h, at) : NO_PRICE;
-  // Some proxies state 0 until their books are done (M6): the table knows better.
+  // Some proxies state 0 until their books are done: the table knows better.
   if (stated !== null && !(stated === 0 && (computed.nano ?? 0) > 0)) {
     notes.push(...noteOnDifference(stated, computed));
     return done({ nano: stated, version: 'provider' });
@@ -207,7 +207,6 @@ export const isFreeName = (name: string | undefined): boolean =>
 export const NO_PRICE_FIX =
   'add prices: {input: …, output: …} in dollars per million tokens under model (or prices: free), or --cost-limit none with -c agent.cost_limit=none';
 
-/** The sentence of T-20. */
 export const noPriceMessage = (modelName: string): string => `no price for "${modelName}"; ${NO_PRICE_FIX}`;
 
 /** English and code take 3 to 4 bytes a token; the lower figure, since an estimate that reserves money should rather be high. */

@@ -9,7 +9,7 @@ export interface Suspicion {
   readonly inferred: boolean;
 }
 
-export interface AttemptSuspicion extends Suspicion {
+interface AttemptSuspicion extends Suspicion {
   /** Step of the first match. */
   readonly step: number;
   /** Commands that matched. */

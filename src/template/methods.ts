@@ -26,7 +26,7 @@ function split(self: string, separator: string | undefined, limit: number): stri
 
 const affix = (value: unknown): string[] => (Array.isArray(value) ? value.map(text) : [text(value)]);
 
-export const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
+const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
   strip: (s, [chars]) => stripChars(s, optionalText(chars)),
   lstrip: (s, [chars]) => stripChars(s, optionalText(chars), 'left'),
   rstrip: (s, [chars]) => stripChars(s, optionalText(chars), 'right'),
@@ -45,7 +45,7 @@ export const STRING_METHODS: Readonly<Record<string, Method<string>>> = {
   isdigit: (s) => /^\d+$/.test(s),
 };
 
-export const DICT_METHODS: Readonly<Record<string, Method<Dict>>> = {
+const DICT_METHODS: Readonly<Record<string, Method<Dict>>> = {
   items: (d) => Object.entries(d),
   keys: (d) => Object.keys(d),
   values: (d) => Object.values(d),
@@ -53,7 +53,7 @@ export const DICT_METHODS: Readonly<Record<string, Method<Dict>>> = {
     typeof key === 'string' && Object.hasOwn(d, key) ? d[key] : (fallback ?? null),
 };
 
-export const LIST_METHODS: Readonly<Record<string, Method<readonly unknown[]>>> = {
+const LIST_METHODS: Readonly<Record<string, Method<readonly unknown[]>>> = {
   count: (l, [item]) => l.filter((other) => equal(other, item)).length,
   index: (l, [item]) => {
     if (!contains(l, item)) throw new TemplateError(`${repr(item)} is not in list`);

@@ -19,7 +19,7 @@ export interface BundleOptions {
 }
 
 /** Every path a page can ask for, in the order in which it would. */
-export function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<string> {
+function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<string> {
   yield 'runs';
   const instances = new Set<string>();
   const { runs } = documents.read('runs') as RunList;

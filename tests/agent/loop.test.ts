@@ -1,4 +1,4 @@
-// The agent's conformance list (reference agent.md section 4, Agent) against a scripted model and environment.
+// What the agent promises, against a scripted model and environment.
 import { describe, expect, test } from 'vitest';
 import type { AgentConfig } from '../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, CommandRecord } from '../../src/agent/contract.ts';

@@ -1,4 +1,4 @@
-// When output submits and what is submitted, to the byte: every edge case of reference agent.md 2.1.
+// When output submits and what is submitted, to the byte: every edge case of mini-swe-agent 1.17.5 and 2.4.6.
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { submissionOf } from '../../src/agent/loop/submission.ts';

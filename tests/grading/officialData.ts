@@ -18,7 +18,7 @@ export const PYTHON_SPLITS = [
   'SWE-bench_dev',
 ] as const;
 export const OTHER_SPLITS = ['SWE-bench_Multilingual_test', 'SWE-bench_Multimodal_dev'] as const;
-export const splitPath = (split: string): string => join(DATA, 'datasets', `${split}.parquet`);
+const splitPath = (split: string): string => join(DATA, 'datasets', `${split}.parquet`);
 
 export async function rowsOf(split: string): Promise<Instance[]> {
   const loaded = await loadDataset(splitPath(split));

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { docker } from './docker.ts';
 
-export interface DockerEvent {
+interface DockerEvent {
   readonly Action: string;
   readonly Actor: { readonly ID: string; readonly Attributes: Readonly<Record<string, string>> };
 }

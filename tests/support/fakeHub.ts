@@ -13,7 +13,7 @@ export interface HubRepoFixture {
 }
 
 /** What the next matching requests suffer; each fault is used up once per entry. */
-export type HubFault =
+type HubFault =
   | { readonly on: string; readonly kind: 'status'; readonly status: number; readonly retryAfter?: string }
   | {
       readonly on: string;

@@ -1,4 +1,4 @@
-/** What a provider would reject in a history (R9): every tool call answered exactly once, right after it, and nothing else answered. */
+/** What a provider would reject in a history: every tool call answered exactly once, right after it, and nothing else answered. */
 
 interface Sent {
   readonly role?: unknown;

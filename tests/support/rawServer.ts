@@ -7,7 +7,7 @@ export interface RawReply {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }
-export interface RawRequest {
+interface RawRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;

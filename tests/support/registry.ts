@@ -18,7 +18,7 @@ export function registryAvailable(): boolean {
   return false;
 }
 
-export interface RegistryFault {
+interface RegistryFault {
   /** Part of the request path. */
   readonly on: string;
   /** Only of this method. */
@@ -44,7 +44,7 @@ export interface TestRegistry {
   push(name: string, image?: TestImage): Promise<string>;
   close(): Promise<void>;
 }
-export interface TestImage {
+interface TestImage {
   readonly layerBytes?: readonly number[];
   readonly architecture?: string;
   /** Layers that several images share, by seed. */

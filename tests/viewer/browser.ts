@@ -8,7 +8,7 @@ import { build } from 'vite';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-export function findChromium(): string | undefined {
+function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   return folders
     .flatMap((folder) => NAMES.map((name) => join(folder, name)))

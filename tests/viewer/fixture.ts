@@ -35,10 +35,7 @@ function random(seed: number): () => number {
   };
 }
 
-export const patchFor = (
-  n: number,
-  word = 'fixed',
-): string => `diff --git a/pkg/module_${n}.py b/pkg/module_${n}.py
+const patchFor = (n: number, word = 'fixed'): string => `diff --git a/pkg/module_${n}.py b/pkg/module_${n}.py
 --- a/pkg/module_${n}.py
 +++ b/pkg/module_${n}.py
 @@ -${n + 10},6 +${n + 10},7 @@ class Separable:
@@ -52,7 +49,7 @@ export const patchFor = (
          return np.hstack([cleft, cright])
 `;
 
-export const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
+const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 export function openFixture(dir: string): Store {
   const store = openStore(join(dir, 'swebatch.db'));
@@ -122,7 +119,7 @@ function addRunRows(store: Store, options: FixtureRun): number {
   return run;
 }
 
-export function addInstance(
+function addInstance(
   store: Store,
   run: number,
   position: number,
@@ -203,7 +200,7 @@ function addEndedTrial(
   });
 }
 
-export function addEvaluation(
+function addEvaluation(
   store: Store,
   facts: {
     run: number;
@@ -310,7 +307,7 @@ const COMMANDS = [
   'git diff --stat',
 ];
 
-export function addSteps(
+function addSteps(
   store: Store,
   attempt: number,
   trial: { instanceId: string; day: number; i: number },
@@ -373,7 +370,7 @@ export function addMessage(
   });
 }
 
-export function addStep(
+function addStep(
   store: Store,
   facts: {
     attempt: number;

@@ -1,6 +1,6 @@
 /**
  * Where the published agents differ from ours, one field each, so that the loop reads the same for all three.
- * Facts: reference agent.md section 2; the sources are versions 1.17.5 and 2.4.6.
+ * The published agents are mini-swe-agent 1.17.5 and 2.4.6.
  */
 
 import { parseJsonAsPython } from '../../base/python/jsonLoad.ts';
@@ -49,7 +49,7 @@ export interface Dialect {
   exitMessage(end: TerminatingException, submission: string): Omit<Message, 'extra'>;
 }
 
-export interface Observed {
+interface Observed {
   readonly result: CommandResult;
   readonly output: string;
   readonly exceptionInfo: string;

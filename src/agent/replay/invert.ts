@@ -11,7 +11,7 @@ const HEAD = '\uE002'.repeat(5000);
 const TAIL = '\uE003'.repeat(5000);
 const ELIDED = 31_337;
 
-export interface RecordedOutput {
+interface RecordedOutput {
   readonly output: string;
   readonly returncode: number;
   /** Characters that the recording left out of the middle. */

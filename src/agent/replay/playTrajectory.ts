@@ -11,7 +11,7 @@ import { timeExceeded } from '../loop/deadline.ts';
 import { type RecordedMessage, type Recording, readRecording } from './readRecording.ts';
 import { OWN_ENDS, type Script, scriptOf } from './script.ts';
 
-export interface Difference {
+interface Difference {
   /** Index of the message, or what differs at the end. */
   readonly where: number | 'exit_status' | 'submission' | 'cost' | 'replay';
   readonly recorded: string;

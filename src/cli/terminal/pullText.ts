@@ -24,7 +24,7 @@ const left = (ms: number): string => {
 };
 
 /** "19:05:12Z, in 4 min 12 s" */
-export const untilText = (until: number, now: number): string =>
+const untilText = (until: number, now: number): string =>
   `${new Date(until).toISOString().slice(11, 19)}Z, in ${left(until - now)}`;
 
 /** At most `most` lines; empty when nothing is pulled and nothing waits. */

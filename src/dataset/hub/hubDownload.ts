@@ -29,7 +29,7 @@ export interface CachedFile {
   readonly reusedBytes: number;
 }
 
-export class ChecksumError extends Error {
+class ChecksumError extends Error {
   override readonly name = 'ChecksumError';
 }
 

@@ -29,7 +29,7 @@ export interface Dataset {
   readonly rows: readonly LoadedRow[];
 }
 
-export interface DatasetProblem {
+interface DatasetProblem {
   readonly line?: number;
   readonly instanceId?: string;
   /** A sentence that names the place: "data.jsonl line 3 (django__django-1): base_commit is missing". */

@@ -17,7 +17,7 @@ export interface HubEnv {
   readonly HOME?: string | undefined;
 }
 
-export interface Located {
+interface Located {
   readonly files: readonly string[];
   /** Commit of the dataset repository, where the place tells it. */
   readonly revision: string | null;

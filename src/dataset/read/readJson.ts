@@ -1,14 +1,14 @@
 /** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
 import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
 
-export interface RawEntry {
+interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */
   readonly line: number;
   readonly row: unknown;
   /** Key of an object keyed by id. */
   readonly key?: string;
 }
-export interface RawProblem {
+interface RawProblem {
   readonly line: number;
   readonly message: string;
 }
@@ -21,7 +21,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with space to JSON. */
-export function readJsonLines(bytes: Uint8Array): RawRows {
+function readJsonLines(bytes: Uint8Array): RawRows {
   const entries: RawEntry[] = [];
   const problems: RawProblem[] = [];
   let line = 0;

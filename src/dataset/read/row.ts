@@ -8,7 +8,7 @@ import { kindOf } from '../../base/text/kindOf.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
 import { parseTestIds } from './testIds.ts';
 
-export type RawRow = Readonly<Record<string, unknown>>;
+type RawRow = Readonly<Record<string, unknown>>;
 export type NormalisedRow =
   | { readonly ok: true; readonly instance: Instance }
   | { readonly ok: false; readonly instanceId?: string; readonly messages: readonly string[] };

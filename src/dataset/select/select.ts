@@ -31,7 +31,7 @@ export interface SelectOptions {
   readonly seed?: number | undefined;
 }
 
-export interface SelectedRow<R> {
+interface SelectedRow<R> {
   readonly row: R;
   /** How many instances of its stratum this one stands for; 1 without a sample. */
   readonly weight: number;

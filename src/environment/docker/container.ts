@@ -22,7 +22,7 @@ export interface ContainerOptions {
   readonly storageBytes: number;
 }
 
-export function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
+function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
   const { config, request } = options;
   const memory = parseSize(config.memory);
   const lifetime = parseDuration(config.container_timeout);

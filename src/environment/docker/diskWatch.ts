@@ -8,7 +8,7 @@ const POLL_MS = 3000;
 const sized = z.object({ SizeRw: z.number().optional() });
 
 /** Bytes in the container's writable layer; the daemon walks that layer, which holds only what the container changed. */
-export async function writtenBytes(container: Docker.Container): Promise<number> {
+async function writtenBytes(container: Docker.Container): Promise<number> {
   // The types of inspect know no options; the API's query parameter is `size`.
   const inspect = container.inspect.bind(container) as (options: { size: boolean }) => Promise<unknown>;
   const info = await inspect({ size: true });

@@ -33,14 +33,14 @@ export type SealResult =
     }
   | { readonly state: 'absent' | 'failed'; readonly reason: string };
 
-export interface SealVerdict {
+interface SealVerdict {
   readonly state: 'sealed' | 'absent' | 'failed';
   /** The fingerprint, or the reason. */
   readonly text: string;
   readonly notes: readonly string[];
 }
 
-export function parseVerdict(output: string, code: number): SealVerdict {
+function parseVerdict(output: string, code: number): SealVerdict {
   const lines = output.split('\n');
   const notes = lines.filter((l) => l.startsWith('note ')).map((l) => l.slice(5));
   for (const line of lines) {

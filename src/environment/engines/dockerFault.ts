@@ -47,7 +47,7 @@ export function readFault(error: unknown): DockerFault {
 }
 
 /** Waits between tries of an operation that a restarting daemon may refuse; a test passes its own. */
-export const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500];
+const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500];
 
 /** Runs `work` again while the daemon is unreachable or answers 5xx. */
 export function withDaemonRetry<T>(

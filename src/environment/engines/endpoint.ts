@@ -40,7 +40,7 @@ export type Endpoint =
   | { readonly ok: true; readonly address: DockerAddress; readonly source: string }
   | { readonly ok: false; readonly message: string };
 
-export const DEFAULT_SOCKET = '/var/run/docker.sock';
+const DEFAULT_SOCKET = '/var/run/docker.sock';
 const contextSchema = z.looseObject({
   Endpoints: z.looseObject({
     docker: z.looseObject({ Host: z.string().default(''), SkipTLSVerify: z.boolean().default(false) }),

@@ -12,7 +12,7 @@ export interface PooledEngine {
   readonly ping: () => Promise<unknown>;
 }
 
-export interface EngineState {
+interface EngineState {
   readonly name: string;
   readonly active: number;
   readonly lost: boolean;

@@ -13,7 +13,7 @@ import type { CommandEnd, RunningCommand, Transport, TransportCommand } from './
 
 const SETTLE_MS = [50, 100, 200, 400];
 
-export interface HarnessResult {
+interface HarnessResult {
   readonly code: number;
   readonly raw: Uint8Array;
   readonly output: string;
@@ -21,7 +21,7 @@ export interface HarnessResult {
   readonly omittedBytes: number;
 }
 
-export interface HarnessOptions {
+interface HarnessOptions {
   readonly timeoutS: number;
   readonly maxBytes?: number;
   readonly cwd?: string;

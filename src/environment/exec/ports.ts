@@ -1,7 +1,7 @@
 /** What this room asks of the place where commands run, be it a container of Docker or of another engine. */
 import type { EnvironmentError } from '../environment.ts';
 
-export interface ProcessEvents {
+interface ProcessEvents {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;
   /** The streams ended or broke; may be told more than once. */

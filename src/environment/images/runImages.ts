@@ -17,7 +17,7 @@ export interface ReadyPlace {
   readonly warnings: readonly string[];
 }
 
-export interface EngineStatus {
+interface EngineStatus {
   readonly host: string | undefined;
   readonly status: StageStatus;
 }

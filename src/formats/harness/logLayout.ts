@@ -13,7 +13,7 @@ export const FILES = {
 } as const;
 
 /** Of all instances of a run and a model. */
-export const modelLogs = (root: string, run: string, model: string): string =>
+const modelLogs = (root: string, run: string, model: string): string =>
   join(root, LOG_ROOT, run, harnessName(model));
 
 export const instanceFolder = (root: string, run: string, model: string, id: string): string =>

@@ -25,7 +25,7 @@ export type PredictionsResult =
   | { readonly ok: true; readonly predictions: readonly Prediction[]; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-export interface PredictionProblem {
+interface PredictionProblem {
   /** What is wrong: the text of the whole file or of a line is not JSON, the file has another form, a row names no instance, a row. */
   readonly about: 'file' | 'line' | 'form' | 'id' | 'row';
   readonly line: number;

@@ -101,7 +101,7 @@ export const parseCalypso: LogParser = (log) => {
 };
 
 /** A log up to the first `12 passing`. */
-export function beforePassing(log: string): string {
+function beforePassing(log: string): string {
   const mark = new RegExp(`\\p{Nd}[${SPACE}]passing`, 'u').exec(log);
   return mark === null ? log : log.slice(0, mark.index).replace(/\p{Nd}+$/u, '');
 }

@@ -80,7 +80,7 @@ export interface RequestWriter {
   write(messages: readonly Message[], tools?: readonly ToolSpec[]): Uint8Array;
 }
 
-export interface Target {
+interface Target {
   /** Beneath the base URL, with a leading slash; a query string where the dialect has one. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

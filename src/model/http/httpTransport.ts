@@ -1,5 +1,5 @@
 /**
- * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply (R3),
+ * The HTTP underneath the openai client: our own undici dispatcher, so that undici's hidden 300 s limits do not apply,
  * and four deadlines of ours, each named in its error: connect, first byte, idle between bytes, total.
  */
 

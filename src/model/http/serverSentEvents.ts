@@ -3,7 +3,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { StreamEvent } from '../dialects/dialect.ts';
 
 /** A line of a stream that is no JSON: the stream was cut inside it, or something on the way wrote into it. */
-export class UnreadableEvent extends Error {
+class UnreadableEvent extends Error {
   override readonly name = 'UnreadableEvent';
 }
 

@@ -1,6 +1,6 @@
 /**
- * Shared by all slots of one model: how many requests may be out, and until when none may start. One 429 delays every slot
- * (R4), 429s halve the number of requests at a time and successes win it back one by one (R5).
+ * Shared by all slots of one model: how many requests may be out, and until when none may start. One 429 delays every slot,
+ * 429s halve the number of requests at a time, and successes win it back one by one.
  */
 
 import { abortError } from '../failure.ts';

@@ -24,7 +24,7 @@ export interface SideResult {
   readonly imageDigest: string | null;
 }
 
-export type SideKind = 'run' | 'run-report' | 'predictions' | 'leaderboard';
+type SideKind = 'run' | 'run-report' | 'predictions' | 'leaderboard';
 
 export interface Side {
   readonly label: string;

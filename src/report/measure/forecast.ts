@@ -183,7 +183,7 @@ export function makespan(durations: readonly number[], slots: number): number {
   return Math.max(...free);
 }
 
-/** Share of instances that usually differ between two runs, where no history says better (reference statistics 6.5). */
+/** Share of instances that usually differ between two runs, where no history says better. */
 export const USUAL_DISCORDANCE = 0.2;
 
 /** Smallest difference to another run that this selection will find with 80 % power. */

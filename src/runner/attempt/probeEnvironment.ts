@@ -28,7 +28,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 export const WRONG_ENVIRONMENT = 'wrong_env';
 
 /** null: nothing is asked. */
-export function probedPackage(
+function probedPackage(
   config: Pick<EnvironmentConfig, 'probe' | 'environment_class'>,
   repo: string,
 ): string | null {

@@ -27,7 +27,7 @@ export interface Ended {
 /** Instances in a wrong environment after which the next ones need not be tried: it is in the images or the configuration. */
 const WRONG_ENVIRONMENTS = 3;
 
-export type Decision =
+type Decision =
   | { do: 'go' }
   | { do: 'stop'; reason: string }
   | { do: 'pause'; reason: string }

@@ -27,7 +27,7 @@ export interface TrialImages {
   finish(): Promise<void>;
 }
 
-export interface TrialImage {
+interface TrialImage {
   readonly trialId: number;
   /** What it runs in, and what it is graded in: mostly one and the same. */
   readonly images: readonly string[];

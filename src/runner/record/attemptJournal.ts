@@ -35,7 +35,7 @@ export interface JournalPorts {
   readonly isoNow: () => string;
 }
 
-export interface AttemptFacts {
+interface AttemptFacts {
   readonly ending: Ending;
   /** Steps that the agent itself counted; undefined when it told nothing at its end. */
   readonly steps: number | undefined;

@@ -11,7 +11,7 @@ export interface Orderable {
   readonly repo: string;
 }
 
-export type EstimateSource = 'instance and model' | 'instance' | 'repository' | 'all' | 'none';
+type EstimateSource = 'instance and model' | 'instance' | 'repository' | 'all' | 'none';
 export interface Estimate {
   readonly seconds: number;
   readonly from: EstimateSource;

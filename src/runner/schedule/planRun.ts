@@ -88,7 +88,7 @@ export function planRun(request: RunRequest): RunPlan {
 }
 
 /** "a.b.c" -> value, for every leaf. */
-export function flatten(value: unknown, path = ''): Map<string, string> {
+function flatten(value: unknown, path = ''): Map<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return new Map([[path, JSON.stringify(value) ?? 'undefined']]);
   return new Map(

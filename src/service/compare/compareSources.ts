@@ -44,5 +44,5 @@ export function namedSides(selectors: readonly string[], root: string, store: ()
 }
 
 /** Fixed before the run, because the choice can flip a verdict. */
-export const testOf = (sides: readonly NamedSide[]): McNemarTest =>
+const testOf = (sides: readonly NamedSide[]): McNemarTest =>
   sides.flatMap((s) => fixedTest(s) ?? []).at(-1) ?? 'exact';

@@ -15,7 +15,7 @@ import { type ReportedVerdict, readRunReport } from '../../formats/reports/runRe
 import { exitClassOf } from '../../outcome.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
-export interface VerdictOf {
+interface VerdictOf {
   readonly verdict: ReportedVerdict;
   readonly reason: string | null;
   /** The instance's report.json, where there is one. */

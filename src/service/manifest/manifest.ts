@@ -16,7 +16,7 @@ import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
 import { redactorOf } from '../secrets.ts';
 import { machineFacts, programFacts } from './facts.ts';
 
-export const MANIFEST_VERSION = 1;
+const MANIFEST_VERSION = 1;
 
 /** Whose verdicts a dialect gives. */
 const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;

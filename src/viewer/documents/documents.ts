@@ -61,7 +61,7 @@ export interface RunList {
   runs: RunSummary[];
 }
 
-export interface Slot {
+interface Slot {
   slot: number | null;
   attempt: number;
   instanceId: string;

@@ -9,10 +9,10 @@ export interface Pair {
   readonly b: TrialDocument | undefined;
 }
 
-export const keyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
+const keyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
   `${row.instance_id} ${row.epoch}`;
 
-export const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
+const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
   row?.verdict === 'resolved' || row?.verdict === 'unresolved';
 
 export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]): Pair[] {

@@ -267,7 +267,7 @@ describe.skipIf(!available)('docker faults', () => {
   });
 
   describe('containment', () => {
-    test('limits, no network, no mounts, no privileges, owner labels [S3, S7]', async () => {
+    test('limits, no network, no mounts, no privileges, owner labels', async () => {
       const env = await bench.start({ config: { memory: '300m', pids_limit: 77, cpus: 1.5 } });
       const {
         HostConfig: host,

@@ -8,7 +8,7 @@ import { createPullStage } from '../../../src/environment/images/pull/pullStage.
 import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
 import type { StageEvent } from '../../../src/environment/images/pull/stageEvents.ts';
 
-export interface FakePull {
+interface FakePull {
   readonly name: string;
   readonly request: PullRequest;
   succeed(architecture?: string): Promise<void>;
@@ -74,7 +74,7 @@ export function fakeEngine() {
   return { engine, local, pulls, image, containersOf };
 }
 
-export function fakeClock(): PullClock & { advance(ms: number): Promise<void>; readonly sleeping: number } {
+function fakeClock(): PullClock & { advance(ms: number): Promise<void>; readonly sleeping: number } {
   let now = 1_000_000;
   let sleepers: { at: number; wake: () => void }[] = [];
   return {

@@ -1,4 +1,4 @@
-// A real engine on a small disk (T-33, D7), and two real engines side by side.
+// A real engine on a small disk (T-33), and two real engines side by side.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

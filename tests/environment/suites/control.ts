@@ -57,7 +57,7 @@ time.sleep(${n})"`,
       expect((await env.execute(countProcesses(n))).output).toBe('0\n');
     });
 
-    test('background processes of earlier commands live on [D12]', async () => {
+    test('background processes of earlier commands live on', async () => {
       const env = await bench.start();
       const n = unique();
       await env.execute(`setsid sleep ${n} >/dev/null 2>&1 &`);

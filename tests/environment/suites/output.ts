@@ -19,7 +19,7 @@ async function rssGrowth<T>(work: () => Promise<T>): Promise<{ result: T; growth
   }
 }
 
-/** The promise is 50 MB, which tests/long holds; what is measured beside other tests gets three times the slack (design.md, Tests). */
+/** The promise is 50 MB, which tests/long holds; what is measured beside other tests gets three times the slack. */
 const RSS_LIMIT = 150 * MB;
 
 export function outputSuite({ bench, shared }: Suite): void {

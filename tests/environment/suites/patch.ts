@@ -134,7 +134,7 @@ export function patchSuite({ bench }: Suite): void {
       expect(captured.warnings.join(' ')).toContain('README.md');
     });
 
-    test('embedded repositories are dropped with a warning, whatever their state [P8]', async () => {
+    test('embedded repositories are dropped with a warning, whatever their state', async () => {
       const env = await start();
       await env.execute(
         'git init -q full && (cd full && echo a > a && git add a && git -c user.name=x -c user.email=x@y commit -qm a); git init -q unborn; echo b > unborn/b; git add full 2>/dev/null; echo x > x; git init -q src',

@@ -1,4 +1,4 @@
-// Golden values of reference/statistics.md 6.8 (scipy 1.17.1), and a few more from the same scipy for the functions below them.
+// Golden values: what scipy 1.17.1 gives for the same numbers.
 import { describe, expect, test } from 'vitest';
 import { epochEstimate, passAtK, passHatK, passTable } from '../../../src/report/statistics/epochs.ts';
 import { clustered, quantile, standardError, tTest } from '../../../src/report/statistics/means.ts';

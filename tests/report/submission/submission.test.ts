@@ -1,4 +1,4 @@
-// A submission is complete or it is refused, and a box is never ticked against the record (T-60's last sentence, field-problems.md 7).
+// A submission is complete or it is refused, and a box is never ticked against the record (T-60's last sentence).
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -39,7 +39,7 @@ export interface StageStatus {
   readonly paused: PullPause | undefined;
 }
 
-export interface PullPause {
+interface PullPause {
   readonly reason: 'rate_limited' | 'budget';
   readonly until: number;
   readonly registry?: string;

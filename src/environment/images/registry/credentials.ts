@@ -14,7 +14,7 @@ export interface RegistryLogin {
 
 /** Docker Hub is stored under its old index address. */
 const HUB_KEY = 'https://index.docker.io/v1/';
-export const serverAddressOf = (registry: string): string => (registry === DOCKER_HUB ? HUB_KEY : registry);
+const serverAddressOf = (registry: string): string => (registry === DOCKER_HUB ? HUB_KEY : registry);
 
 /** Keys may be a host, a URL, or a URL with a path. */
 const hostOf = (key: string): string => key.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
@@ -47,7 +47,7 @@ export type RunHelper = (helper: string, server: string) => Promise<string>;
 
 const HELPER_TIMEOUT_MS = 20_000;
 
-export const runCredentialHelper: RunHelper = (helper, server) =>
+const runCredentialHelper: RunHelper = (helper, server) =>
   new Promise((resolve, reject) => {
     const child = execFile(
       `docker-credential-${helper}`,
