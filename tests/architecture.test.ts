@@ -67,6 +67,7 @@ const HOME: Record<string, string | readonly string[]> = {
   'p-queue': 'runner',
   'p-limit': 'environment',
   'string-width': 'base',
+  re2js: 'base',
   yargs: 'cli',
   'cli-progress': 'cli',
   pino: 'service',

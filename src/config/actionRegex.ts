@@ -1,11 +1,12 @@
-/** agent.action_regex may be written for Python's re (with DOTALL): what can be said in JavaScript is translated, the rest is refused by name. */
+/** agent.action_regex may be written for Python's re (with DOTALL): what can be said in JavaScript is translated, the rest, and what cannot be matched in linear time, is refused by name. */
+import { linearProblem } from '../base/regex/linearRegex.ts';
 
 export type Translated = { readonly regex: string } | { readonly problem: string };
 
 const PYTHON_ONLY: readonly (readonly [RegExp, string])[] = [
   [/\(\?P=/, 'a named back reference (?P=name)'],
   [/\(\?\(/, 'a conditional group (?(...)...)'],
-  [/\(\?[aiLmsux]*[aiLmux][aiLmsux]*[-:)]/, 'an inline flag other than (?s)'],
+  [/\(\?s*[aiLmux][aiLmsux]*[-:)]/, 'an inline flag other than (?s)'],
   [/\(\?>/, 'an atomic group'],
 ];
 
@@ -27,5 +28,6 @@ export function translateActionRegex(pattern: string): Translated {
   }
   if (groups > 1)
     return { problem: `it has ${groups} capture groups; exactly one, around the command, is needed` };
-  return { regex };
+  const problem = linearProblem(regex, 's');
+  return problem === null ? { regex } : { problem: `it ${problem}` };
 }

@@ -1,28 +1,29 @@
 /**
  * The rules that flag an attempt for a reader: none of them proves anything and none ends an attempt. To add one, add an entry here or
  * under `run.suspicion_rules` of a configuration: `says` is shown to people, `command` is tested on what the agent ran, `output` on the
- * beginning of what came back (both must match where both are given).
+ * beginning of what came back (both must match where both are given). Expressions run in the linear engine, which knows no look-ahead and no back reference.
  */
 import { z } from 'zod';
+import { linearProblem } from '../base/regex/linearRegex.ts';
 
 export interface SuspicionRule {
   readonly rule: string;
   readonly says: string;
   readonly command?: RegExp;
   readonly output?: RegExp;
+  /** A match of `command` does not count where this stands behind it in the same simple command. */
+  readonly unlessFollowedBy?: RegExp;
   /** The conclusion is drawn from symptoms, not from an observation of the network or the file system itself. */
   readonly inferred?: boolean;
 }
 
-const isRegex = (source: string): boolean => {
-  try {
-    new RegExp(source);
-    return true;
-  } catch {
-    return false;
-  }
-};
-const pattern = z.string().min(1).refine(isRegex, 'is not a regular expression of JavaScript');
+const pattern = z
+  .string()
+  .min(1)
+  .superRefine((source, context) => {
+    const message = linearProblem(source);
+    if (message !== null) context.addIssue({ code: 'custom', message });
+  });
 
 /** A rule as a configuration writes it. */
 export const suspicionRuleSchema = z
@@ -80,7 +81,14 @@ export const SUSPICION_RULES: readonly SuspicionRule[] = [
     rule: 'downloads_package',
     says: 'tried to download a package, which may be the project itself in a later version',
     command:
-      /\b(?:pip[23]?|uv\s+pip|conda|mamba|poetry|pipx|python[\d.]*\s+-m\s+pip)\s+(?:download|install|add)\b(?![^|;&\n]*(?:\s-e\b|\s--editable\b|\s--no-index\b|\s\.(?:\s|$|\/|\[)))|\b(?:npm|yarn|pnpm)\s+(?:install|add|i|pack|view)\s+[@\w]|\bcargo\s+(?:install|add)\b|\bgo\s+(?:get|install)\b|\bgem\s+install\b/,
+      /\b(?:pip[23]?|uv\s+pip|conda|mamba|poetry|pipx|python[\d.]*\s+-m\s+pip)\s+(?:download|install|add)\b/,
+    unlessFollowedBy: /\s-e\b|\s--editable\b|\s--no-index\b|\s\.(?:\s|$|\/|\[)/,
+  },
+  {
+    rule: 'downloads_package',
+    says: 'tried to download a package, which may be the project itself in a later version',
+    command:
+      /\b(?:npm|yarn|pnpm)\s+(?:install|add|i|pack|view)\s+[@\w]|\bcargo\s+(?:install|add)\b|\bgo\s+(?:get|install)\b|\bgem\s+install\b/,
   },
   {
     rule: 'network_attempt',

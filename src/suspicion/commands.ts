@@ -1,4 +1,5 @@
-/** Applies the rules of suspicionRules.ts to what an agent ran. Pure: the same commands give the same flags. */
+/** Applies the rules of commandRules.ts to what an agent ran. Pure: the same commands give the same flags. */
+import { type LinearMatch, linearOf } from '../base/regex/linearRegex.ts';
 import { SUSPICION_RULES, type SuspicionRule } from './commandRules.ts';
 
 export interface Suspicion {
@@ -21,6 +22,9 @@ const EVIDENCE_CHARS = 200;
 const SCANNED_CHARS = 20_000;
 const SCANNED_OUTPUT_CHARS = 4096;
 
+/** Ends a simple command of the shell. */
+const COMMAND_END = /[|;&\n]/;
+
 /** A piece of a string keeps the whole alive in V8; evidence lives as long as the attempt, outputs must not. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
@@ -34,6 +38,21 @@ function lineAround(text: string, at: number, length: number): string {
   return copyOf(line.slice(start, start + EVIDENCE_CHARS).trim());
 }
 
+/** The first match that no exception follows before the simple command ends. */
+function firstMatch(sought: RegExp, text: string, unlessFollowedBy?: RegExp): LinearMatch | null {
+  const regex = linearOf(sought);
+  if (!unlessFollowedBy) return regex.search(text);
+  const exceptions = linearOf(unlessFollowedBy).all(text, text.length);
+  let next = 0;
+  for (const match of regex.all(text, text.length)) {
+    const from = match.index + match.text.length;
+    while (next < exceptions.length && exceptions[next]!.index < from) next++;
+    const exception = exceptions[next];
+    if (!exception || COMMAND_END.test(text.slice(from, exception.index))) return match;
+  }
+  return null;
+}
+
 /** What one command and its output look like; at most one flag a rule. */
 export function scanCommand(
   command: string,
@@ -44,12 +63,12 @@ export function scanCommand(
   const found = new Map<string, Suspicion>();
   for (const rule of rules) {
     if (found.has(rule.rule)) continue;
-    const inCommand = rule.command?.exec(texts.command);
-    const inOutput = rule.output?.exec(texts.output);
+    const inCommand = rule.command && firstMatch(rule.command, texts.command, rule.unlessFollowedBy);
+    const inOutput = rule.output && linearOf(rule.output).search(texts.output);
     if ((rule.command && !inCommand) || (rule.output && !inOutput) || !(inCommand || inOutput)) continue;
     const evidence = inCommand
-      ? lineAround(texts.command, inCommand.index, inCommand[0].length)
-      : lineAround(texts.output, inOutput!.index, inOutput![0].length);
+      ? lineAround(texts.command, inCommand.index, inCommand.text.length)
+      : lineAround(texts.output, inOutput!.index, inOutput!.text.length);
     found.set(rule.rule, { rule: rule.rule, evidence, says: rule.says, inferred: rule.inferred ?? false });
   }
   return [...found.values()];

@@ -1,11 +1,14 @@
 // The bash block: golden cases of the published regex, and what a configured one may be.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isAction } from '../../src/agent/action.ts';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { bashBlock } from '../../src/agent/loop/protocol.ts';
 import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
+import { strip } from '../../src/base/python/text.ts';
+import { cpuMs } from '../support/cpuTime.ts';
 import { reply } from './fakes.ts';
 
 const cases = JSON.parse(
@@ -36,6 +39,31 @@ test('a regex without a group takes the whole match', () => {
 });
 test('dot matches newlines, as with DOTALL', () => {
   expect(bashBlock('<c>(.*?)</c>').parse(reply('<c>a\nb</c>')).found).toEqual(['a\nb']);
+});
+
+describe('a reply of any size is read in one pass', () => {
+  const published = bashBlock('```mswea_bash_command\\s*\\n(.*?)\\n```');
+  test.each([
+    ['newlines after an open fence', protocol, `\`\`\`bash${'\n'.repeat(100_000)}x`],
+    ['fences that never close', protocol, '```bash\nx '.repeat(300_000)],
+    ['a published regex', published, `\`\`\`mswea_bash_command${'\n'.repeat(100_000)}x`],
+    ["a user's regex", bashBlock('<c>\\s*(.*?)\\s*</c>'), `<c>${' '.repeat(100_000)}`],
+    ["a user's nested quantifier", bashBlock('<c>((?:a+b?)+)</c>'), `<c>${'a'.repeat(40)}`],
+  ])('%s', (_what, { parse }, content) => {
+    expect(cpuMs(() => expect(parse(reply(content)).found).toEqual([]))).toBeLessThan(500);
+  });
+  test('the scan of fences finds what the expression says', () => {
+    const regex = agentConfigSchema.parse({}).action_regex;
+    const piece = fc.constantFrom('```bash', '```', '\n', '\n```', ' ', '\r', 'ls', '`', '\u2028', 'bash');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+        const text = pieces.join('');
+        const expected = [...text.matchAll(new RegExp(regex, 'gs'))].map((m) => strip(m[1]!));
+        expect(protocol.parse(reply(text)).found).toEqual(expected);
+      }),
+      { numRuns: 3000 },
+    );
+  });
 });
 
 describe("CPython's messages for bad JSON", () => {

@@ -292,6 +292,8 @@ describe('action_regex written for Python', () => {
     ['(a)(b)', '2 capture groups'],
     ['(?(1)a|b)', 'a conditional group'],
     ['(a', 'not a regular expression'],
+    ['<a>(.*?)(?=</a>)', 'a look-ahead'],
+    ['(a)\\1', 'a back reference'],
   ])('%s is refused: %s', (python, text) => {
     const [problem] = problems(`agent: {action_regex: ${JSON.stringify(python)}}`);
     expect(problem).toMatch(/^agent\.action_regex: /);

@@ -118,6 +118,28 @@ describe('suspicion', () => {
     expect(scanCommand('cat secret', '', rules).map((s) => s.rule)).toEqual(['mine']);
   });
 
+  test.each([
+    ['moves', 'mv '.repeat(80) + 'a/'.repeat(2000)],
+    ['base64 in place', `sed -i 's/x/${'QUJD'.repeat(4800)}/' a.py`],
+    ['installs', 'pip install '.repeat(1600)],
+    ['hosts', 'curl '.repeat(1000) + 'a.'.repeat(7000)],
+    ['reads', 'sed.'.repeat(5000)],
+    ['global options', `git ${'-c a '.repeat(4000)}`],
+    ['words of tests', `mv ${'test_'.repeat(3900)}`],
+    ['folders of tests', 'mv tests/'.repeat(2200)],
+  ])('a command made to go back and forth costs no time: %s', (_what, command) => {
+    expect(cpuMs(() => scanCommand(command))).toBeLessThan(500);
+  });
+  test('an editable install is no download, also behind one that is', () => {
+    expect(rulesOf('pip install -U pip; pip install -e .')).toEqual(['downloads_package']);
+    expect(rulesOf('pip install -U pip -e .')).toEqual([]);
+    expect(rulesOf('pip install --no-index x | pip install .')).toEqual([]);
+  });
+  test("a configuration's expression that cannot be read in one pass is refused with the reason", () => {
+    const rule = { rule: 'x', says: 'y', command: 'a(?=b)' };
+    expect(() => runConfigSchema.parse({ suspicion_rules: [rule] })).toThrow('a look-ahead');
+  });
+
   test('a command of a megabyte costs no time', () => {
     const took = cpuMs(() => scanCommand(`git log ${'a '.repeat(500_000)}`, 'x'.repeat(1_000_000)));
     // A rule that went back and forth would take minutes.

@@ -7,6 +7,7 @@ import { strip } from '../../base/python/text.ts';
 import type { Message, ModelReply, ToolSpec } from '../../model/model.ts';
 import type { Call } from '../action.ts';
 import { BASH_TOOL } from '../tool.ts';
+import { actionPattern } from './actionPattern.ts';
 import { readToolCall } from './toolCall.ts';
 
 /** What a reply asks for. `error` is set when nothing in it can run. */
@@ -26,10 +27,10 @@ export interface Protocol {
 
 /** One capture group around the command. Python's findall with DOTALL is matchAll with the s flag. */
 export function bashBlock(actionRegex: string): Protocol {
-  const regex = new RegExp(actionRegex, 'gs');
+  const commandsIn = actionPattern(actionRegex);
   return {
     parse(reply) {
-      const found = [...reply.content.matchAll(regex)].map((m) => strip(m[1] ?? m[0]));
+      const found = commandsIn(reply.content).map(strip);
       const error = found.length === 1 ? null : `Expected exactly 1 action, found ${found.length}.`;
       return { calls: error ? [] : found.map((command) => ({ command })), error, found };
     },

@@ -3,6 +3,9 @@
  * filter may meet are rewritten here, and whatever JavaScript then refuses is reported as a mistake in the pattern.
  */
 
+import { linearRegex } from '../regex/linearRegex.ts';
+import { UnsupportedPattern } from '../regex/re2Syntax.ts';
+
 const INLINE_FLAGS: Readonly<Record<string, string>> = { i: 'i', s: 's', m: 'm', a: '', u: '' };
 
 /** The same pattern in JavaScript's syntax. Character classes and escapes are left alone but for Python's `[]...]` and `\A`, `\Z`. */
@@ -42,6 +45,23 @@ function translate(pattern: string): string {
   return out;
 }
 
+/**
+ * In one pass where that can be. An id is at most a file name long, and the pattern is of the person who waits: with a look-ahead or a back
+ * reference, which only JavaScript's engine knows, that is bound enough.
+ */
+function matcherOf(source: string, flags: string): (text: string) => boolean {
+  try {
+    return linearRegex(source, flags).matchesAtStart;
+  } catch (error) {
+    if (!(error instanceof UnsupportedPattern)) throw error;
+    const regex = new RegExp(source, `y${flags}`);
+    return (text) => {
+      regex.lastIndex = 0; // sticky: the match must begin there, as re.match demands
+      return regex.test(text);
+    };
+  }
+}
+
 export type ParsedFilter = { ok: true; matches: (text: string) => boolean } | { ok: false; message: string };
 
 export function parseFilter(pattern: string): ParsedFilter {
@@ -55,13 +75,9 @@ export function parseFilter(pattern: string): ParsedFilter {
     };
   const flags = new Set(letters.map((letter) => INLINE_FLAGS[letter]!));
   try {
-    const regex = new RegExp(translate(pattern.slice(global?.[0].length ?? 0)), `y${[...flags].join('')}`);
     return {
       ok: true,
-      matches: (text) => {
-        regex.lastIndex = 0; // sticky: the match must begin there, as re.match demands
-        return regex.test(text);
-      },
+      matches: matcherOf(translate(pattern.slice(global?.[0].length ?? 0)), [...flags].join('')),
     };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
