@@ -29,6 +29,7 @@ export type {
 } from './service/evaluate/evaluatePredictions.ts';
 export type { EvaluateRunOptions } from './service/evaluate/evaluateRun.ts';
 export type { Evaluation } from './service/evaluate/gradeRun.ts';
+export { type ImportedResults, type ImportOptions, importResults } from './service/import/importResults.ts';
 export { judgeNight } from './service/night/judgeNight.ts';
 export type { ArmVerdict, NightOptions, NightVerdict } from './service/night/judgeRun.ts';
 export { openResults, type RecordedRun, type Results } from './service/read/openResults.ts';

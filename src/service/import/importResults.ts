@@ -1,0 +1,179 @@
+/** Results of other tools as a run of a results root: mini-swe-agent's folders, and what the harness or sb-cli reported. */
+import { mkdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { loadDataset } from '../../dataset/read/loadDataset.ts';
+import type { Outcome } from '../../outcome.ts';
+import { exportRun } from '../../runner/record/exportRun.ts';
+import { openStore, type Store } from '../../store/open.ts';
+import { insertEvaluation } from '../../store/records/evaluations.ts';
+import { type RunRow, runByName } from '../../store/records/runs.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
+import { attemptById } from '../../store/records/trials.ts';
+import type { Caller } from '../caller.ts';
+import { hubVariables } from '../hubVariables.ts';
+import { databasePath } from '../resultsRoot.ts';
+import { UserError } from '../userError.ts';
+import { VERSION } from '../version.ts';
+import { importedName } from './importedName.ts';
+import { importRun } from './importRun.ts';
+import { readMiniRun } from './readMiniRun.ts';
+import {
+  type GradedElsewhere,
+  type RunReportVerdicts,
+  runFromInstanceReport,
+  runFromInstanceReports,
+  runFromReport,
+  type Verdicts,
+  verdictsOfLeaderboard,
+  verdictsOfRunReport,
+} from './readReports.ts';
+
+export interface ImportOptions {
+  /** A folder or file of another tool, relative to the working directory of the process. */
+  readonly source: string;
+  /** The results root. */
+  readonly results: string;
+  /** Name of the run; default: the source's. */
+  readonly name?: string | undefined;
+  /** Its dataset, so that it can be graded and reported by repository. */
+  readonly dataset?: { readonly subset: string; readonly split?: string | undefined } | undefined;
+  readonly dataDir?: string | undefined;
+  /** Where the verdicts are, when they are not beside the source. */
+  readonly report?: string | undefined;
+}
+
+export interface ImportedResults {
+  readonly run: string;
+  readonly instances: number;
+  /** Verdicts that were found, and those of them that belong to an imported prediction. */
+  readonly verdicts: { readonly found: number; readonly judged: number };
+}
+
+/** Throws a UserError when something cannot be read, before anything is written. */
+export async function importResults(
+  options: ImportOptions,
+  { env, tell }: Pick<Caller, 'env' | 'tell'>,
+): Promise<ImportedResults> {
+  const { source, results: root } = options;
+  const { imported, verdicts } = read(source, options.report);
+  for (const text of imported.warnings) tell({ level: 'warning', text });
+  if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
+  if (imported.instances.length === 0)
+    throw new UserError(`nothing to import in ${source}`, {
+      hint: 'it holds neither trajectories, predictions nor reports',
+    });
+  const dataset = await datasetOf(options, env);
+  mkdirSync(root, { recursive: true });
+  const store = openStore(databasePath(root));
+  try {
+    const name = options.name ?? importedName(source);
+    refuseName(store, name, source, root);
+    const run = importRun(store, {
+      name,
+      imported,
+      rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+      dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
+      createdAt: new Date().toISOString(),
+    });
+    const judged = importVerdicts(store, run, verdicts);
+    await exportRun({ store, run, dir: join(root, run.name), version: VERSION });
+    return {
+      run: run.name,
+      instances: imported.instances.length,
+      verdicts: { found: verdicts.size, judged },
+    };
+  } finally {
+    store.close();
+  }
+}
+
+function refuseName(store: Store, name: string, source: string, root: string): void {
+  if (resolve(source) === join(root, name))
+    throw new UserError(
+      `${source} is where the files of run ${name} would be written; choose another --run-id`,
+    );
+  if (runByName(store, name)) throw new UserError(`there is a run ${name} already; choose another --run-id`);
+}
+
+/** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
+function read(source: string, report: string | undefined): GradedElsewhere {
+  const found = statSync(source, { throwIfNoEntry: false });
+  if (!found) throw new UserError(`there is no ${source}`);
+  if (!found.isDirectory())
+    return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
+  const mini = readMiniRun(source);
+  const run =
+    mini.instances.length > 0 || mini.problems.length > 0
+      ? { imported: mini, verdicts: new Map() }
+      : runFromInstanceReports(source);
+  return report === undefined ? run : { ...run, verdicts: verdictsAt(report, run.imported) };
+}
+
+/** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
+function verdictsAt(path: string, run: GradedElsewhere['imported']): Verdicts {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw new UserError(`--report: there is no file ${path}`);
+  if (!found.isDirectory()) return checked(verdictsOfLeaderboard(path, run) ?? verdictsOfRunReport(path));
+  const { verdicts } = runFromInstanceReports(path);
+  if (verdicts.size === 0) throw new UserError(`--report: there are no instance folders in ${path}`);
+  return verdicts;
+}
+
+function checked(read: RunReportVerdicts): Verdicts {
+  if (!read.ok) throw new UserError(read.message);
+  return read.verdicts;
+}
+
+async function datasetOf({ dataset, dataDir }: ImportOptions, env: Caller['env']) {
+  if (!dataset) return null;
+  const loaded = await loadDataset(dataset.subset, {
+    ...(dataset.split ? { split: dataset.split } : {}),
+    ...(dataDir ? { dataDir } : {}),
+    env: hubVariables(env),
+  });
+  if (!loaded.ok) throw new UserError(loaded.problems.map((p) => p.message).join('\n'));
+  return loaded.dataset;
+}
+
+const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | undefined> = {
+  resolved: { outcome: 'resolved', resolved: 1 },
+  unresolved: { outcome: 'unresolved', resolved: 0 },
+  empty_patch: { outcome: 'empty_patch', resolved: null },
+  error: { outcome: 'infra', resolved: null },
+};
+
+function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
+  let count = 0;
+  for (const line of trialLines(store, run.id)) {
+    const found = verdicts.get(line.instance_id);
+    const verdict = found && OUTCOME[found.verdict];
+    const attempt = line.attempt_id === null ? undefined : attemptById(store, line.attempt_id);
+    if (!verdict || !attempt) continue;
+    count += 1;
+    insertEvaluation(store, {
+      run_id: run.id,
+      trial_id: line.trial_id,
+      attempt_id: attempt.id,
+      instance_id: line.instance_id,
+      model: line.model,
+      patch_sha256: attempt.patch_sha256 ?? '',
+      spec_hash: '',
+      dialect: found.grader,
+      ...verdict,
+      resolved_strict: null,
+      report: found.report,
+      log: null,
+      apply_method: null,
+      exit_code: null,
+      infra_reason: found.reason,
+      suspicion: '[]',
+      error_message: null,
+      network: null,
+      image_digest: null,
+      source: 'import',
+      started_at: new Date().toISOString(),
+      duration_ms: null,
+    });
+  }
+  return count;
+}
