@@ -2,6 +2,7 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { CreateAgent } from '../agent/contract.ts';
 import { loadAgent } from '../agent/loadAgent.ts';
+import type { Closing } from '../base/async/closing.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
@@ -37,39 +38,44 @@ export interface ArmPorts {
   readonly fetchReplay?: ((name: string, arm: string) => Promise<ReplaySource>) | undefined;
 }
 
-export async function startArms(rows: readonly ArmRow[], ports: ArmPorts): Promise<Map<number, ArmRuntime>> {
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** What the arms open is closed by `closing`, also when a later arm or the rest of an arm cannot be had. */
+export async function startArms(
+  rows: readonly ArmRow[],
+  ports: ArmPorts,
+  closing: Closing,
+): Promise<Map<number, ArmRuntime>> {
+  const opened: Closable[] = [];
+  // All at once: each may wait for its containers. What cannot be closed holds nothing up.
+  closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
-  for (const row of rows) arms.set(row.id, await startArm(row, ports));
+  for (const row of rows) arms.set(row.id, await startArm(row, ports, opened));
   return arms;
 }
 
-async function startArm(row: ArmRow, ports: ArmPorts): Promise<ArmRuntime> {
+async function startArm(row: ArmRow, ports: ArmPorts, opened: Closable[]): Promise<ArmRuntime> {
   const { secret, events, cwd, images, pool, fetchReplay } = ports;
   const { agent, environment, model } = plannedArm(row);
   const apiKey = secret(model.api_key_env);
   const proxy = proxyFrom(secret);
-  return {
-    row,
-    agent,
-    environment,
-    model,
-    modelFactory: await createModelFactory(model, {
-      ...(apiKey !== undefined && { apiKey }),
-      ...(proxy && { proxy }),
-      requestStyle: agent.compat ? 'litellm' : 'own',
-      ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),
-      onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
-    }),
-    environmentFactory: await createEnvironmentFactory(environment, { pool, images }),
-    createAgent: await loadAgent(agent.agent_class, cwd),
-  };
+  const modelFactory = await createModelFactory(model, {
+    ...(apiKey !== undefined && { apiKey }),
+    ...(proxy && { proxy }),
+    requestStyle: agent.compat ? 'litellm' : 'own',
+    ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),
+    onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
+  });
+  opened.push(modelFactory);
+  const environmentFactory = await createEnvironmentFactory(environment, { pool, images });
+  opened.push(environmentFactory);
+  const createAgent = await loadAgent(agent.agent_class, cwd);
+  return { row, agent, environment, model, modelFactory, environmentFactory, createAgent };
 }
 
 function divergenceText({ instanceId, query, difference }: Divergence): string {
   const when = query === 1 ? 'before step 1' : `at step ${query - 1}`;
   return `${instanceId}: ${when} the environment answered differently than in the recording: ${difference}`;
-}
-
-export async function closeArms(arms: Iterable<ArmRuntime>): Promise<void> {
-  await Promise.allSettled([...arms].flatMap((a) => [a.modelFactory.close(), a.environmentFactory.close()]));
 }

@@ -3,6 +3,7 @@
  * writes the exports. The caller holds the run's lock.
  */
 import { join } from 'node:path';
+import { type Closing, createClosing } from '../base/async/closing.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
@@ -16,7 +17,7 @@ import type { Store } from '../store/open.ts';
 import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
 import { suspicionRules } from '../suspicion/commandRules.ts';
-import { type ArmRuntime, closeArms, startArms } from './arms.ts';
+import { type ArmRuntime, startArms } from './arms.ts';
 import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
@@ -94,20 +95,38 @@ export async function runSession(
   ports: SessionPorts,
   engines?: SessionEngines,
 ): Promise<SessionResult> {
+  const closing = createClosing();
+  try {
+    return await sit(stored, toDo, ports, engines, closing);
+  } finally {
+    await closing.closeAll();
+  }
+}
+
+async function sit(
+  stored: StoredRun,
+  toDo: readonly TrialRow[],
+  ports: SessionPorts,
+  engines: SessionEngines | undefined,
+  closing: Closing,
+): Promise<SessionResult> {
   const { store, run, config } = stored;
   const { events, stop, log } = ports;
   const dir = join(stored.root, run.name);
-  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines });
+  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines }, closing);
   const instances = plannedInstances(store, run);
   const session = { stored, ports, engines, dir, arms, instances };
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const budget = budgetOf(session);
   const grader = stored.grading.enabled ? await graderOf(session) : null;
+  closing.add(() => grader?.close());
   const ordered = await inOrder(session, plan, toDo);
   const trials = ordered.map(plan);
   const images = imagesOf(session, trials, grader);
+  closing.add(() => images?.finish());
   const disk = diskFloorOf(session);
   const clock = awakeClock(() => performance.now());
+  closing.add(() => clock.stop());
   const target = { store, run, dir, version: ports.version };
   const exporter = createExporter(target);
   setRunStatus(store, run.id, 'running', null);
@@ -115,6 +134,7 @@ export async function runSession(
   // What an earlier sitting sealed and nobody graded.
   grader?.enqueueMissing();
   const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
+  closing.add(() => backups.finish());
   const hooks: BatchHooks = {
     ended: (attemptId) => exporter.attemptEnded(attemptId),
     sealed: (trialId) => grader?.enqueue(trialId),
@@ -125,22 +145,14 @@ export async function runSession(
   };
   const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
   const attempts = attemptPorts(session, budget, clock.now);
-  try {
-    const result = await runBatch(
-      { config, record, events, stop, budget, disk, images, attempts, hooks },
-      trials,
-    );
-    warnOfBias(session, result);
-    const predictions = await exportRun(target);
-    if (grader) await exportRunReports(target, stored.grading.dialect);
-    return { ...result, dir, predictions, graded: grader ? grader.summary() : null };
-  } finally {
-    await closeArms(arms.values());
-    await grader?.close();
-    clock.stop();
-    await images?.finish();
-    await backups.finish();
-  }
+  const result = await runBatch(
+    { config, record, events, stop, budget, disk, images, attempts, hooks },
+    trials,
+  );
+  warnOfBias(session, result);
+  const predictions = await exportRun(target);
+  if (grader) await exportRunReports(target, stored.grading.dialect);
+  return { ...result, dir, predictions, graded: grader ? grader.summary() : null };
 }
 
 const isoNow = () => new Date().toISOString();
