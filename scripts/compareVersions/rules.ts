@@ -17,7 +17,8 @@ export const RULES: readonly Rule[] = [
   {
     what: 'the commit and the version of swebatch itself',
     from: 'one record',
-    pattern: /("?(?:commit|swebatch_version|swebatch_commit|program_version)"?: ?)("[^"]*"|null)/g,
+    pattern:
+      /(\\*"?(?:commit|swebatch_version|swebatch_commit|program_version)\\*"?: ?)(\\*"[^"\\]*\\*"|null)/g,
     by: '$1<version>',
   },
   {
