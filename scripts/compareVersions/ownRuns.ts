@@ -1,5 +1,6 @@
 // The demo run with scripted replies, and all that can be read and exported from it.
 import { join } from 'node:path';
+import { orderOfRuns } from './dumpDatabase.ts';
 import type { Shared } from './items.ts';
 import type { Session } from './session.ts';
 
@@ -17,6 +18,7 @@ export async function runDemo(session: Session, { checkout }: Shared): Promise<v
   if (code !== 0) throw new Error(`the demo run ended with ${code}; does \`npm run demo\` work here?`);
   const arms = ['-m', 'replay:demo', '--epochs', '2', '-i', FEW.join(',')];
   await session.call('run', ...common, ...arms, '--evaluate', '--run-id', 'arms');
+  session.keep('order', orderOfRuns(join(session.folder, 'results', 'swebatch.db')));
   // In a root without runs, so that nothing is foretold from what was measured here.
   await session.call('run', ...common, '-o', 'empty', '--dry-run', '--run-id', 'plan', '--json');
 }

@@ -59,10 +59,24 @@ export const RULES: readonly Rule[] = [
     by: '<number>',
   },
   {
-    what: 'own runs: the order in which attempts, steps and gradings came, so their numbers and the order of rows',
+    what: 'own runs: how steps and gradings fell between each other, so their numbers and the order of rows; the order of attempts and of what happened to each trial is compared',
     from: 'own run',
-    pattern: /(?<="(?:id|attempt_id|evaluation_id|message_id|slot)":|\\"(?:trialId|attemptId|slot)\\+":)\d+/g,
+    pattern:
+      /(?<="(?:id|attempt_id|evaluation_id|message_id|slot)":|\\"(?:trialId|attemptId|slot)\\+":|^(?:events|phases) \{(?:"attempt_id":(?:\d+|<number>),)?"seq":)\d+/gm,
     by: '<number>',
+  },
+  {
+    what: 'own runs: whether a container was ready before its slot was, so how its start is divided into phases',
+    from: 'own run',
+    pattern: /^phases \{.*"name":"(?:pull|seal|start|verify)".*\n/gm,
+    by: '',
+  },
+  {
+    what: 'own runs: where a replay met another duration in the output of a test',
+    from: 'own run',
+    pattern:
+      /(?<=environment answered differently than in the recording: )differs at character \d+.*?(?=\\"\}"\}|$)/gm,
+    by: '<durations>',
   },
 ];
 
