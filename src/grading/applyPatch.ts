@@ -1,5 +1,6 @@
 /** The harness's ladder of ways to apply a prediction: the first rung that exits 0 wins, and which one it was is recorded. */
 import type { CommandResult, Environment } from '../environment/environment.ts';
+import { QUIET_GIT, readingGit } from './ownGit.ts';
 import type { Dialect } from './parsers/logParser.ts';
 
 export const PATCH_PATH = '/tmp/patch.diff';
@@ -36,7 +37,7 @@ export interface ApplyOptions {
 export async function applyPatch(environment: Environment, options: ApplyOptions): Promise<Applied> {
   const { dialect, cwd, timeoutS, signal } = options;
   const run = (command: string): Promise<CommandResult> =>
-    environment.execute(command, { cwd, timeoutS, ...(signal && { signal }) });
+    environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, ...(signal && { signal }) });
   const failed: string[] = [];
   let output = '';
   for (const rung of RUNGS[dialect]) {
@@ -48,7 +49,7 @@ export async function applyPatch(environment: Environment, options: ApplyOptions
     failed.push(rung);
   }
   if (dialect === 'v5') {
-    const reverse = await run(`git apply --check --reverse ${PATCH_PATH}`);
+    const reverse = await run(readingGit(`apply --check --reverse ${PATCH_PATH}`));
     if (reverse.exitCode === 0) return { method: ALREADY_APPLIED, output, failed };
   }
   return { method: null, output, failed };

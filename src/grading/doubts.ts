@@ -8,6 +8,7 @@ import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
 import { StatusMap } from './parsers/logParser.ts';
+import { doubtfulPaths, type Finding, few } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
 import { MARK, suiteRan } from './readLog.ts';
 import type { GradeSpec } from './specs/spec.ts';
@@ -21,27 +22,6 @@ export interface GradeSuspicion extends Suspicion {
 export interface Examined {
   readonly suspicion: readonly GradeSuspicion[];
   readonly resolvedStrict: boolean;
-}
-
-type Finding = Pick<GradeSuspicion, 'rule' | 'says' | 'evidence' | 'strict'>;
-
-/** Files that a test runner or the interpreter loads by itself. */
-const LOADED_UNASKED =
-  /(?:^|\/)(?:conftest\.py|pytest\.ini|\.pytest\.ini|tox\.ini|sitecustomize\.py|usercustomize\.py|[^/]*\.pth|\.mocharc\.[^/]+|(?:jest|vitest|karma)\.conf(?:ig)?\.[^/]+)$/;
-
-const few = (names: readonly string[]) =>
-  names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
-
-function setupFiles(spec: GradeSpec, patch: string): Finding | undefined {
-  const allowed = new Set([...patchedPaths(spec.goldPatch), ...patchedPaths(spec.testPatch)]);
-  const paths = patchedPaths(patch).filter((path) => LOADED_UNASKED.test(path) && !allowed.has(path));
-  if (paths.length === 0) return undefined;
-  return {
-    rule: 'touches_test_setup',
-    says: 'the patch changes files that the test runner loads by itself, and the gold patch does not',
-    evidence: few(paths),
-    strict: true,
-  };
 }
 
 /**
@@ -239,6 +219,16 @@ const rewritten = (kept: boolean): Finding | undefined =>
         strict: true,
       };
 
+const cutOff = (ended: boolean): Finding | undefined =>
+  ended
+    ? undefined
+    : {
+        rule: 'script_cut_off',
+        says: 'the eval script did not end by itself: something killed it while it ran',
+        evidence: '/eval.sh',
+        strict: true,
+      };
+
 export interface Examination {
   readonly spec: GradeSpec;
   readonly patch: string;
@@ -246,21 +236,32 @@ export interface Examination {
   readonly grade: Grade;
   readonly omittedBytes?: number;
   readonly scriptKept?: boolean;
+  /** It came to its last line; not known of saved logs. */
+  readonly scriptEnded?: boolean;
 }
 
 export function examine(examination: Examination): Examined {
-  const { spec, patch, log: raw, grade, omittedBytes = 0, scriptKept = true } = examination;
+  const {
+    spec,
+    patch,
+    log: raw,
+    grade,
+    omittedBytes = 0,
+    scriptKept = true,
+    scriptEnded = true,
+  } = examination;
   const log = universalNewlines(raw);
   const findings = [
     markers(log),
     exitCode(grade),
     runnerSummary(spec, grade, log),
     overruledTests(spec, grade),
-    setupFiles(spec, patch),
+    ...doubtfulPaths(spec, patch),
     grade.read.notFound === 'no_markers' ? undefined : testFiles(spec, patch, log),
     evidence(spec, grade),
     truncated(omittedBytes),
     rewritten(scriptKept),
+    cutOff(scriptEnded),
   ].filter((finding) => finding !== undefined);
   return {
     suspicion: findings.map((finding) => ({ ...finding, inferred: true })),

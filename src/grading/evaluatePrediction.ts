@@ -19,6 +19,7 @@ import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
 import type { GradingConfig } from './gradingConfig.ts';
 import { classifyLog } from './infra.ts';
+import { readingGit } from './ownGit.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { MARK } from './readLog.ts';
 import { runTests, type TestRun } from './runTests.ts';
@@ -77,7 +78,7 @@ export const patchHash = (patch: string | null): string =>
 
 type Ending = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 
-const DIFF = 'git -c core.fileMode=false diff';
+const DIFF = readingGit('-c core.fileMode=false diff --no-ext-diff --no-textconv');
 const PATCH_TIMEOUT_S = 600;
 
 /** `1_234.50`, as Python's `{:_.2f}`. */
@@ -163,8 +164,9 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
 
   const { grade } = graded;
   const { verdict, read } = grade;
-  const { omittedBytes, scriptKept } = run;
-  const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, omittedBytes, scriptKept });
+  const { omittedBytes, scriptKept, scriptEnded } = run;
+  const facts = { omittedBytes, scriptKept, scriptEnded };
+  const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, ...facts });
   log.info(
     `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,
   );

@@ -29,11 +29,18 @@ function unquote(text: string, from: number): { name: string; end: number } | un
   return undefined;
 }
 
+/** `a//./b` is `a/b`. */
+const plain = (path: string): string =>
+  path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+
 /** Without its first component (`-p1`); nothing for /dev/null. */
 function withoutPrefix(name: string): string[] {
   if (name === '/dev/null') return [];
   const slash = name.indexOf('/');
-  return [slash < 0 ? name : name.slice(slash + 1).replace(/^\/+/, '')];
+  return [slash < 0 ? name : plain(name.slice(slash + 1))];
 }
 
 /** What follows `--- `, `+++ ` or `rename to `: quoted, or up to a tab (where a date may stand). */
@@ -60,21 +67,27 @@ function gitHeader(line: string): string[] {
 
 const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 
+/** `patch` takes this name where the other two name no file; it may or may not have a first component to drop. */
+const indexed = (text: string): string[] => [text.trim(), ...withoutPrefix(text.trim())];
+
 export function patchedPaths(patch: string): string[] {
   const paths = new Set<string>();
   let [old, fresh] = [0, 0];
   for (const raw of patch.split('\n')) {
-    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     if (old > 0 || fresh > 0) {
-      if (!line.startsWith('+') && !line.startsWith('\\')) old--;
-      if (!line.startsWith('-') && !line.startsWith('\\')) fresh--;
+      if (!whole.startsWith('+') && !whole.startsWith('\\')) old--;
+      if (!whole.startsWith('-') && !whole.startsWith('\\')) fresh--;
       continue;
     }
-    const hunk = HUNK.exec(line);
+    // `patch` reads a diff that is indented, or quoted as mail does, as well.
+    const line = whole.replace(/^(?:[ \tX]|- )+(?=[-+*dI])/, '');
+    const hunk = HUNK.exec(whole);
     if (hunk) [old, fresh] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
     else if (line.startsWith('diff --git ')) for (const path of gitHeader(line)) paths.add(path);
-    else if (line.startsWith('--- ') || line.startsWith('+++ '))
+    else if (/^(?:---|\+\+\+|\*\*\*) /.test(line))
       for (const path of withoutPrefix(nameAfter(line, 4))) paths.add(path);
+    else if (line.startsWith('Index: ')) for (const path of indexed(line.slice(7))) paths.add(path);
     else {
       const moved = /^(?:rename|copy) to /.exec(line)?.[0];
       if (moved) paths.add(nameAfter(line, moved.length));

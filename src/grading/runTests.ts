@@ -1,5 +1,6 @@
 /** Runs an eval script in a started environment: from a file, in one ordered stream, with a deadline inside and one outside. */
 import type { CommandResult, Environment } from '../environment/environment.ts';
+import { MARK } from './readLog.ts';
 
 const SCRIPT_PATH = '/eval.sh';
 /** After the deadline inside: TERM, this long, KILL; then the deadline outside. */
@@ -19,6 +20,14 @@ export interface TestRun {
   readonly replacedBytes: number;
   /** The script was still the one that was put in when it had ended. */
   readonly scriptKept: boolean;
+  /** It came to its last line: no signal ended it, and what it prints at its end is there. */
+  readonly scriptEnded: boolean;
+}
+
+/** A shell or `timeout` that a signal ended exits with 128 and its number; git's own fatal error is 128. */
+function cameToItsEnd(script: string, { exitCode, output }: CommandResult): boolean {
+  if (exitCode < 0 || exitCode > 128) return false;
+  return !script.includes(MARK.exitCode) || output.lastIndexOf(MARK.exitCode) > output.lastIndexOf(MARK.end);
 }
 
 /** `timeout` is looked up because small images lack it; then the outer deadline alone holds. */
@@ -53,6 +62,7 @@ export async function runTests(
   const inside = timeoutS > 0 && DEADLINE_CODES.has(result.exitCode) && result.durationMs >= timeoutS * 1000;
   const timedOut = result.timedOut || inside;
   return {
+    scriptEnded: timedOut || cameToItsEnd(script, result),
     scriptKept: timedOut || (await stillThere(environment, script, signal)),
     // The note that the harness itself leaves behind a run it cut off.
     log: timedOut ? `${result.output}\n\nTimeout error: ${timeoutS} seconds exceeded.` : result.output,

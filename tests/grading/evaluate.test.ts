@@ -186,6 +186,17 @@ test('tests that rewrite the script around them are doubted: bash reads it as it
   expect(result.suspicion.map(({ rule }) => rule)).toEqual(['script_changed']);
 });
 
+test.each([
+  ['killed', { output: PASSED, exitCode: 137 }],
+  ['ended by a signal that it could have caught', { output: PASSED, exitCode: 143 }],
+  ['gone without its last line', { output: PASSED.replace(/.*Exit Code.*\n/, '') }],
+])('a script that is %s while it runs is doubted', async (_how, given) => {
+  const { factory } = stage((command) => (tests(command) ? given : {}));
+  const result = await evaluatePrediction(request(factory));
+  expect(result).toMatchObject({ resolved: true, resolvedStrict: false });
+  expect(result.suspicion.map(({ rule }) => rule)).toEqual(['script_cut_off']);
+});
+
 describe('trouble becomes a result', () => {
   test.each([
     [new EnvironmentError('image_missing', 'no such image'), 'image_missing'],

@@ -178,6 +178,24 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(rules(result)).toEqual(expect.arrayContaining(['forged_output', 'touches_test_setup']));
   });
 
+  test('git of the grader runs nothing that a patch writes into .git/config', async () => {
+    const row = sumRow(image);
+    const seen = { ...row, eval_script: row.eval_script.replace('cd /testbed', 'cat /ran; cd /testbed') };
+    const result = await evaluate(PATCHES.gitConfig, { row: seen });
+    expect(result).toMatchObject({
+      applyMethod: expect.stringContaining('patch --batch'),
+      resolvedStrict: false,
+    });
+    expect(result.log).toContain('cat: /ran: No such file or directory');
+    expect(rules(result)).toContain('touches_git_folder');
+  });
+
+  test('passes and an end mark that are printed before the script is killed are not believed', async () => {
+    const result = await evaluate(PATCHES.killer);
+    expect(result).toMatchObject({ resolved: true, resolvedStrict: false });
+    expect(rules(result)).toContain('script_cut_off');
+  });
+
   test('streams keep their order: the trace of the script and the output of the tests interleave as written', async () => {
     const result = await evaluate(PATCHES.gold, {
       row: sumRow(image, `for i in 1 2 3; do echo out$i; echo err$i >&2; done; ${PYTEST}`),

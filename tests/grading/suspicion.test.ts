@@ -157,3 +157,44 @@ describe('evidence', () => {
     expect(look({ omittedBytes: 10 })).toMatchObject(doubted('log_truncated'));
   });
 });
+
+describe('paths of a patch', () => {
+  const row = { test_patch: diff('tests/t.py') };
+  const before = 'Applied patch tests/t.py cleanly.\n';
+  test.each([
+    ['.git/config', 'touches_git_folder'],
+    ['vendored/.git/hooks/post-checkout', 'touches_git_folder'],
+    ['.git', 'touches_git_folder'],
+    ['unittest/__init__.py', 'shadows_modules'],
+    ['src/json.py', 'shadows_modules'],
+    ['pytest.py', 'shadows_modules'],
+    ['tests/_pytest/__init__.py', 'shadows_modules'],
+    ['node_modules/mocha/lib/runner.js', 'shadows_modules'],
+    ['tests/__init__.py', 'touches_test_support'],
+    ['tests/helpers.py', 'touches_test_support'],
+  ])('%s is doubted: %s', (path, rule) => {
+    expect(look({ patch: diff('src.py', path), row, before })).toMatchObject(doubted(rule));
+    expect(look({ patch: diff(path), row: { ...row, patch: diff(path) }, before }).rules).toEqual([]);
+  });
+  test.each([
+    'tests/test_more.py',
+    'tests/more_test.py',
+    'tests/data/x.json',
+    'other/tests/helpers.py',
+    'package/json.py',
+    'package/__init__.py',
+    'types/index.d.ts',
+    '.gitignore',
+    '.github/workflows/x.yml',
+  ])('%s is not', (path) => {
+    expect(look({ patch: diff('src.py', path), row, before }).rules).toEqual([]);
+  });
+  test.each([
+    ['a name that only patch reads', 'Index: .git/config\n--- a/none\n+++ b/none\n@@ -1 +1 @@\n-a\n+b\n'],
+    ['an indented diff', '  --- a/.git/config\n  +++ b/.git/config\n  @@ -1 +1 @@\n  -a\n  +b\n'],
+    ['a context diff', '*** a/.git/config\n--- b/.git/config\n***************\n*** 1 ****\n'],
+    ['detours', '--- a/./.git//config\n+++ b/./.git//config\n@@ -1 +1 @@\n-a\n+b\n'],
+  ])('%s hides none', (_name, patch) => {
+    expect(look({ patch, row, before })).toMatchObject(doubted('touches_git_folder'));
+  });
+});
