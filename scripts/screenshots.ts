@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startViewer } from '../src/viewer/server.ts';
 import { buildPage, launch } from '../tests/viewer/browser.ts';
-import { addRun, openFixture, put } from '../tests/viewer/fixture.ts';
+import { addRun, openFixture } from '../tests/viewer/fixture.ts';
+import { put } from '../tests/viewer/fixtureRows.ts';
 
 const OUT = join(import.meta.dirname, '..', 'docs', 'images');
 

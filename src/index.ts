@@ -22,13 +22,13 @@ export * from './money.ts';
 export * from './outcome.ts';
 export type { RunEvent, TrialLabel } from './runner/events.ts';
 export { type CompareOptions, compare } from './service/compare/compareSources.ts';
-export { evaluate } from './service/evaluate/evaluate.ts';
 export type {
   EvaluatePredictionsOptions,
   PredictionsEvaluation,
 } from './service/evaluate/evaluatePredictions.ts';
 export type { EvaluateRunOptions } from './service/evaluate/evaluateRun.ts';
 export type { Evaluation } from './service/evaluate/gradeRun.ts';
+export { evaluate } from './service/evaluate/startEvaluation.ts';
 export { type ImportedResults, type ImportOptions, importResults } from './service/import/importResults.ts';
 export { judgeNight } from './service/night/judgeNight.ts';
 export type { ArmVerdict, NightOptions, NightVerdict } from './service/night/judgeRun.ts';

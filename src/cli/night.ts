@@ -6,9 +6,9 @@ import type { Store } from '../store/open.ts';
 import { conclude } from './conclude.ts';
 import type { NightArgs } from './flags/gateFlags.ts';
 import { policyOf, sayUnconfirmed } from './gating.ts';
-import { thisProcess } from './terminal/caller.ts';
 import { EXIT, printData, say } from './terminal/context.ts';
 import { type ProgressMode, printEvent } from './terminal/progress.ts';
+import { thisProcess } from './terminal/thisProcess.ts';
 
 export interface NightRequest extends Pick<NightOptions, 'results' | 'run'> {
   readonly args: NightArgs;

@@ -7,9 +7,9 @@ import { regradeLogs } from '../service/evaluate/regradeLogs.ts';
 import { UserError } from '../service/userError.ts';
 import type { EvaluateArgs } from './flags/evaluateFlags.ts';
 import { datasetGiven, gradingGiven, idsGiven } from './flags/gradingSettings.ts';
-import { thisProcess } from './terminal/caller.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
+import { thisProcess } from './terminal/thisProcess.ts';
 
 const shown = ({
   run_id,

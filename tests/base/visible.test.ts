@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { inert as safeText } from '../../src/base/text/inert.ts';
 import { settleLines, showUnseen, stripEscapes } from '../../src/base/text/visible.ts';
 import fc from '../support/property.ts';
-import { HOSTILE } from '../viewer/fixture.ts';
+import { HOSTILE } from '../viewer/hostileRun.ts';
 
 describe('text of others', () => {
   test('colours go or stay, everything else that escapes goes', () => {

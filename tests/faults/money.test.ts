@@ -1,7 +1,7 @@
 // Money (T-18 to T-22) through the whole program: what a call costs, what nobody knows, and where a limit stops.
 import { afterEach, describe, expect, test } from 'vitest';
 import { dockerAvailable } from '../support/docker.ts';
-import type { Directive, Script } from '../support/fakeModelServer.ts';
+import type { Directive, Script } from '../support/fakeAnswer.ts';
 import { type Bench, bash, expectOthersGood, expectSound, faultBench, GOOD, SUBMIT } from './support.ts';
 
 const docker = await dockerAvailable();

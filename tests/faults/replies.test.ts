@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import type { Directive, Script } from '../support/fakeModelServer.ts';
+import type { Directive, Script } from '../support/fakeAnswer.ts';
 import {
   type Bench,
   type BenchOptions,

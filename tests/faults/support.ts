@@ -9,7 +9,8 @@ import { runByName } from '../../src/store/records/runs.ts';
 import { type TrialLine, trialLines } from '../../src/store/records/trialResults.ts';
 import { classCounts } from '../../src/store/records/trials.ts';
 import { type CliResult, cli, type RunningCli, startCli, tempDir } from '../support/cli.ts';
-import { type FakeModelServer, type Script, startFakeModelServer } from '../support/fakeModelServer.ts';
+import type { Script } from '../support/fakeAnswer.ts';
+import { type FakeModelServer, startFakeModelServer } from '../support/fakeModelServer.ts';
 import { random } from './random.ts';
 
 /** Answers take anything up to this, so that no two runs of a scenario meet in the same order. */
@@ -68,16 +69,7 @@ export interface BenchOptions {
   readonly output?: string;
 }
 
-export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
-  const root = tempDir('swebatch-fault-');
-  const ids = options.ids ?? ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
-  const scripts = { ...Object.fromEntries(ids.map((id) => [id, GOOD])), ...options.scripts };
-  const server = await startFakeModelServer({
-    scripts,
-    by: 'history',
-    strict: true,
-    latencyMs: () => random() * LATENCY_MS,
-  });
+function writeDataset(root: string, ids: readonly string[], row: BenchOptions['row']): string {
   const dataset = join(root, 'data.jsonl');
   const base_commit = baseCommitOf();
   writeFileSync(
@@ -94,11 +86,15 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
           test_patch: '',
           FAIL_TO_PASS: '[]',
           PASS_TO_PASS: '[]',
-          ...options.row?.(instance_id, n),
+          ...row?.(instance_id, n),
         }),
       )
       .join('\n'),
   );
+  return dataset;
+}
+
+function writeConfig(root: string, url: string, options: BenchOptions): string {
   const config = join(root, 'config.yaml');
   writeFileSync(
     config,
@@ -107,7 +103,7 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
       environment: { timeout: 20, memory: '512m', pull: 'never', ...options.environment },
       model: {
         model_name: 'fake-1',
-        base_url: server.url,
+        base_url: url,
         api_key_env: 'FAKE_KEY',
         ...(options.prices === false ? {} : { prices: { input: 1, output: 2 } }),
         retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
@@ -123,6 +119,21 @@ export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
       },
     }),
   );
+  return config;
+}
+
+export async function faultBench(options: BenchOptions = {}): Promise<Bench> {
+  const root = tempDir('swebatch-fault-');
+  const ids = options.ids ?? ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
+  const scripts = { ...Object.fromEntries(ids.map((id) => [id, GOOD])), ...options.scripts };
+  const server = await startFakeModelServer({
+    scripts,
+    by: 'history',
+    strict: true,
+    latencyMs: () => random() * LATENCY_MS,
+  });
+  const dataset = writeDataset(root, ids, options.row);
+  const config = writeConfig(root, server.url, options);
   const output = options.output ?? join(root, 'out');
   const args = (runId: string, ...more: string[]) => [
     'run',

@@ -1,6 +1,6 @@
 // A reply that did not come whole says nothing about the model: it is asked for again, and ends as an outage when it never comes.
 import { describe, expect, test } from 'vitest';
-import type { Directive } from '../support/fakeModelServer.ts';
+import type { Directive } from '../support/fakeAnswer.ts';
 import { ASK, recorder, wire } from './harness.ts';
 
 const sse = (...lines: string[]): Directive => ({

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import type { ModelErrorResponse, ModelReply, ModelResponse } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
-import type { Directive } from '../support/fakeModelServer.ts';
+import type { Directive } from '../support/fakeAnswer.ts';
 import { ASK, autoClock, configOf, KEY, manualClock, modelOf, recorder, wire } from './harness.ts';
 
 const FAST = { retry: { max_retries: 3, base_delay_ms: 10, enable_jitter: false } };

@@ -121,8 +121,15 @@ function recordAttempt(
     slot: 0,
     config: JSON.stringify(config),
   });
+  recordStep(db, attempt.id, model, one);
+  const patch = recordEnd(db, attempt.id, instanceId, one);
+  if (one.outcome)
+    recordVerdict(db, { runId, trialId, attemptId: attempt.id, instanceId, model, patch }, one, one.outcome);
+}
+
+function recordStep(db: Store, attemptId: number, model: string, one: Happened): void {
   const call = beginCall(db, {
-    attempt_id: attempt.id,
+    attempt_id: attemptId,
     step: 1,
     try: 0,
     started_at: '2026-11-21T00:00:01.000Z',
@@ -153,7 +160,7 @@ function recordAttempt(
   });
   for (const [seq, message] of (one.messages ?? []).entries())
     insertMessage(db, {
-      attempt_id: attempt.id,
+      attempt_id: attemptId,
       seq,
       role: String(message.role),
       content: String(message.content),
@@ -162,7 +169,7 @@ function recordAttempt(
     });
   for (const [idx, command] of (one.commands ?? []).entries())
     insertCommand(db, {
-      attempt_id: attempt.id,
+      attempt_id: attemptId,
       step: 1,
       idx,
       message_seq: command.messageSeq,
@@ -178,12 +185,16 @@ function recordAttempt(
       started_at: '2026-11-21T00:00:02.000Z',
       duration_ms: 5,
     });
+}
+
+/** Ends and seals the attempt; its patch. */
+function recordEnd(db: Store, attemptId: number, instanceId: string, one: Happened): string {
   const reason = one.reason ?? 'submitted';
   const cls = exitClassOf(reason);
   const patch = one.patch ?? (cls === 'agent' ? `diff for ${instanceId}\n` : '');
   endAttempt(
     db,
-    attempt.id,
+    attemptId,
     {
       endedAt: '2026-11-21T00:00:10.000Z',
       exitReason: reason,
@@ -207,18 +218,26 @@ function recordAttempt(
     },
     SEALED_CLASSES.has(cls) ? 'seal' : 'again',
   );
-  if (!one.outcome) return;
-  const resolved = one.resolved === undefined ? one.outcome === 'resolved' : one.resolved;
+  return patch;
+}
+
+function recordVerdict(
+  db: Store,
+  of: { runId: number; trialId: number; attemptId: number; instanceId: string; model: string; patch: string },
+  one: Happened,
+  outcome: NonNullable<Happened['outcome']>,
+): void {
+  const resolved = one.resolved === undefined ? outcome === 'resolved' : one.resolved;
   insertEvaluation(db, {
-    run_id: runId,
-    trial_id: trialId,
-    attempt_id: attempt.id,
-    instance_id: instanceId,
-    model,
-    patch_sha256: sha(patch),
+    run_id: of.runId,
+    trial_id: of.trialId,
+    attempt_id: of.attemptId,
+    instance_id: of.instanceId,
+    model: of.model,
+    patch_sha256: sha(of.patch),
     spec_hash: 'spec',
     dialect: 'v5',
-    outcome: one.outcome,
+    outcome,
     resolved: resolved === null ? null : Number(resolved),
     resolved_strict: resolved === null ? null : Number(one.strict ?? resolved),
     report: null,

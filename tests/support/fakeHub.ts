@@ -40,45 +40,88 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 const gitBlob = (bytes: Uint8Array) =>
   createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex');
 
+function json(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
+function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Uint8Array,
+  fault: HubFault | undefined,
+) {
+  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+  const from = range ? Number(range[1]) : 0;
+  const to = range?.[2] ? Math.min(Number(range[2]), bytes.length - 1) : bytes.length - 1;
+  const body = Buffer.from(bytes.subarray(from, to + 1));
+  response.writeHead(range ? 206 : 200, {
+    'content-length': body.length,
+    etag: `"${sha256(bytes)}"`,
+    'accept-ranges': 'bytes',
+    ...(range && { 'content-range': `bytes ${from}-${to}/${bytes.length}` }),
+  });
+  if (!fault || fault.kind === 'status') return response.end(body);
+  if (fault.kind === 'corrupt') {
+    body[Math.min(fault.afterBytes, body.length - 1)]! ^= 0xff;
+    return response.end(body);
+  }
+  response.write(body.subarray(0, fault.afterBytes), () => {
+    if (fault.kind !== 'cut') return;
+    const look = () => {
+      if (fault.when?.() === false && !response.destroyed) setTimeout(look, 10);
+      else response.destroy();
+    };
+    look();
+  });
+}
+
+function answer(
+  repos: FakeHub['repos'],
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  fault: HubFault | undefined,
+) {
+  const match = /^(?:\/api)?\/datasets\/([^/]+\/[^/]+)\/(revision|tree|resolve)\/([^/]+)(?:\/(.*))?$/.exec(
+    path,
+  );
+  const repo = match ? repos[match[1]!] : undefined;
+  if (!match || !repo) return json(response, 401, { error: 'Invalid username or password.' });
+  if (repo.token && request.headers.authorization !== `Bearer ${repo.token}`)
+    return json(response, 401, { error: 'Access to this dataset is restricted' });
+  const [, name, verb, revision, file] = match;
+  if (revision !== 'main' && revision !== repo.commit)
+    return json(response, 404, { error: 'Invalid rev id' });
+  if (verb === 'revision')
+    return json(response, 200, {
+      _id: 'x',
+      id: name,
+      sha: repo.commit,
+      lastModified: '2026-01-01T00:00:00Z',
+    });
+  if (verb === 'tree')
+    return json(
+      response,
+      200,
+      Object.entries(repo.files).map(([path, bytes]) => ({
+        type: 'file',
+        path,
+        size: bytes.length,
+        oid: gitBlob(bytes),
+        ...(!repo.inGit?.includes(path) && {
+          lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 130 },
+        }),
+      })),
+    );
+  const bytes = repo.files[file ?? ''];
+  if (!bytes) return json(response, 404, { error: 'Entry not found' });
+  return sendFile(request, response, bytes, fault);
+}
+
 export async function startFakeHub(repos: Record<string, HubRepoFixture>): Promise<FakeHub> {
   const requests: FakeHub['requests'] = [];
   const faults: HubFault[] = [];
-
-  function json(response: ServerResponse, status: number, value: unknown): void {
-    response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(value));
-  }
-
-  function sendFile(
-    request: IncomingMessage,
-    response: ServerResponse,
-    bytes: Uint8Array,
-    fault: HubFault | undefined,
-  ) {
-    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
-    const from = range ? Number(range[1]) : 0;
-    const to = range?.[2] ? Math.min(Number(range[2]), bytes.length - 1) : bytes.length - 1;
-    const body = Buffer.from(bytes.subarray(from, to + 1));
-    response.writeHead(range ? 206 : 200, {
-      'content-length': body.length,
-      etag: `"${sha256(bytes)}"`,
-      'accept-ranges': 'bytes',
-      ...(range && { 'content-range': `bytes ${from}-${to}/${bytes.length}` }),
-    });
-    if (!fault || fault.kind === 'status') return response.end(body);
-    if (fault.kind === 'corrupt') {
-      body[Math.min(fault.afterBytes, body.length - 1)]! ^= 0xff;
-      return response.end(body);
-    }
-    response.write(body.subarray(0, fault.afterBytes), () => {
-      if (fault.kind !== 'cut') return;
-      const look = () => {
-        if (fault.when?.() === false && !response.destroyed) setTimeout(look, 10);
-        else response.destroy();
-      };
-      look();
-    });
-  }
 
   const server = createServer((request, response) => {
     const url = new URL(request.url!, 'http://hub');
@@ -97,40 +140,7 @@ export async function startFakeHub(repos: Record<string, HubRepoFixture>): Promi
       if (fault.retryAfter) response.setHeader('retry-after', fault.retryAfter);
       return json(response, fault.status, { error: 'injected' });
     }
-    const match = /^(?:\/api)?\/datasets\/([^/]+\/[^/]+)\/(revision|tree|resolve)\/([^/]+)(?:\/(.*))?$/.exec(
-      path,
-    );
-    const repo = match ? repos[match[1]!] : undefined;
-    if (!match || !repo) return json(response, 401, { error: 'Invalid username or password.' });
-    if (repo.token && request.headers.authorization !== `Bearer ${repo.token}`)
-      return json(response, 401, { error: 'Access to this dataset is restricted' });
-    const [, name, verb, revision, file] = match;
-    if (revision !== 'main' && revision !== repo.commit)
-      return json(response, 404, { error: 'Invalid rev id' });
-    if (verb === 'revision')
-      return json(response, 200, {
-        _id: 'x',
-        id: name,
-        sha: repo.commit,
-        lastModified: '2026-01-01T00:00:00Z',
-      });
-    if (verb === 'tree')
-      return json(
-        response,
-        200,
-        Object.entries(repo.files).map(([path, bytes]) => ({
-          type: 'file',
-          path,
-          size: bytes.length,
-          oid: gitBlob(bytes),
-          ...(!repo.inGit?.includes(path) && {
-            lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 130 },
-          }),
-        })),
-      );
-    const bytes = repo.files[file ?? ''];
-    if (!bytes) return json(response, 404, { error: 'Entry not found' });
-    return sendFile(request, response, bytes, fault);
+    answer(repos, request, response, path, fault);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {

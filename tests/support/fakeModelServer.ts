@@ -15,36 +15,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { completionBody, completionChunks, type FakeReply } from './fakeCompletion.ts';
+import { answer, type Directive, type Later, type Script } from './fakeAnswer.ts';
 import { historyProblems } from './historyCheck.ts';
-
-/** What to do with one request. Without any of the fault fields it is answered with the reply. */
-export interface Directive extends FakeReply {
-  readonly status?: number;
-  /** Sent instead of a completion: text as it is, anything else as JSON. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Wait before anything is sent. */
-  readonly delayMs?: number;
-  /** Take the request and never answer. */
-  readonly hang?: boolean;
-  /** Announce the whole body, send half of it and break the connection. */
-  readonly cut?: boolean;
-  /** Send half of the JSON and end the response as if that were all. */
-  readonly half?: boolean;
-  /** Break the connection before a byte is sent. */
-  readonly reset?: boolean;
-  /** An HTML page, as a proxy sends it; status 502 unless given. */
-  readonly html?: boolean;
-  /** The body in pieces of `bytes`, one every `everyMs`. */
-  readonly drip?: { readonly bytes: number; readonly everyMs: number };
-  /** Streamed requests only: send this many chunks, then nothing more, with the connection open. */
-  readonly silentAfter?: number;
-  /** Streamed requests only: send this many chunks, then break the connection. */
-  readonly cutAfter?: number;
-  readonly before?: readonly (Directive | string)[];
-}
-export type Script = readonly (Directive | string)[];
 
 interface FakeRequest {
   readonly index: number;
@@ -92,7 +64,6 @@ export interface FakeModelServer {
   close(): Promise<void>;
 }
 
-const HTML = '<html><head><title>502 Bad Gateway</title></head><body><center>nginx</center></body></html>';
 const MARKER = /\[\[instance:([^\]"\\]+)\]\]/;
 
 function keyOf(text: string, headers: IncomingMessage['headers'], options: FakeServerOptions): string {
@@ -122,92 +93,113 @@ const problemsOf = (text: string): string[] =>
 const asDirective = (entry: Directive | string): Directive =>
   typeof entry === 'string' ? { content: entry } : entry;
 
-/** Timers of answers under way, so that close leaves nothing behind. */
-type Later = (ms: number, run: () => void) => void;
-
-function sendBody(
-  response: ServerResponse,
-  directive: Directive,
-  status: number,
-  text: string,
-  later: Later,
-) {
-  const bytes = Buffer.from(text);
-  const headers: Record<string, string> = {
-    'content-type': directive.html ? 'text/html' : 'application/json',
-    ...directive.headers,
-  };
-  if (directive.cut) {
-    response.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
-    response.write(bytes.subarray(0, bytes.length >> 1), () => response.socket?.resetAndDestroy());
-    return;
-  }
-  if (directive.half) {
-    response.writeHead(status, headers).end(bytes.subarray(0, bytes.length >> 1));
-    return;
-  }
-  response.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
-  const { drip } = directive;
-  if (!drip) {
-    response.end(bytes);
-    return;
-  }
-  const step = (from: number) => {
-    if (response.destroyed) return;
-    if (from >= bytes.length) response.end();
-    else {
-      response.write(bytes.subarray(from, from + drip.bytes));
-      later(drip.everyMs, () => step(from + drip.bytes));
-    }
-  };
-  step(0);
-}
-
-function sendStream(response: ServerResponse, directive: Directive, chunks: readonly unknown[]) {
-  response.writeHead(directive.status ?? 200, { 'content-type': 'text/event-stream', ...directive.headers });
-  const limit = directive.silentAfter ?? directive.cutAfter ?? chunks.length;
-  for (const chunk of chunks.slice(0, limit)) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-  if (directive.silentAfter !== undefined) return;
-  if (directive.cutAfter !== undefined) response.write('', () => response.socket?.resetAndDestroy());
-  else response.end('data: [DONE]\n\n');
-}
-
-function answer(response: ServerResponse, directive: Directive, text: string, later: Later) {
-  if (directive.hang) return;
-  if (directive.reset) {
-    response.socket?.resetAndDestroy();
-    return;
-  }
-  const streamed = /"stream":\s*true/.test(text);
-  const model = /"model":\s*"([^"]*)"/.exec(text)?.[1] ?? 'fake';
-  if (directive.html) {
-    sendBody(response, directive, directive.status ?? 502, HTML, later);
-  } else if (directive.body !== undefined) {
-    const body = typeof directive.body === 'string' ? directive.body : JSON.stringify(directive.body);
-    sendBody(response, directive, directive.status ?? 200, body, later);
-  } else if (directive.status !== undefined && directive.status >= 400) {
-    const error = { message: `fake error ${directive.status}`, type: 'fake', code: null };
-    sendBody(response, directive, directive.status, JSON.stringify({ error }), later);
-  } else if (streamed) {
-    sendStream(response, directive, completionChunks(directive, model, /"include_usage":\s*true/.test(text)));
-  } else {
-    sendBody(response, directive, 200, JSON.stringify(completionBody(directive, model)), later);
-  }
-}
-
-export async function startFakeModelServer(options: FakeServerOptions = {}): Promise<FakeModelServer> {
+/** Which directive answers a request, by the scripts and what was served so far. */
+function scriptBook(options: FakeServerOptions) {
   const scripts = new Map<string, Script>(Object.entries(options.scripts ?? {}));
   if (options.replies) scripts.set('default', options.replies);
   const served = new Map<string, number>();
+  const next = (counter: string): number => {
+    const value = served.get(counter) ?? 0;
+    served.set(counter, value + 1);
+    return value;
+  };
+  return {
+    choose(key: string, text: string): Directive | undefined {
+      const script = scripts.get(key) ?? scripts.get('default');
+      if (!script || script.length === 0) return undefined;
+      const wanted = options.by === 'history' ? countAssistant(text) : next(key);
+      const position = Math.min(wanted, script.length - 1);
+      const directive = asDirective(script[position]!);
+      const before = directive.before ?? [];
+      if (before.length > 0) {
+        const turn = next(`${key}#${position}`);
+        if (turn < before.length) return asDirective(before[turn]!);
+      }
+      return directive;
+    },
+    setScript(key: string, script: Script): void {
+      scripts.set(key, script);
+      for (const counter of [...served.keys()]) {
+        if (counter === key || counter.startsWith(`${key}#`)) served.delete(counter);
+      }
+    },
+  };
+}
+
+/** What the server has seen: counts, and the requests themselves unless bodies are not kept. */
+function requestLog(keepBodies: boolean) {
   const requests: FakeRequest[] = [];
-  const sockets = new Set<Socket>();
-  const timers = new Set<NodeJS.Timeout>();
-  const waiting = new Set<{ total: number; resolve: () => void }>();
   const counts = new Map<string, number>();
-  let accepted = 0;
+  const waiting = new Set<{ total: number; resolve: () => void }>();
   let total = 0;
   let open = 0;
   let peak = 0;
+
+  function keep(
+    request: IncomingMessage,
+    response: ServerResponse,
+    text: string,
+    key: string,
+    bytes: number,
+  ) {
+    let parsed: unknown;
+    const record: FakeRequest = {
+      index: requests.length,
+      key,
+      at: performance.now(),
+      path: request.url ?? '',
+      headers: request.headers,
+      port: request.socket.remotePort ?? 0,
+      bytes,
+      get body() {
+        parsed ??= JSON.parse(text || 'null');
+        return parsed;
+      },
+      aborted: false,
+    };
+    requests.push(record);
+    response.on('close', () => {
+      record.aborted = !response.writableFinished;
+    });
+  }
+
+  return {
+    requests,
+    add(request: IncomingMessage, response: ServerResponse, text: string, key: string, bytes: number) {
+      total += 1;
+      open += 1;
+      peak = Math.max(peak, open);
+      response.on('close', () => {
+        open -= 1;
+      });
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+      if (keepBodies) keep(request, response, text, key, bytes);
+      for (const waiter of waiting) {
+        if (total < waiter.total) continue;
+        waiting.delete(waiter);
+        waiter.resolve();
+      }
+    },
+    count: (key?: string): number => (key === undefined ? total : (counts.get(key) ?? 0)),
+    peak: (): number => peak,
+    waitForRequests(wanted: number): Promise<void> {
+      if (total >= wanted) return Promise.resolve();
+      return new Promise((resolve) => waiting.add({ total: wanted, resolve }));
+    },
+  };
+}
+
+function sendError(response: ServerResponse, status: number, error: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error }));
+}
+
+export async function startFakeModelServer(options: FakeServerOptions = {}): Promise<FakeModelServer> {
+  const book = scriptBook(options);
+  const log = requestLog(options.keepBodies !== false);
+  const sockets = new Set<Socket>();
+  const timers = new Set<NodeJS.Timeout>();
+  let accepted = 0;
 
   const later: Later = (ms, run) => {
     const timer = setTimeout(() => {
@@ -216,76 +208,16 @@ export async function startFakeModelServer(options: FakeServerOptions = {}): Pro
     }, ms);
     timers.add(timer);
   };
-  const next = (counter: string): number => {
-    const value = served.get(counter) ?? 0;
-    served.set(counter, value + 1);
-    return value;
-  };
-
-  function choose(key: string, text: string): Directive | undefined {
-    const script = scripts.get(key) ?? scripts.get('default');
-    if (!script || script.length === 0) return undefined;
-    const wanted = options.by === 'history' ? countAssistant(text) : next(key);
-    const position = Math.min(wanted, script.length - 1);
-    const directive = asDirective(script[position]!);
-    const before = directive.before ?? [];
-    if (before.length > 0) {
-      const turn = next(`${key}#${position}`);
-      if (turn < before.length) return asDirective(before[turn]!);
-    }
-    return directive;
-  }
 
   function handle(request: IncomingMessage, response: ServerResponse, raw: Buffer) {
     const text = raw.toString('utf8');
     const key = keyOf(text, request.headers, options);
-    total += 1;
-    open += 1;
-    peak = Math.max(peak, open);
-    response.on('close', () => {
-      open -= 1;
-    });
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-    if (options.keepBodies !== false) {
-      let parsed: unknown;
-      const record: FakeRequest = {
-        index: requests.length,
-        key,
-        at: performance.now(),
-        path: request.url ?? '',
-        headers: request.headers,
-        port: request.socket.remotePort ?? 0,
-        bytes: raw.length,
-        get body() {
-          parsed ??= JSON.parse(text || 'null');
-          return parsed;
-        },
-        aborted: false,
-      };
-      requests.push(record);
-      response.on('close', () => {
-        record.aborted = !response.writableFinished;
-      });
-    }
-    for (const waiter of waiting) {
-      if (total < waiter.total) continue;
-      waiting.delete(waiter);
-      waiter.resolve();
-    }
+    log.add(request, response, text, key, raw.length);
     const problems = options.strict ? problemsOf(text) : [];
-    if (problems.length > 0) {
-      response.writeHead(400, { 'content-type': 'application/json' });
-      response.end(
-        JSON.stringify({ error: { message: problems.join('; '), type: 'invalid_request_error' } }),
-      );
-      return;
-    }
-    const directive = choose(key, text);
-    if (!directive) {
-      response.writeHead(500, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ error: { message: `fake server has no script for ${key}` } }));
-      return;
-    }
+    if (problems.length > 0)
+      return sendError(response, 400, { message: problems.join('; '), type: 'invalid_request_error' });
+    const directive = book.choose(key, text);
+    if (!directive) return sendError(response, 500, { message: `fake server has no script for ${key}` });
     const { latencyMs = 0 } = options;
     const delay = directive.delayMs ?? (typeof latencyMs === 'number' ? latencyMs : latencyMs());
     if (delay > 0) later(delay, () => answer(response, directive, text, later));
@@ -313,20 +245,12 @@ export async function startFakeModelServer(options: FakeServerOptions = {}): Pro
 
   return {
     url: `http://${host}:${port}/v1`,
-    requests,
-    count: (key) => (key === undefined ? total : (counts.get(key) ?? 0)),
+    requests: log.requests,
+    count: log.count,
     connections: () => accepted,
-    peak: () => peak,
-    setScript(key, script) {
-      scripts.set(key, script);
-      for (const counter of [...served.keys()]) {
-        if (counter === key || counter.startsWith(`${key}#`)) served.delete(counter);
-      }
-    },
-    waitForRequests(wanted) {
-      if (total >= wanted) return Promise.resolve();
-      return new Promise((resolve) => waiting.add({ total: wanted, resolve }));
-    },
+    peak: log.peak,
+    setScript: book.setScript,
+    waitForRequests: log.waitForRequests,
     async close() {
       for (const timer of timers) clearTimeout(timer);
       for (const socket of sockets) socket.destroy();

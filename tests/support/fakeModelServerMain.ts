@@ -11,7 +11,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { type Script, startFakeModelServer } from './fakeModelServer.ts';
+import type { Script } from './fakeAnswer.ts';
+import { startFakeModelServer } from './fakeModelServer.ts';
 
 const { values } = parseArgs({
   options: {

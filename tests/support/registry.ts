@@ -108,6 +108,70 @@ async function startProcess(dir: string, auth: string): Promise<{ child: ChildPr
   throw new Error('docker-registry ended five times before it answered');
 }
 
+interface PushTarget {
+  readonly upstream: string;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+async function putBlob(
+  { upstream, headers: authorization }: PushTarget,
+  repository: string,
+  bytes: Uint8Array,
+): Promise<string> {
+  const digest = digestOf(bytes);
+  const begun = await fetch(`${upstream}/v2/${repository}/blobs/uploads/`, {
+    method: 'POST',
+    headers: { ...authorization },
+  });
+  const location = new URL(begun.headers.get('location')!, upstream);
+  location.searchParams.set('digest', digest);
+  const headers = { 'content-type': 'application/octet-stream', ...authorization };
+  const done = await fetch(location, { method: 'PUT', body: new Uint8Array(bytes), headers });
+  if (done.status !== 201) throw new Error(`push of a blob: ${done.status} ${await done.text()}`);
+  return digest;
+}
+
+async function pushImage(to: PushTarget, name: string, image: TestImage = {}): Promise<string> {
+  const [repository = '', tag = 'latest'] = name.split(':');
+  const sizes = image.layerBytes ?? [50_000];
+  const layers: { tar: Buffer; gz: Buffer }[] = [];
+  for (const [i, size] of sizes.entries()) {
+    const content = i === 0 && image.baseSeed ? seededBytes(image.baseSeed, size) : randomBytes(size);
+    const tar = await tarOf(`layer-${i}`, content);
+    layers.push({ tar, gz: gzipSync(tar, { level: 1 }) });
+  }
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture: image.architecture ?? (process.arch === 'arm64' ? 'arm64' : 'amd64'),
+      os: 'linux',
+      config: { Cmd: ['/bin/true'] },
+      rootfs: { type: 'layers', diff_ids: layers.map((layer) => digestOf(layer.tar)) },
+    }),
+  );
+  const mediaType = 'application/vnd.docker.distribution.manifest.v2+json';
+  const manifest = {
+    schemaVersion: 2,
+    mediaType,
+    config: {
+      mediaType: 'application/vnd.docker.container.image.v1+json',
+      size: config.length,
+      digest: await putBlob(to, repository, config),
+    },
+    layers: await Promise.all(
+      layers.map(async ({ gz }) => ({
+        mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
+        size: gz.length,
+        digest: await putBlob(to, repository, gz),
+      })),
+    ),
+  };
+  const headers = { 'content-type': mediaType, ...to.headers };
+  const url = `${to.upstream}/v2/${repository}/manifests/${tag}`;
+  const done = await fetch(url, { method: 'PUT', body: JSON.stringify(manifest), headers });
+  if (done.status !== 201) throw new Error(`push of a manifest: ${done.status} ${await done.text()}`);
+  return `${repository}:${tag}`;
+}
+
 export async function startRegistry(options: { htpasswd?: string } = {}): Promise<TestRegistry> {
   const dir = mkdtempSync(join(tmpdir(), 'swebatch-registry-'));
   const auth = options.htpasswd
@@ -133,64 +197,12 @@ export async function startRegistry(options: { htpasswd?: string } = {}): Promis
   const host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const authorization = options.htpasswd ? { authorization: `Basic ${btoa('tester:secret')}` } : undefined;
 
-  async function put(repository: string, bytes: Uint8Array): Promise<string> {
-    const digest = digestOf(bytes);
-    const begun = await fetch(`${upstream}/v2/${repository}/blobs/uploads/`, {
-      method: 'POST',
-      headers: { ...authorization },
-    });
-    const location = new URL(begun.headers.get('location')!, upstream);
-    location.searchParams.set('digest', digest);
-    const headers = { 'content-type': 'application/octet-stream', ...authorization };
-    const done = await fetch(location, { method: 'PUT', body: new Uint8Array(bytes), headers });
-    if (done.status !== 201) throw new Error(`push of a blob: ${done.status} ${await done.text()}`);
-    return digest;
-  }
-
   return {
     host,
     faults,
     requests,
-    async push(name, image = {}) {
-      const [repository = '', tag = 'latest'] = name.split(':');
-      const sizes = image.layerBytes ?? [50_000];
-      const layers: { tar: Buffer; gz: Buffer }[] = [];
-      for (const [i, size] of sizes.entries()) {
-        const content = i === 0 && image.baseSeed ? seededBytes(image.baseSeed, size) : randomBytes(size);
-        const tar = await tarOf(`layer-${i}`, content);
-        layers.push({ tar, gz: gzipSync(tar, { level: 1 }) });
-      }
-      const config = Buffer.from(
-        JSON.stringify({
-          architecture: image.architecture ?? (process.arch === 'arm64' ? 'arm64' : 'amd64'),
-          os: 'linux',
-          config: { Cmd: ['/bin/true'] },
-          rootfs: { type: 'layers', diff_ids: layers.map((layer) => digestOf(layer.tar)) },
-        }),
-      );
-      const mediaType = 'application/vnd.docker.distribution.manifest.v2+json';
-      const manifest = {
-        schemaVersion: 2,
-        mediaType,
-        config: {
-          mediaType: 'application/vnd.docker.container.image.v1+json',
-          size: config.length,
-          digest: await put(repository, config),
-        },
-        layers: await Promise.all(
-          layers.map(async ({ gz }) => ({
-            mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
-            size: gz.length,
-            digest: await put(repository, gz),
-          })),
-        ),
-      };
-      const headers = { 'content-type': mediaType, ...authorization };
-      const url = `${upstream}/v2/${repository}/manifests/${tag}`;
-      const done = await fetch(url, { method: 'PUT', body: JSON.stringify(manifest), headers });
-      if (done.status !== 201) throw new Error(`push of a manifest: ${done.status} ${await done.text()}`);
-      return `${host}/${repository}:${tag}`;
-    },
+    push: async (name, image) =>
+      `${host}/${await pushImage({ upstream, headers: authorization }, name, image)}`,
     async close() {
       proxy.closeAllConnections();
       await new Promise((done) => proxy.close(done));

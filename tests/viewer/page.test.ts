@@ -14,7 +14,10 @@ import { writeBundle } from '../../src/viewer/bundle.ts';
 import { exportHtml } from '../../src/viewer/exportHtml.ts';
 import { startViewer, type Viewer } from '../../src/viewer/server.ts';
 import { browserAvailable, buildPage, launch, watchErrors } from './browser.ts';
-import { addHostileRun, addMessage, addRun, iso, openFixture, put } from './fixture.ts';
+import { addRun, openFixture } from './fixture.ts';
+import { iso, put } from './fixtureRows.ts';
+import { addMessage } from './fixtureSteps.ts';
+import { addHostileRun } from './hostileRun.ts';
 
 describe.skipIf(!browserAvailable())('the page in Chromium', () => {
   let browser: Browser;

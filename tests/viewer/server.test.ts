@@ -11,7 +11,9 @@ import type {
   TrialPage,
 } from '../../src/viewer/documents/documents.ts';
 import { startViewer, type Viewer, type ViewerOptions } from '../../src/viewer/server.ts';
-import { addHostileRun, addRun, iso, openFixture, put } from './fixture.ts';
+import { addRun, openFixture } from './fixture.ts';
+import { iso, put } from './fixtureRows.ts';
+import { addHostileRun } from './hostileRun.ts';
 
 let dir: string;
 let viewer: Viewer | undefined;

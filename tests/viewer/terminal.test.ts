@@ -10,7 +10,9 @@ import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewe
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
 import { paceOf } from '../../src/viewer/documents/runPace.ts';
 import { clock, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
-import { addHostileRun, addRun, iso, openFixture } from './fixture.ts';
+import { addRun, openFixture } from './fixture.ts';
+import { iso } from './fixtureRows.ts';
+import { addHostileRun } from './hostileRun.ts';
 
 let dir: string;
 let store: Store;

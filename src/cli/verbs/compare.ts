@@ -24,8 +24,8 @@ import { type Args, flags } from '../flags/flags.ts';
 import { gateFlags } from '../flags/gateFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { policyOf, sayUnconfirmed } from '../gating.ts';
-import { thisProcess } from '../terminal/caller.ts';
 import { EXIT, printData, say, sayNotice } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 import { render, runFolder } from './report.ts';
 
 const compareFlags = flags({

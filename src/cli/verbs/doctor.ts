@@ -16,8 +16,8 @@ import { type Args, flags } from '../flags/flags.ts';
 import { runFlags } from '../flags/runFlags.ts';
 import { resolveConfig } from '../flags/runOptionsOf.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { thisProcess } from '../terminal/caller.ts';
 import { EXIT, printData, printJson } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const doctorFlags = flags({
   output,

@@ -9,7 +9,7 @@ import { type EvaluateArgs, evaluateFlags } from '../flags/evaluateFlags.ts';
 import { datasetGiven, gradingGiven, idsGiven } from '../flags/gradingSettings.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { regrade } from '../regrade.ts';
-import { thisProcess } from '../terminal/caller.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 

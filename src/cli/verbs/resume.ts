@@ -11,8 +11,8 @@ import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { costLimit, evaluate, progress } from '../flags/runFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { thisProcess } from '../terminal/caller.ts';
 import { env } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const resumeFlags = flags({
   run: namedRun,

@@ -12,9 +12,9 @@ import { runFlags } from '../flags/runFlags.ts';
 import { runOptionsOf } from '../flags/runOptionsOf.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { judgeNight } from '../night.ts';
-import { thisProcess } from '../terminal/caller.ts';
 import { EXIT, env, say } from '../terminal/context.ts';
 import { printPlan } from '../terminal/printPlan.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 export const runVerb = defineVerb({
   name: 'run',

@@ -16,11 +16,11 @@ import { type Calibrated, calibration } from '../../store/records/calibration.ts
 import type { RunRow } from '../../store/records/runs.ts';
 import type { Caller, Tell } from '../caller.ts';
 import { databasePath } from '../resultsRoot.ts';
-import { withRunLock } from '../start/lock.ts';
+import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
-import { gradingConfig, requireParsers } from './gradingConfig.ts';
+import { gradingConfig, requireParsers } from './gradingRules.ts';
 import { type DatasetChoice, requireSubset } from './requireSubset.ts';
 
 export interface EvaluatePredictionsOptions extends EvaluateOptions {

@@ -5,10 +5,10 @@ import { openStore } from '../../store/open.ts';
 import { storedConfig } from '../../store/records/storedConfig.ts';
 import type { Caller } from '../caller.ts';
 import { databasePath, requireRun } from '../resultsRoot.ts';
-import { withRunLock } from '../start/lock.ts';
+import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
-import { gradingConfig, requireParsers } from './gradingConfig.ts';
+import { gradingConfig, requireParsers } from './gradingRules.ts';
 
 export interface EvaluateOptions {
   /** Results root. */

@@ -22,7 +22,7 @@ import type { Attendant, Caller, Work } from '../caller.ts';
 import { openGradingImages } from '../images/openImages.ts';
 import { keyVariablesOf, redactorOf } from '../secrets.ts';
 import { UserError } from '../userError.ts';
-import { type GoldScore, withoutGoldFailures } from './gold.ts';
+import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
 
 export interface GradingTask {
   readonly store: Store;

@@ -14,7 +14,7 @@ import {
 import { storedManifest } from '../../store/records/storedConfig.ts';
 import type { Caller } from '../caller.ts';
 import { executeRun, type RunOutcome } from '../start/executeRun.ts';
-import { withRunLock } from '../start/lock.ts';
+import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 
 export interface RemeasureRequest {

@@ -9,8 +9,8 @@ import { gatherManifest } from '../manifest/manifest.ts';
 import { withKeys } from '../plan/resolvedConfig.ts';
 import { checkSameImages, checkSameRun } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
-import { withRunLock } from './lock.ts';
 import type { PreparedRun } from './prepareRun.ts';
+import { withRunLock } from './withRunLock.ts';
 
 export function beginRun(store: Store, prepared: PreparedRun, given: Caller): Promise<RunOutcome> {
   const { options, resolved, request } = prepared;

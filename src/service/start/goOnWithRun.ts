@@ -13,7 +13,7 @@ import { requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { checkSameImages, tellOtherRevision } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
-import { withRunLock } from './lock.ts';
+import { withRunLock } from './withRunLock.ts';
 
 export interface ResumeOptions {
   /** Results root. */
