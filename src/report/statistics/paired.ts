@@ -10,7 +10,7 @@ export interface PairedTable {
   readonly neither: number;
 }
 
-const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neither;
+export const totalOf = (t: PairedTable): number => t.both + t.aOnly + t.bOnly + t.neither;
 /** A minus B. */
 export const differenceOf = (t: PairedTable): number => (t.aOnly - t.bOnly) / totalOf(t);
 

@@ -61,7 +61,7 @@ export interface RunList {
   runs: RunSummary[];
 }
 
-interface Slot {
+export interface Slot {
   slot: number | null;
   attempt: number;
   instanceId: string;

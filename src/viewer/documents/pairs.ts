@@ -9,10 +9,10 @@ export interface Pair {
   readonly b: TrialDocument | undefined;
 }
 
-const keyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
+export const keyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
   `${row.instance_id} ${row.epoch}`;
 
-const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
+export const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
   row?.verdict === 'resolved' || row?.verdict === 'unresolved';
 
 export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]): Pair[] {
