@@ -34,16 +34,16 @@ const STARTS = `
   SELECT r.name AS run, t.position, i.instance_id, m.name AS arm, t.epoch, a.number, a.exit_reason
   FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id
     JOIN instances i ON i.id = t.instance_pk JOIN arms m ON m.id = t.arm_id
-  ORDER BY a.id`;
+  WHERE r.name = ? ORDER BY a.id`;
 const STORIES = `
   SELECT run_id, json_extract(data, '$.trial') AS trial, group_concat(type, ' ' ORDER BY seq) AS events
-  FROM events WHERE trial IS NOT NULL GROUP BY run_id, trial ORDER BY run_id, min(seq)`;
+  FROM events WHERE trial IS NOT NULL GROUP BY run_id, trial ORDER BY run_id, json_extract(trial, '$.trialId')`;
 
-/** In which order attempts began, and what happened to each trial, one event after the other. With one worker that is no chance. */
-export function orderOfRuns(path: string): string {
+/** In which order the attempts of a run began, and what happened to each trial of all runs, one event after the other. */
+export function orderOf(run: string, path: string): string {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
-    const rows = [STARTS, STORIES].flatMap((sql) => db.prepare(sql).all());
+    const rows = [...db.prepare(STARTS).all(run), ...db.prepare(STORIES).all()];
     return rows.map((row) => JSON.stringify(row)).join('\n');
   } finally {
     db.close();

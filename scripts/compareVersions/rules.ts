@@ -47,6 +47,12 @@ export const RULES: readonly Rule[] = [
     by: '<duration>',
   },
   {
+    what: 'own runs: the length of an output that says how long something took',
+    from: 'own run',
+    pattern: /(?<=^commands \{.*<duration>.*"total_bytes":)\d+/gm,
+    by: '<length>',
+  },
+  {
     what: 'own runs: the names of containers',
     from: 'own run',
     pattern: /(?<=ontainer (?:for \S+ (?:created|started): )?)[0-9a-f]{61,64}|(?<="container_id":")[^"]+/g,
@@ -59,10 +65,10 @@ export const RULES: readonly Rule[] = [
     by: '<number>',
   },
   {
-    what: 'own runs: how steps and gradings fell between each other, so their numbers and the order of rows; the order of attempts and of what happened to each trial is compared',
+    what: 'own runs: in which order images were ready, and how steps and gradings fell between each other, so their numbers and the order of rows',
     from: 'own run',
     pattern:
-      /(?<="(?:id|attempt_id|evaluation_id|message_id|slot)":|\\"(?:trialId|attemptId|slot)\\+":|^(?:events|phases) \{(?:"attempt_id":(?:\d+|<number>),)?"seq":)\d+/gm,
+      /(?<="(?:id|attempt_id|final_attempt_id|evaluation_id|message_id|slot)":|\\"(?:trialId|attemptId|slot)\\+":|^(?:events|phases) \{(?:"attempt_id":(?:\d+|<number>),)?"seq":)\d+/gm,
     by: '<number>',
   },
   {
