@@ -1,5 +1,6 @@
 /** The replies of a recorded run, read from its rows: what `--model replay:RUN` plays again. */
 import { z } from 'zod';
+import { asChatBody } from '../../model/dialects/asChatBody.ts';
 import type {
   CallRecord,
   Message,
@@ -116,7 +117,7 @@ function keptResponses(store: Store, attemptId: number) {
   let observed: Message[] = [];
   for (const stored of messagesOf(store, attemptId)) {
     const message = JSON.parse(stored.data) as Message;
-    const body = bodySchema.safeParse(message.extra?.response);
+    const body = bodySchema.safeParse(asChatBody(message.extra?.response));
     if (body.success) {
       kept.push({ body: body.data, observed });
       observed = message.role === 'assistant' ? [] : [message];
