@@ -5,6 +5,9 @@ import { pathToFileURL } from 'node:url';
 
 export type UserModule = Readonly<Record<string, unknown>>;
 
+/** Where a built-in name may stand too: is this a path? */
+export const isModulePath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
+
 /** Throws a sentence for the person who named the module; `key` is where it is named. */
 export async function importUserModule(key: string, path: string, baseDir: string): Promise<UserModule> {
   const file = resolve(baseDir, path);

@@ -11,23 +11,8 @@ import { EXIT, printData, printJson, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 import { thisProcess } from './terminal/thisProcess.ts';
 
-const shown = ({
-  run_id,
-  model,
-  instance_id,
-  report,
-  resolved,
-  resolved_strict,
-  suspicion,
-  error,
-}: Regraded) => ({
-  run_id,
-  model,
-  instance_id,
-  report,
-  resolved,
-  resolved_strict,
-  suspicion,
+const shown = ({ error, folder, patch, specHash, infra, ...verdict }: Regraded) => ({
+  ...verdict,
   ...(error !== null && { error }),
 });
 

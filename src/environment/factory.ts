@@ -1,5 +1,5 @@
 /** Chooses the environment a configuration names: docker, local, or a module of the user's. */
-import { importUserModule } from '../userModule.ts';
+import { importUserModule, isModulePath } from '../userModule.ts';
 import { createDockerFactory } from './docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
 import { engineClient, engineOptionsOf } from './engines/engineClient.ts';
@@ -37,11 +37,10 @@ const isFactory = (value: unknown): value is EnvironmentFactory =>
 type CreateFactory = (config: EnvironmentConfig) => unknown;
 
 const BUILT_IN = ['docker', 'local'];
-const isPath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
 
 /** The factory function of the user's module. Throws a sentence for the person when there is none. */
 async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
-  if (!isPath(name))
+  if (!isModulePath(name))
     throw new Error(
       `environment.environment_class "${name}" is not known: use docker, local, or the path of a module that exports createEnvironmentFactory`,
     );

@@ -1,6 +1,6 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { resolve } from 'node:path';
-import { importUserModule } from '../userModule.ts';
+import { importUserModule, isModulePath } from '../userModule.ts';
 import { dialectOf } from './dialects/choose.ts';
 import type { RequestStyle } from './dialects/dialect.ts';
 import { ModelConfigError } from './failure.ts';
@@ -57,8 +57,6 @@ async function moduleFactory(config: ModelConfig, deps: ModelDeps): Promise<Mode
   };
 }
 
-const isPath = (name: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(name);
-
 /** Rejects with ModelConfigError when the configuration cannot work; that is before anything is started or paid. */
 export async function createModelFactory(config: ModelConfig, deps: ModelDeps = {}): Promise<ModelFactory> {
   const clock = deps.clock ?? systemClock;
@@ -94,7 +92,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       clock,
     });
   }
-  if (isPath(config.model_class)) return moduleFactory(config, deps);
+  if (isModulePath(config.model_class)) return moduleFactory(config, deps);
   throw new ModelConfigError(
     'PROVIDER_NOT_SUPPORTED',
     `model_class "${config.model_class}" is not supported: use openai (any OpenAI-compatible endpoint, with base_url), or the path of a module that exports createModel`,

@@ -1,6 +1,6 @@
 /**
  * When a command's output submits, and what it submits. Byte-exact: a patch that went through text decoding loses CRLF line ends and
- * invalid UTF-8, and then no longer applies (reference agent.md 2.1).
+ * invalid UTF-8, and then no longer applies.
  */
 
 import { LINE_BREAKS } from '../../base/python/lines.ts';

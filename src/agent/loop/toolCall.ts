@@ -2,6 +2,7 @@
  * Reads one call of the bash tool, telling the model precisely what is wrong with one that cannot run (T-14), and makes the history
  * that goes back valid for strict providers: unique ids, arguments that are JSON, nothing huge sent again.
  */
+import { isRecord } from '../../formats/foreignJson.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
 import type { Call } from '../action.ts';
 
@@ -56,7 +57,7 @@ export function sendableArguments(text: string, maxBytes: number): string {
 function isJsonObject(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isRecord(value);
   } catch {
     return false;
   }

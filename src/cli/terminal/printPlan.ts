@@ -2,6 +2,7 @@
 
 import { inert } from '../../base/text/inert.ts';
 import { imageOf } from '../../dataset/instance.ts';
+import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import { duration, plural } from '../../report/render/format.ts';
 import { toJson } from '../../report/render/json.ts';
@@ -87,12 +88,9 @@ function textOf(plan: Plan): string {
   return `${renderTerminal([{ kind: 'facts', rows }])}\n${table(['instance', 'is', 'image'], instances)}`;
 }
 
-/** Replies that were recorded or written down cost nothing. */
-const isFree = (name: string): boolean => /^(scripted|replay):/.test(name);
-
 /** Null: no limit holds it. A run budget may be overshot by one call of each slot. */
 export function worstDollars({ arms, run, selected }: RunRequest): number | null {
-  const limits = arms.map((a) => (isFree(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
+  const limits = arms.map((a) => (isFreeName(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
   const sum = limits.reduce((a, b) => a + b, 0) * selected.length * run.epochs;
   const worst = run.cost_limit > 0 ? Math.min(run.cost_limit, sum) : sum;
   return Number.isFinite(worst) ? worst : null;

@@ -76,31 +76,13 @@ export const replayVerb = defineVerb({
     if (unreadable.length === files.length) throw new UserError(unreadable.map((r) => r.problem).join('\n'));
     if (args.json)
       printJson(
-        results.map(
-          ({
-            file,
-            instance_id,
-            messages,
-            exit_status_equal,
-            submission_equal,
-            cost_equal,
-            differences,
-            elided,
-            standIns,
-            problem,
-          }) => ({
-            file,
-            instance_id,
-            messages,
-            exit_status_equal,
-            submission_equal,
-            cost_equal,
-            elided: elided.length,
-            ...(standIns.length > 0 ? { stand_ins: standIns.length } : {}),
-            ...(problem === undefined ? {} : { problem }),
-            differences: differences.slice(0, 5),
-          }),
-        ),
+        results.map(({ differences, elided, standIns, problem, ...played }) => ({
+          ...played,
+          elided: elided.length,
+          ...(standIns.length > 0 ? { stand_ins: standIns.length } : {}),
+          ...(problem === undefined ? {} : { problem }),
+          differences: differences.slice(0, 5),
+        })),
       );
     const equal = results.filter(isEqual).length;
     say(`${equal} of ${results.length} trajectories replay equal`);

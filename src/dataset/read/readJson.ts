@@ -1,5 +1,7 @@
 /** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
+
 import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
+import { isRecord } from '../../formats/foreignJson.ts';
 
 interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */
@@ -41,11 +43,8 @@ function readJsonLines(bytes: Uint8Array): RawRows {
   return { entries, problems };
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}}]}`. */
-const unwrapped = (row: unknown): unknown => (isObject(row) && isObject(row.row) ? row.row : row);
+const unwrapped = (row: unknown): unknown => (isRecord(row) && isRecord(row.row) ? row.row : row);
 
 /** An array of rows, an object keyed by id, one row, or a dump of the datasets server. */
 function entriesOf(text: string, value: unknown): RawRows {
@@ -54,11 +53,11 @@ function entriesOf(text: string, value: unknown): RawRows {
       entries: [],
       problems: [{ line: 1, message: 'the file holds neither a list nor an object of instances' }],
     };
-  if (isObject(value) && typeof value.instance_id === 'string')
+  if (isRecord(value) && typeof value.instance_id === 'string')
     return { entries: [{ line: 1, row: value }], problems: [] };
   const opening = text.search(/[[{]/);
   let children = jsonChildren(text, opening, text.slice(0, opening).split('\n').length);
-  const rows = isObject(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
+  const rows = isRecord(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
   if (rows) children = jsonChildren(text, rows.start, rows.line);
   return {
     entries: children.map(({ key, line, start, end }) => ({

@@ -2,9 +2,11 @@
  * A raw dataset row becomes an Instance: columns of the official datasets and of their relatives under one set of names, everything
  * else kept in `extra`. Text stays text; nothing in a row is ever rendered or evaluated here.
  */
+
 import { createHash } from 'node:crypto';
 import type { ZodError } from 'zod';
 import { kindOf } from '../../base/text/kindOf.ts';
+import { isRecord } from '../../formats/foreignJson.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
 import { parseTestIds } from './testIds.ts';
 
@@ -32,8 +34,6 @@ const TEXT_COLUMNS = [
 const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
 const MULTI_SWE_FIXED = ['fixed_tests', 'f2p_tests', 's2p_tests', 'n2p_tests'] as const;
 
-const isRecord = (value: unknown): value is RawRow =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Some columns of SWE-bench Pro arrive as JSON text of a string. */

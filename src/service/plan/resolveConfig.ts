@@ -1,4 +1,5 @@
 /** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../config/configError.ts';
@@ -6,6 +7,7 @@ import { withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
+import { isRecord } from '../../formats/foreignJson.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
@@ -61,12 +63,9 @@ const settled = (arms: readonly ArmConfig[], env: Variables): ArmConfig[] =>
 const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(values)
-      .map(([key, value]) => [key, isSection(value) ? given(value) : value] as const)
-      .filter(([, value]) => value !== undefined && !(isSection(value) && Object.keys(value).length === 0)),
+      .map(([key, value]) => [key, isRecord(value) ? given(value) : value] as const)
+      .filter(([, value]) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0)),
   );
-
-const isSection = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Throws a UserError with every problem. */
 export function loadLayers(

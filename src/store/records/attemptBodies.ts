@@ -3,6 +3,7 @@
  * Each function reads one at a time.
  */
 import type Database from 'better-sqlite3';
+import type { TrajectorySource } from '../../formats/trajectories/trajectoryJson.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type CommandRow, commandsOf, type MessageRow, messagesOf } from './steps.ts';
 import { type StoredArm, storedArm } from './storedConfig.ts';
@@ -35,24 +36,8 @@ export const predictionRows = (db: Db, runId: number): PredictionRow[] =>
     .all(runId) as PredictionRow[];
 
 /** Everything a trajectory file of one attempt is made of. */
-export interface AttemptRecord {
+export interface AttemptRecord extends TrajectorySource {
   readonly attemptId: number;
-  readonly number: number;
-  readonly final: boolean;
-  readonly run: string;
-  readonly arm: string;
-  readonly instanceId: string;
-  readonly epoch: number;
-  readonly startedAt: string;
-  readonly endedAt: string | null;
-  readonly exitReason: ExitReason | null;
-  readonly exitClass: ExitClass | null;
-  readonly exitStatus: string | null;
-  readonly errorMessage: string | null;
-  readonly submission: Uint8Array | null;
-  readonly steps: number;
-  readonly costNano: number | null;
-  readonly unknownCalls: number;
   readonly config: StoredArm;
   readonly messages: readonly MessageRow[];
   readonly commands: readonly CommandRow[];

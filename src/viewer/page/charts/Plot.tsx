@@ -29,9 +29,15 @@ export function Plot({
   return <div ref={target} className="plot" role="img" aria-label={label} />;
 }
 
-/** Canvas cannot read the style sheet by itself. */
-export const ink = (name: string): string =>
-  getComputedStyle(document.documentElement).getPropertyValue(name).trim() || '#888';
+/** Canvas cannot read the style sheet by itself, and only a real property tells which of two colours `light-dark` takes. */
+export function ink(name: string): string {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name}, #888)`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
 
 export const axis = (label: string, more: Partial<uPlot.Axis> = {}): uPlot.Axis => ({
   label,
