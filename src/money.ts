@@ -7,6 +7,16 @@ export type NanoDollars = number;
 export const NANO_PER_DOLLAR = 1_000_000_000;
 
 export const dollarsToNano = (dollars: number): NanoDollars => Math.round(dollars * NANO_PER_DOLLAR);
+/** A million dollars for one call or one attempt is no price but a mistake. */
+const MOST_DOLLARS = 1_000_000;
+/** A cost that somebody else states or that foreign numbers give; null where it cannot be one. */
+export const plausibleNano = (dollars: unknown): NanoDollars | null =>
+  typeof dollars === 'number' && dollars >= 0 && dollars <= MOST_DOLLARS ? dollarsToNano(dollars) : null;
+
+/** The same of an amount in nano-dollars. */
+export const nanoOrNull = (nano: number): NanoDollars | null =>
+  Number.isInteger(nano) && plausibleNano(nanoToDollars(nano)) !== null ? nano : null;
+
 export const nanoToDollars = (nano: NanoDollars): number => nano / NANO_PER_DOLLAR;
 
 /** "$1.23", "$0.0042" for small amounts, "unknown" for null. */

@@ -1,5 +1,6 @@
 /** JSON as tools of the field write it, with the line of every value for what is said about it. */
 import type { z } from 'zod';
+import { cutNesting } from '../base/plausible.ts';
 import { jsonChildren, jsonErrorLine } from '../base/text/jsonChildren.ts';
 
 /** A file of another kind is no fault of the file; one of this kind that cannot be read is. */
@@ -137,7 +138,7 @@ export function readForeign<T>(
     return refused('not_json', `it is not JSON: ${error.message}`);
   }
   if (!isKind(json.value)) return refused('other_kind', otherKind);
-  const parsed = schema.safeParse(json.value);
+  const parsed = schema.safeParse(cutNesting(json.value).value);
   return parsed.success
     ? { ok: true, value: parsed.data }
     : refused('damaged', issueText(json, parsed.error));

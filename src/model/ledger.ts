@@ -90,6 +90,7 @@ export function recordOf(
     requestBytes: call.requestBytes,
     notes: [
       ...cost.notes,
+      ...result.notes,
       ...call.notes,
       ...(answered !== null && answered !== endpoint.model ? [`answered by ${answered}`] : []),
     ],

@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { PriceCalculation } from '@pydantic/genai-prices';
-import { dollarsToNano, type NanoDollars } from '../money.ts';
+import { tokensOrNull } from '../base/plausible.ts';
+import { type NanoDollars, nanoOrNull, plausibleNano } from '../money.ts';
 import type { ReadUsage } from './dialects/dialect.ts';
 import { readUsage } from './dialects/usage.ts';
 import type { Usage } from './model.ts';
@@ -42,7 +43,7 @@ const NO_PRICE: Pricing = { nano: null, version: null };
 const PICO = 1_000_000;
 
 /** Rounded once, at the end. */
-function byRates(prices: Prices, usage: Usage, write1h: number): NanoDollars {
+function byRates(prices: Prices, usage: Usage, write1h: number): NanoDollars | null {
   const kinds: readonly (readonly [tokens: number, rate: number])[] = [
     [usage.input, prices.input],
     [usage.cacheRead, prices.cache_read ?? prices.input],
@@ -51,7 +52,7 @@ function byRates(prices: Prices, usage: Usage, write1h: number): NanoDollars {
     [usage.output, prices.output],
   ];
   const pico = kinds.reduce((sum, [tokens, rate]) => sum + tokens * Math.round(rate * PICO), 0);
-  return Math.round(pico / 1000);
+  return nanoOrNull(Math.round(pico / 1000));
 }
 
 /** Stands for the rates in the ledger, so that a cost can be computed again. */
@@ -119,7 +120,7 @@ function byTable(config: PricedConfig, usage: Usage, write1h: number, at: Date):
     ...(write1h > 0 ? { cache_write_1h_tokens: write1h } : {}),
   };
   const found = lookUp(config, counts, at);
-  return found ? { nano: dollarsToNano(found.price.total_price), version: found.version } : NO_PRICE;
+  return found ? { nano: plausibleNano(found.price.total_price), version: found.version } : NO_PRICE;
 }
 
 export interface CostOfCall {
@@ -132,16 +133,22 @@ export interface CostOfCall {
 }
 
 /** OpenRouter's `usage.cost`; with a key of one's own the provider's part is stated apart. */
-function statedCost(raw: unknown): NanoDollars | null {
+function statedCost(raw: unknown): {
+  readonly stated: NanoDollars | null;
+  readonly notes: readonly string[];
+} {
   const usage = raw as {
     cost?: unknown;
     is_byok?: unknown;
     cost_details?: { upstream_inference_cost?: unknown };
   } | null;
   const cost = usage?.cost;
-  if (typeof cost !== 'number' || !Number.isFinite(cost) || cost < 0) return null;
+  if (typeof cost !== 'number') return { stated: null, notes: [] };
   const upstream = usage?.is_byok === true ? usage.cost_details?.upstream_inference_cost : 0;
-  return dollarsToNano(cost + (typeof upstream === 'number' && upstream > 0 ? upstream : 0));
+  // A sum would hide a negative part.
+  const stated =
+    cost < 0 ? null : plausibleNano(cost + (typeof upstream === 'number' && upstream > 0 ? upstream : 0));
+  return { stated, notes: stated === null ? [`usage.cost is no cost: ${cost}`] : [] };
 }
 
 /** More than this between the provider's figure and the table's is worth a note. */
@@ -159,9 +166,9 @@ export function costOf(
   at: Date,
   read: ReadUsage = readUsage(rawUsage),
 ): CostOfCall {
-  const stated = statedCost(rawUsage);
+  const { stated, notes: odd } = statedCost(rawUsage);
   const { usage, cacheWrite1h } = read;
-  const notes = [...read.notes];
+  const notes = [...read.notes, ...odd];
   const done = (pricing: Pricing): CostOfCall => ({
     usage,
     costNano: pricing.nano,
@@ -170,8 +177,11 @@ export function costOf(
     notes,
   });
   if (config.prices === 'free') return done({ nano: 0, version: 'config: free' });
-  if (config.prices && usage)
-    return done({ nano: byRates(config.prices, usage, cacheWrite1h), version: ratesVersion(config.prices) });
+  if (config.prices && usage) {
+    const nano = byRates(config.prices, usage, cacheWrite1h);
+    if (nano === null) notes.push('cost unknown: the prices of the configuration give no cost that can be');
+    return done({ nano, version: ratesVersion(config.prices) });
+  }
   const computed = usage && !config.prices ? byTable(config, usage, cacheWrite1h, at) : NO_PRICE;
   // Some proxies state 0 until their books are done: the table knows better.
   if (stated !== null && !(stated === 0 && (computed.nano ?? 0) > 0)) {
@@ -224,7 +234,7 @@ export function estimateNano(
   const usage: Usage = {
     ...SAMPLE,
     input: Math.ceil(requestBytes / BYTES_PER_TOKEN),
-    output: maxOutputTokens ?? USUAL_MAX_OUTPUT,
+    output: tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT,
   };
   if (config.prices === 'free') return 0;
   if (config.prices) return byRates(config.prices, usage, 0);

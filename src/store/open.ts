@@ -14,6 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { newestBackup } from './backup.ts';
+import { ATTEMPT_COSTS } from './safeSum.ts';
 
 export type Store = Database.Database;
 
@@ -103,6 +104,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       // A process that was killed in its first moments leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
     } else prepareForWriting(db, path);
+    db.exec(ATTEMPT_COSTS);
     return db;
   } catch (error) {
     db.close();

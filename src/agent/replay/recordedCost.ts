@@ -1,8 +1,9 @@
 /** What a recorded reply cost: what the provider says it charged, else the dated row of its model. */
 import { z } from 'zod';
+import { timestampOrNull } from '../../base/plausible.ts';
 import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
-import { dollarsToNano, type NanoDollars } from '../../money.ts';
+import { type NanoDollars, nanoOrNull, plausibleNano } from '../../money.ts';
 
 interface PriceRow {
   /** The day from which the row holds; newest first. */
@@ -33,12 +34,12 @@ export function recordedCost(
 ): NanoDollars | null {
   const modelName = String(model.model_name ?? '');
   const usage = object(object(response).usage);
-  if (typeof usage.cost === 'number') return dollarsToNano(usage.cost);
-  const at = new Date(number(object(response).created) * 1000);
+  if (typeof usage.cost === 'number') return plausibleNano(usage.cost);
+  const at = new Date((timestampOrNull(object(response).created) ?? 0) * 1000);
   const created = at.toISOString().slice(0, 10);
   const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
   if (!row || typeof usage.prompt_tokens !== 'number') {
-    if (typeof stated === 'number') return dollarsToNano(stated);
+    if (typeof stated === 'number') return plausibleNano(stated);
     if (isFreeName(modelName)) return 0;
     const prices = z.union([pricesSchema, z.literal('free')]).safeParse(model.prices);
     const config = { model_name: modelName, ...(prices.success ? { prices: prices.data } : {}) };
@@ -49,7 +50,9 @@ export function recordedCost(
   const cached = number(object(usage.prompt_tokens_details).cached_tokens);
   const fresh = number(usage.prompt_tokens) - cached;
   // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.
-  return Math.round(
-    (fresh * row.input + cached * row.cached + number(usage.completion_tokens) * row.output) * 1000,
+  return nanoOrNull(
+    Math.round(
+      (fresh * row.input + cached * row.cached + number(usage.completion_tokens) * row.output) * 1000,
+    ),
   );
 }

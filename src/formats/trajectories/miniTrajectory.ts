@@ -1,5 +1,6 @@
 /** A trajectory file of mini-swe-agent, formats 1 and 1.1, or of swebatch, which writes the same. Unknown keys stay. */
 import { z } from 'zod';
+import { cutNesting, stepsOrNull } from '../../base/plausible.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
 
@@ -32,6 +33,7 @@ export interface MiniTrajectory {
   readonly messages: readonly TrajectoryMessage[];
 }
 
+/** Nothing in it is nested deeper than the record can hold. */
 const trajectorySchema = z
   .looseObject({
     info: z.looseObject({
@@ -58,7 +60,7 @@ const trajectorySchema = z
       submission: info.submission ?? null,
       exception: info.exception_str ?? null,
       costDollars: info.model_stats?.instance_cost ?? null,
-      apiCalls: info.model_stats?.api_calls ?? null,
+      apiCalls: stepsOrNull(info.model_stats?.api_calls),
       config: info.config,
       messages,
     }),
@@ -73,4 +75,5 @@ export const readTrajectory = (text: Body): Read<MiniTrajectory> =>
   );
 
 /** Of JSON that was read already; throws ZodError. */
-export const parseTrajectory = (json: unknown): MiniTrajectory => trajectorySchema.parse(json);
+export const parseTrajectory = (json: unknown): MiniTrajectory =>
+  trajectorySchema.parse(cutNesting(json).value);

@@ -1,6 +1,7 @@
 /** The replies of the provider that a trajectory keeps (extra.response), as calls. */
 import { z } from 'zod';
-import { dollarsToNano } from '../../money.ts';
+import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { plausibleNano } from '../../money.ts';
 import type { TrajectoryMessage } from './miniTrajectory.ts';
 
 export interface RecordedCall {
@@ -18,6 +19,8 @@ export interface RecordedCall {
   readonly costNano: number | null;
   /** Seconds since 1970; null in format 1 before 1.16. */
   readonly at: number | null;
+  /** What it states and cannot be: unknown from here on. */
+  readonly notes?: readonly string[];
 }
 
 const usageSchema = z.looseObject({
@@ -38,14 +41,27 @@ const responseSchema = z.looseObject({
 /** Seconds since 1970: version 1 has it on the message, version 2 beside it. */
 export const timestampOf = (message: TrajectoryMessage): number | null => {
   const value = message.timestamp ?? message.extra?.timestamp;
-  return typeof value === 'number' ? value : null;
+  return timestampOrNull(value);
 };
 
 function callOf(message: TrajectoryMessage, step: number): RecordedCall {
   const response = responseSchema.safeParse(message.extra?.response).data;
   const raw = response?.usage;
   const usage = usageSchema.safeParse(raw).data ?? null;
-  const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
+  const notes: string[] = [];
+  const checked = (
+    name: string,
+    value: number | null | undefined,
+    rule: (value: number) => number | null,
+  ) => {
+    if (value === null || value === undefined) return null;
+    const known = rule(value);
+    if (known === null) notes.push(`${name} ${value} cannot be: unknown`);
+    return known;
+  };
+  const tokens = (name: string, value: number | null | undefined) => checked(name, value, tokensOrNull);
+  const prompt = tokens('prompt_tokens', usage?.prompt_tokens);
+  const cached = tokens('cached_tokens', usage?.prompt_tokens_details?.cached_tokens ?? 0);
   const own = usage?.cost ?? (typeof message.extra?.cost === 'number' ? message.extra.cost : null);
   return {
     step,
@@ -53,12 +69,13 @@ function callOf(message: TrajectoryMessage, step: number): RecordedCall {
     responseId: response?.id || null,
     finishReason: response?.choices[0]?.finish_reason || null,
     rawUsage: raw ?? null,
-    inputTokens: usage?.prompt_tokens === undefined ? null : Math.max(0, usage.prompt_tokens - cached),
+    inputTokens: prompt === null || cached === null ? null : Math.max(0, prompt - cached),
     cacheReadTokens: usage === null ? null : cached,
-    outputTokens: usage?.completion_tokens ?? null,
-    reasoningTokens: usage?.completion_tokens_details?.reasoning_tokens ?? null,
-    costNano: own === null ? null : dollarsToNano(own),
+    outputTokens: tokens('completion_tokens', usage?.completion_tokens),
+    reasoningTokens: tokens('reasoning_tokens', usage?.completion_tokens_details?.reasoning_tokens),
+    costNano: checked('cost', own, plausibleNano),
     at: timestampOf(message),
+    ...(notes.length > 0 && { notes }),
   };
 }
 

@@ -1,8 +1,8 @@
 /** A provider's `usage` object as token counts by kind. Providers count differently and wrongly; what does not add up is no count at all (T-19). */
 import { z } from 'zod';
+import { tokenCount as count } from '../../base/plausible.ts';
 import type { ReadUsage } from './dialect.ts';
 
-const count = z.number().int().min(0);
 const details = z.looseObject({}).nullish();
 
 const usageSchema = z.looseObject({

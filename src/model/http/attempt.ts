@@ -1,5 +1,6 @@
 /** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
 
+import { cutNesting } from '../../base/plausible.ts';
 import { type Redact, snippet } from '../../base/text/keyShapes.ts';
 import { classify, type Fault, type Verdict } from '../classify.ts';
 import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
@@ -35,12 +36,17 @@ export interface AttemptResult {
   readonly failure: Failure | null;
   /** Characters of a streamed answer that was cut short. */
   readonly characters: number;
+  /** What is odd about the body. */
+  readonly notes: readonly string[];
 }
 
+/** What the ledger and the trajectory can hold of a reply; the notes say what they cannot. */
+type Body = ReturnType<typeof cutNesting>;
+
 /** Some servers put a byte order mark in front, which JSON does not know. */
-const parseJson = (text: string): { readonly value: unknown } | null => {
+const parseJson = (text: string): Body | null => {
   try {
-    return { value: JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text) };
+    return cutNesting(JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text));
   } catch {
     return null;
   }
@@ -145,11 +151,12 @@ function unreadableFailure(endpoint: Endpoint, exchange: Exchange): Failure {
   );
 }
 
-function readBody(endpoint: Endpoint, exchange: Exchange, body: unknown, characters: number): AttemptResult {
+function readBody(endpoint: Endpoint, exchange: Exchange, whole: Body, characters: number): AttemptResult {
+  const { value: body, notes } = whole;
   const read = endpoint.dialect.read(body);
   if (read.kind === 'reply')
-    return { exchange, facts: read.reply, body, reply: read.reply, failure: null, characters };
-  const base = { exchange, facts: read.facts, body, reply: null, characters };
+    return { exchange, facts: read.reply, body, reply: read.reply, failure: null, characters, notes };
+  const base = { exchange, facts: read.facts, body, reply: null, characters, notes };
   if (read.kind === 'error_object')
     return { ...base, failure: errorObjectFailure(endpoint, exchange, read.error) };
   const message = snippet(read.message, endpoint.redact);
@@ -178,6 +185,7 @@ const noBody = (exchange: Exchange, failure: Failure): AttemptResult => ({
   reply: null,
   failure,
   characters: 0,
+  notes: [],
 });
 
 const truncated = (what: string): Failure =>
@@ -192,7 +200,7 @@ async function readStream(
   const assembly = dialect.assemble();
   const lost = (failure: Failure): AttemptResult => ({
     ...noBody(exchange, failure),
-    facts: dialect.factsOf(assembly.body()),
+    facts: dialect.factsOf(cutNesting(assembly.body()).value as Record<string, unknown>),
     characters: assembly.characters(),
   });
   let plain: string | null = null;
@@ -208,8 +216,8 @@ async function readStream(
     return lost(truncated(`a stream chunk cannot be read (${message})`));
   }
   if (plain !== null) return readWhole(endpoint, { ...exchange, text: plain });
-  const body = assembly.body();
-  const read = dialect.read(body);
+  const body = cutNesting(assembly.body());
+  const read = dialect.read(body.value);
   const missing = assembly.missing();
   // Without its end a stream says nothing about the model, whatever came before: not that it refused, nor that it was silent.
   if (missing !== null && read.kind !== 'error_object')
@@ -220,7 +228,7 @@ async function readStream(
 function readWhole(endpoint: Endpoint, exchange: Exchange): AttemptResult {
   const parsed = parseJson(exchange.text);
   if (!parsed) return noBody(exchange, unreadableFailure(endpoint, exchange));
-  return readBody(endpoint, exchange, parsed.value, 0);
+  return readBody(endpoint, exchange, parsed, 0);
 }
 
 /** Never throws, but for a defect: what the network does is a failure in the result. */

@@ -1,5 +1,6 @@
 /** A model whose answers are known before: scripted and replayed models share the way an answer becomes a reply and a ledger row. */
 
+import { cutNesting } from '../../base/plausible.ts';
 import { readCompletion } from '../dialects/chat/chatReply.ts';
 import type { ReadReply } from '../dialects/dialect.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
@@ -43,7 +44,8 @@ export async function answerFrom(
   const start = clock.now();
   listener?.began({ try: answer.try ?? 0, modelAsked: name, startedAt, estimateNano: 0 });
   listener?.phase?.('model');
-  const read = readCompletion(answer.body);
+  const { value: body, notes: odd } = cutNesting(answer.body);
+  const read = readCompletion(body);
   const facts = read.kind === 'reply' ? read.reply : read.facts;
   const record: CallRecord = {
     try: answer.try ?? 0,
@@ -64,7 +66,7 @@ export async function answerFrom(
     costNano: answer.costNano,
     providerCostNano: answer.providerCostNano ?? null,
     requestBytes: 0,
-    notes: answer.notes ?? [],
+    notes: [...(answer.notes ?? []), ...odd],
   };
   if (latencyMs > 0) {
     try {

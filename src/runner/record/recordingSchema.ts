@@ -1,21 +1,24 @@
 /** What a recording file holds, checked when it is read: it may come from another machine. */
 import { z } from 'zod';
+import { durationOrNull, tokenCount } from '../../base/plausible.ts';
 import { MODEL_ERROR_CODES } from '../../model/model.ts';
+import { nanoOrNull } from '../../money.ts';
 
 export const RECORDING_FORMAT = 'swebatch-recording-1';
 
 const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 const text = nullable(z.string());
-const nano = nullable(z.number().int());
+const nano = nullable(z.number()).transform((value) => (value === null ? null : nanoOrNull(value)));
+// Absurd counts are unknown, as they are in the reply of a server.
 const usage = nullable(
   z.object({
-    input: z.number(),
-    cacheRead: z.number(),
-    cacheWrite: z.number(),
-    output: z.number(),
-    reasoning: z.number(),
+    input: tokenCount,
+    cacheRead: tokenCount,
+    cacheWrite: tokenCount,
+    output: tokenCount,
+    reasoning: tokenCount,
   }),
-);
+).catch(null);
 const errorCode = z.enum(MODEL_ERROR_CODES);
 const message = z.looseObject({
   role: z.enum(['system', 'user', 'assistant', 'tool', 'exit']),
@@ -26,7 +29,7 @@ const call = z.object({
   try: z.number().int(),
   state: z.enum(['ok', 'failed', 'aborted']),
   startedAt: z.number(),
-  latencyMs: z.number(),
+  latencyMs: z.number().transform((ms) => durationOrNull(ms) ?? 0),
   statusCode: nullable(z.number().int()),
   errorCode: nullable(errorCode),
   errorMessage: text,

@@ -1,5 +1,6 @@
 /** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
 
+import { durationOrNull } from '../../base/plausible.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';
@@ -156,11 +157,14 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
       oomKills: 0,
       elapsedMs:
         instance.startedAt !== null && instance.endedAt !== null
-          ? Math.round((instance.endedAt - instance.startedAt) * 1000)
+          ? durationOrNull(Math.round((instance.endedAt - instance.startedAt) * 1000))
           : null,
       workingMs: null,
       suspicion: '[]',
-      notes: JSON.stringify(instance.file === null ? ['imported from a prediction alone'] : []),
+      notes: JSON.stringify([
+        ...(instance.file === null ? ['imported from a prediction alone'] : []),
+        ...(instance.notes ?? []),
+      ]),
     },
     SEALED_CLASSES.has(instance.exitClass) || instance.exitClass === 'infra' ? 'seal' : 'again',
   );
@@ -200,5 +204,5 @@ const callRow = (
   output_tokens: call.outputTokens,
   reasoning_tokens: call.reasoningTokens,
   cost_nano: call.costNano,
-  notes: JSON.stringify(['imported', ...(call.note ? [call.note] : [])]),
+  notes: JSON.stringify(['imported', ...(call.notes ?? []), ...(call.note ? [call.note] : [])]),
 });

@@ -26,6 +26,8 @@ export interface ImportedInstance {
   readonly endedAt: number | null;
   /** Null when only a prediction was there: without a patch the environment never started, for then mini-swe-agent writes no trajectory. */
   readonly file: string | null;
+  /** What the file states and cannot be: unknown from here on. */
+  readonly notes?: readonly string[];
 }
 
 export interface ImportedRun {

@@ -8,7 +8,7 @@ import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { NO_MODEL, type Prediction, readPredictions } from '../../formats/predictions/readPredictions.ts';
 import { type MiniTrajectory, readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
 import { recordedCalls, timestampOf } from '../../formats/trajectories/recordedCalls.ts';
-import { dollarsToNano } from '../../money.ts';
+import { plausibleNano } from '../../money.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { reasonOf } from './exitReasons.ts';
 import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
@@ -152,6 +152,8 @@ function instanceOf(
   const calls = recordedCalls(messages);
   const steps = trajectory?.apiCalls ?? calls.length;
   const stamps = messages.flatMap((message) => timestampOf(message) ?? []);
+  const costNano = plausibleNano(costDollars);
+  const refusedCost = costDollars !== null && costNano === null;
   const submitted = exitStatus === 'Submitted';
   const predicted = prediction?.model_name_or_path;
   const exitReason =
@@ -172,13 +174,14 @@ function instanceOf(
     submission: submitted ? (trajectory?.submission ?? '') : null,
     modelPatch: patchOf(submitted, prediction, trajectory),
     steps,
-    costNano: costDollars === null ? null : dollarsToNano(costDollars),
+    costNano,
     config,
     messages: messages.map((message) => ({ role: 'assistant', ...message })),
     calls,
     startedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.min(a, b)) : null,
     endedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.max(a, b)) : null,
     file,
+    ...(refusedCost && { notes: [`cost ${costDollars} cannot be: unknown`] }),
   };
 }
 

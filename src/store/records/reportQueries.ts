@@ -4,6 +4,7 @@
  */
 import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
+import { safeSum } from '../safeSum.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
 import { type FirstResult, firstResultsOf } from './firstResults.ts';
 import { costUnknown, type LedgerSums, tokenSums } from './modelCalls.ts';
@@ -249,13 +250,13 @@ const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS ar
   FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
 
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
-    sum(c.state <> 'ok') AS failedCalls, sum(c.cost_nano) AS costNano, sum(${costUnknown('c')}) AS unknownCalls,
-    ${tokenSums((column) => `sum(c.${column})`)},
+    sum(c.state <> 'ok') AS failedCalls, ${safeSum('c.cost_nano')} AS costNano, sum(${costUnknown('c')}) AS unknownCalls,
+    ${tokenSums((column) => safeSum(`c.${column}`))},
     json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
     json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
   FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?
   GROUP BY m.name, coalesce(c.model_answered, c.model_asked) ORDER BY m.position, model`;
 
-const PHASES = `SELECT m.name AS arm, p.name, coalesce(sum(p.duration_ms), 0) AS totalMs, count(DISTINCT a.id) AS attempts
+const PHASES = `SELECT m.name AS arm, p.name, coalesce(${safeSum('p.duration_ms')}, 0) AS totalMs, count(DISTINCT a.id) AS attempts
   FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ? AND p.offset_ms >= 0
   GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;

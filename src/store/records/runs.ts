@@ -1,5 +1,6 @@
 /** Rows of `runs`, `arms` and `instances`: what was planned. */
 import { guarded, type Store, statement } from '../open.ts';
+import { safeSum } from '../safeSum.ts';
 
 export type RunStatus =
   | 'running'
@@ -181,9 +182,9 @@ export interface Spent {
 export function spentNano(db: Store, runId: number): Spent {
   return statement(
     db,
-    `SELECT coalesce(sum(c.cost_nano), 0) AS nano,
+    `SELECT coalesce(${safeSum('c.cost_nano')}, 0) AS nano,
        coalesce(sum((c.state <> 'in_flight' OR c.id IS NULL AND r.imported) AND c.cost_nano IS NULL), 0) AS unknownCalls,
-       coalesce(sum(coalesce(c.cost_nano, c.estimate_nano)), 0) AS committedNano
+       coalesce(${safeSum('coalesce(c.cost_nano, c.estimate_nano)')}, 0) AS committedNano
      FROM runs r JOIN trials t ON t.run_id = r.id JOIN attempts a ON a.trial_id = t.id LEFT JOIN model_calls c ON c.attempt_id = a.id
      WHERE r.id = ?`,
   ).get(runId) as Spent;

@@ -3,6 +3,7 @@
  * src/viewer turns them into documents. Nothing here writes, so it is safe beside a run that does.
  */
 import { type Store, statement } from '../open.ts';
+import { safeSum } from '../safeSum.ts';
 import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
 import type { EventRow as StoredEvent } from './eventLog.ts';
 import { type LedgerSums, type ModelCallRow, tokenSums } from './modelCalls.ts';
@@ -220,7 +221,7 @@ const aboutAttempts = ({ all, one }: Reader) => ({
     'SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ? ORDER BY seq',
   ),
   phaseTotals: all<{ name: string; n: number; ms: number }, OfAttempt>(
-    'SELECT name, count(*) AS n, coalesce(sum(duration_ms), 0) AS ms FROM phases WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY name',
+    `SELECT name, count(*) AS n, coalesce(${safeSum('duration_ms')}, 0) AS ms FROM phases WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY name`,
   ),
 });
 

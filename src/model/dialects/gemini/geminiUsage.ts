@@ -1,9 +1,9 @@
 /** Gemini's usageMetadata as token counts by kind: what is cached is inside the prompt, what is thought is beside the answer. */
 import { z } from 'zod';
+import { tokenCount as count } from '../../../base/plausible.ts';
 import type { ReadUsage } from '../dialect.ts';
 import { firstIssue } from '../shapes.ts';
 
-const count = z.number().int().min(0);
 const schema = z.looseObject({
   promptTokenCount: count.nullish(),
   toolUsePromptTokenCount: count.nullish(),
