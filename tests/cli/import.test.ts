@@ -89,3 +89,18 @@ test.each(['.', '..', '../..'])(
     expect(readdirSync(out)).toContain('mini');
   },
 );
+
+test('a dataset whose row names no image ends every verb with its line; nothing is asked for and nothing starts', async () => {
+  const home = tempDir();
+  const rows = [{ image: 'ok/image' }, { image: '127.0.0.1:9/../../x' }].map((more, i) =>
+    JSON.stringify({ instance_id: `a__a-${i}`, problem_statement: 'p', base_commit: '0', ...more }),
+  );
+  const file = join(home, 'rows.jsonl');
+  writeFileSync(file, rows.join('\n'));
+  const { code, stderr } = await cli(['run', '--subset', file, '-m', 'scripted:x', '-o', join(home, 'out')]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(`${file} line 2 (a__a-1): image "127.0.0.1:9/../../x"`),
+  ]);
+  expect(readdirSync(home)).toEqual(['rows.jsonl']);
+});

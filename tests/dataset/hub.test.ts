@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -281,4 +282,46 @@ test('verify compares each file of a snapshot with its checksum', async () => {
     'its blob is missing',
   ]);
   expect(dirname(result.snapshot)).toBe(join(repoDir(), 'snapshots'));
+});
+
+describe('a hub that is not to be trusted', () => {
+  test.each(['../../../../escaped', '..', 'main', 'C'.repeat(40), `${COMMIT}\n`, ''])(
+    'its commit %j is refused, and no file is touched',
+    async (commit) => {
+      const victim = join(dir, 'escaped', 'data', 'test.jsonl');
+      mkdirSync(dirname(victim), { recursive: true });
+      writeFileSync(victim, 'mine');
+      (hub.repos as Record<string, object>)[REPO] = { ...hub.repos[REPO], commit };
+      const result = await pull();
+      expect(result).toMatchObject({ ok: false, message: expect.stringContaining('names no commit') });
+      expect(readFileSync(victim, 'utf8')).toBe('mine');
+      expect(readdirSync(dir)).toEqual(['escaped']);
+    },
+  );
+
+  test.each(['../../../../../escaped', 'abc', 'a/b'])('its checksum %j is refused', async (etag) => {
+    hub.repos[REPO] = { ...hub.repos[REPO]!, etag };
+    const result = await pull();
+    expect(result).toMatchObject({ ok: false, message: expect.stringContaining('is no checksum') });
+    expect(existsSync(join(dir, 'hub'))).toBe(false);
+  });
+
+  test.each(['../../../escaped', '../main', 'a/../../../b'])(
+    'a revision %j is no file name',
+    async (revision) => {
+      const result = await pull('lite', { revision });
+      expect(result.ok).toBe(false);
+      expect(existsSync(join(dir, 'hub'))).toBe(false);
+    },
+  );
+
+  test('a snapshot that is a link to somewhere else is left alone', async () => {
+    const elsewhere = join(dir, 'elsewhere');
+    mkdirSync(join(elsewhere, 'data'), { recursive: true });
+    writeFileSync(join(elsewhere, 'data', 'test.jsonl'), 'mine');
+    mkdirSync(join(repoDir(), 'snapshots'), { recursive: true });
+    symlinkSync(elsewhere, join(repoDir(), 'snapshots', COMMIT));
+    expect(await pull()).toMatchObject({ ok: false, message: expect.stringContaining('leads outside') });
+    expect(readFileSync(join(elsewhere, 'data', 'test.jsonl'), 'utf8')).toBe('mine');
+  });
 });

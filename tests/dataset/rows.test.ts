@@ -167,3 +167,37 @@ describe('hashes', () => {
       expect(hash(more)).not.toBe(hash({}));
   });
 });
+
+describe('images', () => {
+  test.each([
+    '127.0.0.1:9/../../v2/x',
+    'evil.example/../../x',
+    '../x',
+    'a/../b',
+    'x y',
+    'a/UPPER',
+    'a:b:c',
+    'a@sha256:short',
+    'a:tag\n',
+    '/x',
+    'https://registry.example/x',
+    `a/${'b'.repeat(2000)}`,
+  ])('%j is no name', (image) => {
+    for (const column of ['image', 'image_name', 'docker_image'])
+      expect(normaliseRow(rawRow('a__a-1', { [column]: image }))).toMatchObject({
+        ok: false,
+        messages: [expect.stringMatching(/^image .* is no image name: /)],
+      });
+  });
+
+  test.each([
+    'x',
+    'a/b',
+    'ghcr.io/a/b:t',
+    'localhost:5000/a',
+    `a/b@sha256:${'0'.repeat(64)}`,
+    'a__b/c_1776_d:v1.0',
+  ])('%j is a name', (image) => {
+    expect(normaliseRow(rawRow('a__a-1', { image }))).toMatchObject({ ok: true });
+  });
+});

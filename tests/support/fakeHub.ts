@@ -8,6 +8,8 @@ export interface HubRepoFixture {
   readonly files: Readonly<Record<string, Uint8Array>>;
   /** Requests without this token get 401, as a gated repository answers. */
   readonly token?: string;
+  /** What every file's checksum is said to be; default: what it is. */
+  readonly etag?: string;
   /** Files kept in git itself, whose etag is a git blob id. */
   readonly inGit?: readonly string[];
 }
@@ -110,7 +112,7 @@ function answer(
         size: bytes.length,
         oid: gitBlob(bytes),
         ...(!repo.inGit?.includes(path) && {
-          lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 130 },
+          lfs: { oid: repo.etag ?? sha256(bytes), size: bytes.length, pointerSize: 130 },
         }),
       })),
     );

@@ -1,5 +1,6 @@
 /** `swebatch images plan | pull | ls | gc | check`: the images of a dataset, before and after the runs. */
 
+import { imageKey } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
@@ -10,7 +11,6 @@ import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import type { ImageService } from '../../environment/images/imageService.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/images/imagesConfig.ts';
 import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
-import { imageKey } from '../../environment/images/registry/imageReference.ts';
 import { openImages } from '../../service/images/engines.ts';
 import { UserError } from '../../service/userError.ts';
 import { type ImagesArgs, imagesFlags } from '../flags/imagesFlags.ts';

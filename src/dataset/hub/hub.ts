@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { datasetInfo, downloadFile, HubApiError, listFiles } from '@huggingface/hub';
 import { sleep as sleepReally } from '../../base/async/timer.ts';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { OutsideRootError, pathInside } from '../../base/files/pathInside.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 import { cacheFolderOf } from '../read/locate.ts';
 import type { HubAccess } from './hubAccess.ts';
@@ -38,6 +39,8 @@ export type PullResult =
 
 const DATA_FILE = /\.(parquet|jsonl|json)$/;
 const COMMIT = /^[0-9a-f]{40}$/;
+/** git's blob id, or the sha256 of a file in large-file storage. */
+const ETAG = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const refusal = (message: string): PullResult => ({ ok: false, message });
 
 export async function pullDataset(source: string, options: PullOptions): Promise<PullResult> {
@@ -76,7 +79,11 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   const commit = COMMIT.test(revision)
     ? revision
     : (await datasetInfo({ ...client, name: repo, revision, additionalFields: ['sha'] })).sha;
-  if (commit === undefined) return refusal(`${repo}: the hub names no commit for revision ${revision}`);
+  // It becomes a path.
+  if (commit === undefined || !COMMIT.test(commit))
+    return refusal(
+      `${repo}: the hub names no commit for revision ${revision}: ${JSON.stringify(commit ?? null)}`,
+    );
 
   const listed: HubFile[] = [];
   for await (const entry of listFiles({ ...client, revision: commit, recursive: true })) {
@@ -86,6 +93,9 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   }
   const chosen = chooseSplit(listed, options.split);
   if (!Array.isArray(chosen)) return refusal(`${repo} at ${commit.slice(0, 12)} ${chosen.problem}`);
+
+  const odd = chosen.find(({ etag }) => !ETAG.test(etag));
+  if (odd) return refusal(`${repo}: ${odd.path}: ${JSON.stringify(odd.etag)} is no checksum`);
 
   const repoDir = join(access.cacheDir, cacheFolderOf(repo));
   const files: CachedFile[] = [];
@@ -100,7 +110,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
     files.push(await downloadIntoCache(file, { repoDir, commit, open, sleep, ...more }));
   }
   // Last, so that a broken download never becomes what "main" means.
-  if (revision !== commit) await writeRef(join(repoDir, 'refs', revision), commit);
+  if (revision !== commit) await writeAtomically(pathInside(repoDir, 'refs', revision), commit);
   return { ok: true, repo, revision: commit, snapshot: join(repoDir, 'snapshots', commit), files };
 }
 
@@ -122,14 +132,11 @@ function chooseSplit(files: readonly HubFile[], wanted: string | undefined): Hub
   return chosen.length > 0 ? chosen : { problem: `has no split "${split}"; it holds ${splits.join(', ')}` };
 }
 
-async function writeRef(path: string, commit: string): Promise<void> {
-  await writeAtomically(path, commit);
-}
-
 const OTHER_WAYS =
   'try again, name a mirror in HF_ENDPOINT, or copy the file here by hand and name its folder with --data-dir';
 
 function explain(repo: string, error: unknown, { access, revision }: PullOptions): string {
+  if (error instanceof OutsideRootError) return error.message;
   if (!(error instanceof HubApiError))
     return `${repo} could not be fetched: ${causeOf(error)}; ${OTHER_WAYS}`;
   const at = revision === undefined ? '' : ` at revision ${revision}`;
@@ -158,7 +165,7 @@ export async function verifySnapshot(snapshot: string): Promise<VerifiedFile[]> 
     if (!entry.isSymbolicLink()) continue;
     const path = join(entry.parentPath, entry.name);
     const etag = basename(readlinkSync(path));
-    if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag)) continue;
+    if (!ETAG.test(etag)) continue;
     const there = statSync(path, { throwIfNoEntry: false });
     const got = there ? await etagOf(path, etag) : undefined;
     const message =

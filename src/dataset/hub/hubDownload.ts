@@ -12,6 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import { retry } from '../../base/async/retry.ts';
 import { startTimer } from '../../base/async/timer.ts';
 import { moveIntoPlace } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 
 export interface HubFile {
   /** Inside the repository. */
@@ -87,8 +88,11 @@ export interface DownloadInto {
 }
 
 export async function downloadIntoCache(file: HubFile, into: DownloadInto): Promise<CachedFile> {
-  const blob = join(into.repoDir, 'blobs', file.etag);
-  const pointer = join(into.repoDir, 'snapshots', into.commit, file.path);
+  const blob = pathInside(into.repoDir, 'blobs', file.etag);
+  // The pointer itself is a link and is replaced; its folder must be in the cache.
+  const [folder] = /^(?:.*\/)?/.exec(file.path)!;
+  const snapshot = pathInside(into.repoDir, 'snapshots', into.commit, ...folder.split('/'));
+  const pointer = join(snapshot, basename(file.path));
   await mkdir(dirname(blob), { recursive: true });
   await mkdir(dirname(pointer), { recursive: true });
   const result = (reusedBytes: number): CachedFile => ({

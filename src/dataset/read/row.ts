@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ZodError } from 'zod';
+import { parseReference } from '../../base/imageReference.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
 import { isRecord } from '../../formats/foreignJson.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
@@ -135,6 +136,9 @@ export function normaliseRow(given: unknown): NormalisedRow {
 
   const parsed = instanceSchema.safeParse(candidate);
   if (!parsed.success) messages.push(...describe(parsed.error, { ...candidate, image }));
+  // It is asked for over the network: what is no name is refused here, with its line.
+  const named = typeof image === 'string' ? parseReference(image) : null;
+  if (named?.ok === false) messages.push(`image ${named.message}`);
   const commit = textOf(candidate.base_commit);
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);

@@ -1,10 +1,10 @@
 /** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
 
 import pLimit from 'p-limit';
+import { parseReference } from '../../base/imageReference.ts';
 import type { ImageEngine } from './imageEngine.ts';
 import type { ImagePolicy } from './imagesConfig.ts';
 import type { ManifestAnswer, RemoteLayer } from './registry/askRegistry.ts';
-import { parseReference } from './registry/imageReference.ts';
 
 export interface PlannedImage {
   readonly image: string;

@@ -1,16 +1,16 @@
 /** What an engine has already, and whether it can run it as it is. */
 
-import type { ImageLedger } from './disk/imageLedger.ts';
-import type { ImageEngine, LocalImage } from './imageEngine.ts';
-import type { ImagesConfig } from './imagesConfig.ts';
-import { pullError } from './pull/pullFailure.ts';
 import {
   candidatesOf,
   canonicalName,
   imageKey,
   parseReference,
   sourceOf,
-} from './registry/imageReference.ts';
+} from '../../base/imageReference.ts';
+import type { ImageLedger } from './disk/imageLedger.ts';
+import type { ImageEngine, LocalImage } from './imageEngine.ts';
+import type { ImagesConfig } from './imagesConfig.ts';
+import { pullError } from './pull/pullFailure.ts';
 
 export interface ReadyImage {
   /** As the caller named it. */

@@ -1,4 +1,5 @@
 /** Which patch a prediction carries and what state it is in. Pure. */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { CapturedPatch } from '../../environment/environment.ts';
 import type { PatchSource, PatchState } from '../../outcome.ts';
@@ -10,6 +11,8 @@ export interface PatchFacts {
   readonly sha256: string;
   readonly source: PatchSource;
   readonly state: PatchState;
+  /** What a person should know of it. */
+  readonly notes: readonly string[];
 }
 
 export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
@@ -32,7 +35,18 @@ export function choosePatch(
           : (captured?.patch ?? null);
   const modelPatch = wanted === null ? '' : Buffer.from(wanted).toString('utf8');
   const source: PatchSource = hasSubmitted ? 'submitted' : hasCaptured ? 'captured_at_exit' : 'none';
-  return { modelPatch, sha256: sha256(modelPatch), source, state: stateOf(source, submitted, captured) };
+  // JSON cannot hold such bytes: the prediction is another patch. The bytes themselves are in the record.
+  const changed = wanted !== null && !isUtf8(wanted);
+  const state = stateOf(source, submitted, captured);
+  return {
+    modelPatch,
+    sha256: sha256(modelPatch),
+    source,
+    state: changed && state === 'ok' ? 'invalid' : state,
+    notes: changed
+      ? ['the patch is not UTF-8: predictions cannot hold it unchanged, the record keeps its bytes']
+      : [],
+  };
 }
 
 function stateOf(

@@ -171,7 +171,12 @@ function endAttempt(
   const { ending, patch, captured, phases, recorder } = facts;
   const stepCount = facts.steps ?? recorder.steps();
   const message = ending.message === null ? null : redactor.text(ending.message);
-  const notes = [...facts.notes, ...secretNotes(redactor, facts), ...(captured?.warnings ?? [])];
+  const notes = [
+    ...facts.notes,
+    ...patch.notes,
+    ...secretNotes(redactor, facts),
+    ...(captured?.warnings ?? []),
+  ];
   crashPoint('before_seal');
   const won = trials.endAttempt(
     store,

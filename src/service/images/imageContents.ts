@@ -1,8 +1,8 @@
 /** What the engines of a run have today under the names of its images: for the manifest, and to see whether an image is another one. */
 import { join } from 'node:path';
+import { imageKey } from '../../base/imageReference.ts';
 import { type ImageLedger, openImageLedger } from '../../environment/images/disk/imageLedger.ts';
 import { dockerImageEngine } from '../../environment/images/dockerImageEngine.ts';
-import { imageKey } from '../../environment/images/registry/imageReference.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Variables } from '../caller.ts';
 import { type EngineConnected, requireEngine, stateDir } from './engines.ts';

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { canonicalName, parseReference } from '../../../src/base/imageReference.ts';
 import { readDockerCliConfig } from '../../../src/environment/engines/dockerCliConfig.ts';
 import { createDiskGate, isOpen } from '../../../src/environment/images/disk/diskGate.ts';
 import { chooseEvictions, removable } from '../../../src/environment/images/disk/evict.ts';
@@ -18,7 +19,6 @@ import { pullProgress } from '../../../src/environment/images/pull/pullProgress.
 import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
 import type { ManifestAnswer } from '../../../src/environment/images/registry/askRegistry.ts';
 import { findLogin } from '../../../src/environment/images/registry/credentials.ts';
-import { canonicalName, parseReference } from '../../../src/environment/images/registry/imageReference.ts';
 import fc from '../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parseReference } from '../../../src/base/imageReference.ts';
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import { orderBySharedLayers } from '../../../src/environment/images/imagePlan.ts';
 import { createImageService, type ImageService } from '../../../src/environment/images/imageService.ts';
@@ -10,7 +11,6 @@ import { imagesConfigSchema } from '../../../src/environment/images/imagesConfig
 import { systemClock } from '../../../src/environment/images/pull/pullClock.ts';
 import type { StageEvent } from '../../../src/environment/images/pull/stageEvents.ts';
 import { askExists, askManifest, askReset } from '../../../src/environment/images/registry/askRegistry.ts';
-import { parseReference } from '../../../src/environment/images/registry/imageReference.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../support/registry.ts';
 

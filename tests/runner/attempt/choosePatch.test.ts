@@ -42,4 +42,16 @@ describe('the patch of a prediction', () => {
   test('a submission that is no diff is invalid', () => {
     expect(choosePatch('submitted', bytes('I am done'), captured('')).state).toBe('invalid');
   });
+
+  test.each(['submitted', 'captured'] as const)(
+    'bytes that JSON cannot hold make a %s prediction invalid, and say why',
+    (policy) => {
+      const latin1 = Buffer.from(PATCH.replace('+b', '+\xe9'), 'latin1');
+      const of = (patch: Buffer) =>
+        choosePatch(policy, policy === 'submitted' ? patch : null, { patch, state: 'ok', warnings: [] });
+      expect(of(latin1).state).toBe('invalid');
+      expect(of(latin1).notes).toEqual([expect.stringContaining('not UTF-8')]);
+      expect(of(Buffer.from(PATCH))).toMatchObject({ state: 'ok', notes: [] });
+    },
+  );
 });

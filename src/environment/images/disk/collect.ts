@@ -1,8 +1,8 @@
 /** Carries out an eviction on an engine. */
 
+import { familiarName, imageKey } from '../../../base/imageReference.ts';
 import type { ImageEngine } from '../imageEngine.ts';
 import { parsePolicy } from '../imagesConfig.ts';
-import { familiarName, imageKey } from '../registry/imageReference.ts';
 import { chooseEvictions } from './evict.ts';
 import type { ImageLedger, OwnImage } from './imageLedger.ts';
 

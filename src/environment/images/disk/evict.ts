@@ -1,6 +1,7 @@
 /** Which images may go, and in which order. Pure: the facts come in, the names come out. */
+
+import { imageKey } from '../../../base/imageReference.ts';
 import type { ImagePolicy } from '../imagesConfig.ts';
-import { imageKey } from '../registry/imageReference.ts';
 import type { OwnImage } from './imageLedger.ts';
 
 export interface EvictionFacts {

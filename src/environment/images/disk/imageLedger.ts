@@ -7,9 +7,9 @@ import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTemporary, writeAtomically } from '../../../base/files/atomicWrite.ts';
+import { imageKey } from '../../../base/imageReference.ts';
 import type { Owner } from '../../environment.ts';
 import { currentOwner, isOwnerAlive, LABELS, type Liveness } from '../../owner.ts';
-import { imageKey } from '../registry/imageReference.ts';
 
 const lineSchema = z.discriminatedUnion('event', [
   z.object({

@@ -1,8 +1,5 @@
 /** Brings one image onto one engine: mirrors in turn, retries, the wait for a registry that said "too many". */
-import type { EnvironmentError } from '../../environment.ts';
-import type { ImageEngine, LocalImage } from '../imageEngine.ts';
-import type { ImagesConfig } from '../imagesConfig.ts';
-import type { RegistryLogin } from '../registry/credentials.ts';
+
 import {
   candidatesOf,
   canonicalName,
@@ -10,7 +7,11 @@ import {
   type ImageReference,
   parseReference,
   sourceOf,
-} from '../registry/imageReference.ts';
+} from '../../../base/imageReference.ts';
+import type { EnvironmentError } from '../../environment.ts';
+import type { ImageEngine, LocalImage } from '../imageEngine.ts';
+import type { ImagesConfig } from '../imagesConfig.ts';
+import type { RegistryLogin } from '../registry/credentials.ts';
 import type { PullClock } from './pullClock.ts';
 import { PULL_FAILURES, type PullFailureKind, pullError } from './pullFailure.ts';
 import { pullOnce } from './pullOnce.ts';

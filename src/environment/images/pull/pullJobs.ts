@@ -1,9 +1,10 @@
 /** The jobs of a pull stage: an image each, from the first look until it is ready; some places for pulls, those who wait go first. */
+
+import { imageKey, parseReference } from '../../../base/imageReference.ts';
 import { readFault } from '../../engines/dockerFault.ts';
 import { EnvironmentError } from '../../environment.ts';
 import type { ImageLedger } from '../disk/imageLedger.ts';
 import type { LocalImages, ReadyImage } from '../localImages.ts';
-import { imageKey, parseReference } from '../registry/imageReference.ts';
 import { pullError } from './pullFailure.ts';
 import { type PullContext, pullImage } from './pullImage.ts';
 import type { PullProgress } from './pullProgress.ts';

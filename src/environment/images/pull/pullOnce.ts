@@ -1,8 +1,8 @@
 /** One try of one pull from one registry, cut when nothing moves. */
 import { startTimer } from '../../../base/async/timer.ts';
+import type { ImageReference } from '../../../base/imageReference.ts';
 import { readFault } from '../../engines/dockerFault.ts';
 import type { ImageEngine } from '../imageEngine.ts';
-import type { ImageReference } from '../registry/imageReference.ts';
 import { classifyPullMessage, type PullFailureKind } from './pullFailure.ts';
 import { type PullProgress, pullProgress } from './pullProgress.ts';
 

@@ -2,8 +2,9 @@
  * The pull stage: images come onto the engine ahead of the slots and apart from them. One pull an image however many trials ask for it, a
  * bounded number at a time and ahead, and no slot or attempt ever pays for the waiting: a trial is started when its image is ready.
  */
+
+import { imageKey } from '../../../base/imageReference.ts';
 import { localImages, type ReadyImage } from '../localImages.ts';
-import { imageKey } from '../registry/imageReference.ts';
 import { addJob, cancelled, engineLost, type Job, type Jobs, pump, type StageOptions } from './pullJobs.ts';
 import type { StageStatus } from './stageEvents.ts';
 

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { retryAfterMs } from '../../../base/async/retryAfterMs.ts';
-import { DOCKER_HUB, type ImageReference } from './imageReference.ts';
+import { DOCKER_HUB, type ImageReference } from '../../../base/imageReference.ts';
 
 const descriptorSchema = z.looseObject({ digest: z.string(), size: z.number() });
 const indexSchema = z.looseObject({

@@ -1,8 +1,8 @@
 /** The login for a registry, from what the docker CLI keeps: `auths` in its configuration, and the credential helpers it names. */
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
+import { DOCKER_HUB } from '../../../base/imageReference.ts';
 import type { DockerCliConfig, StoredLogin } from '../../engines/dockerCliConfig.ts';
-import { DOCKER_HUB } from './imageReference.ts';
 
 export interface RegistryLogin {
   readonly username?: string;

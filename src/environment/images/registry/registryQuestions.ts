@@ -1,9 +1,10 @@
 /** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
+
+import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from '../../../base/imageReference.ts';
 import { readDockerCliConfig } from '../../engines/dockerCliConfig.ts';
 import type { ImagesConfig } from '../imagesConfig.ts';
 import { askExists, askManifest, askReset, type ManifestAnswer } from './askRegistry.ts';
 import { findLogin, type RegistryLogin } from './credentials.ts';
-import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from './imageReference.ts';
 
 export interface RegistryQuestions {
   loginOf(registry: string): Promise<RegistryLogin | undefined>;

@@ -20,6 +20,8 @@ const HUB_NAMES = new Set([
   'registry.hub.docker.com',
 ]);
 
+/** Docker takes repositories of 255 characters; host, tag and digest come to it. */
+const LONGEST = 700;
 const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::\d+)?$/;
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
@@ -28,8 +30,9 @@ const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[+._-][A-Za-z0-9]+)*:[0-9a-fA-F]{32,}$/;
 export function parseReference(name: string): ParsedReference {
   const wrong = (why: string): ParsedReference => ({
     ok: false,
-    message: `"${name}" is no image name: ${why}`,
+    message: `${JSON.stringify(name.slice(0, 300))} is no image name: ${why}`,
   });
+  if (name.length > LONGEST) return wrong('it is too long');
   const [beforeDigest = '', digest, ...more] = name.split('@');
   if (more.length > 0 || (digest !== undefined && !DIGEST.test(digest)))
     return wrong('its digest is malformed');
@@ -41,8 +44,8 @@ export function parseReference(name: string): ParsedReference {
   const colon = path.indexOf(':');
   const repository = colon < 0 ? path : path.slice(0, colon);
   const tag = colon < 0 ? undefined : path.slice(colon + 1);
-  if (hasHost && !HOST.test(head)) return wrong(`"${head}" is no host`);
-  if (tag !== undefined && !TAG.test(tag)) return wrong(`the tag "${tag}" is malformed`);
+  if (hasHost && !HOST.test(head)) return wrong(`${JSON.stringify(head)} is no host`);
+  if (tag !== undefined && !TAG.test(tag)) return wrong(`the tag ${JSON.stringify(tag)} is malformed`);
   if (repository !== repository.toLowerCase()) return wrong('the repository must be in lower case');
   if (repository === '' || !repository.split('/').every((part) => COMPONENT.test(part)))
     return wrong('the repository is malformed');
