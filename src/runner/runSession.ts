@@ -2,8 +2,8 @@
  * One sitting of a run, new or resumed: builds what the arms need, works through the pending trials, grades as predictions arrive,
  * writes the exports. The caller holds the run's lock.
  */
-import { join } from 'node:path';
 import { type Closing, createClosing } from '../base/async/closing.ts';
+import { pathInside } from '../base/files/pathInside.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
@@ -112,7 +112,7 @@ async function sit(
 ): Promise<SessionResult> {
   const { store, run, config } = stored;
   const { events, stop, log } = ports;
-  const dir = join(stored.root, run.name);
+  const dir = pathInside(stored.root, run.name);
   const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines }, closing);
   const instances = plannedInstances(store, run);
   const session = { stored, ports, engines, dir, arms, instances };

@@ -1,6 +1,7 @@
 /** The viewer as static files: the same page and the same documents, opened from any web server, with no program behind it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
+import { pathInside } from '../base/files/pathInside.ts';
 import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
 import type { AttemptDocument, RunDocument, RunList } from './documents/documents.ts';
@@ -88,7 +89,7 @@ export function writeBundle(
   return withDocuments(results, options, (documents, queries) => {
     let [files, bytes] = [0, 0];
     const write = (name: string, body: string | Buffer) => {
-      const path = join(dir, name);
+      const path = pathInside(dir, name);
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, body);
       files += 1;

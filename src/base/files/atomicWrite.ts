@@ -6,7 +6,8 @@ let serial = 0;
 
 /** In the same folder, because rename is atomic only within one file system; the pid keeps two processes apart. */
 const temporaryFor = (path: string): string =>
-  join(dirname(path), `.${basename(path).slice(0, 100)}.${process.pid}-${++serial}.tmp`);
+  // A character has up to three bytes here, and a name 255.
+  join(dirname(path), `.${basename(path).slice(0, 70)}.${process.pid}-${++serial}.tmp`);
 
 /** What a process that was killed may leave in a folder. */
 export const isTemporary = (name: string): boolean => /^\..*\.\d+-\d+\.tmp$/s.test(name);

@@ -1,6 +1,7 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
+import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { type Notice, variable } from '../../service/caller.ts';
@@ -62,6 +63,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       exitCode: EXIT.usage,
       kind: 'usage',
     };
+  if (error instanceof OutsideRootError) return { text: error.message, exitCode: EXIT.usage, kind: 'usage' };
   if (error instanceof ModelConfigError) return { text: error.message, exitCode: EXIT.usage, kind: 'config' };
   if (error instanceof StorageError)
     return {

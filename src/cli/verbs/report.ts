@@ -1,6 +1,6 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
-import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
@@ -118,4 +118,4 @@ function historyDocument(run: string, histories: readonly InstanceHistory[]): Do
 }
 
 /** Where a run's files lie. */
-export const runFolder = (root: string, run: RunRow): string => join(root, run.name);
+export const runFolder = (root: string, run: RunRow): string => pathInside(root, run.name);

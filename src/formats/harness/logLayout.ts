@@ -1,5 +1,6 @@
 /** Names in the harness's log folders: `logs/run_evaluation/<run>/<model>/<id>/…`, and the run report beside them. */
 import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { harnessName } from '../../base/text/fileName.ts';
 
@@ -13,11 +14,11 @@ export const FILES = {
 } as const;
 
 /** Of all instances of a run and a model. */
-const modelLogs = (root: string, run: string, model: string): string =>
-  join(root, LOG_ROOT, run, harnessName(model));
+const _modelLogs = (root: string, run: string, model: string): string =>
+  pathInside(root, LOG_ROOT, run, harnessName(model));
 
 export const instanceFolder = (root: string, run: string, model: string, id: string): string =>
-  join(modelLogs(root, run, model), id);
+  pathInside(root, LOG_ROOT, run, harnessName(model), id);
 
 export const runReportName = (model: string, run: string): string => `${harnessName(model)}.${run}.json`;
 

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
@@ -77,7 +78,7 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   const place = `${request.split}/${entry}`;
   const draft = draftMetadata({ models: review.models, attempts: review.attempts, place });
   const metadata = request.metadata ?? draft.metadata;
-  const folder = join(request.target, 'evaluation', request.split, entry);
+  const folder = pathInside(request.target, 'evaluation', request.split, entry);
   const problems = [...review.problems, ...(existsSync(folder) ? [`${folder} exists already`] : [])];
   if (problems.length > 0) return { ok: false, problems, review };
 
@@ -132,7 +133,7 @@ function writeFiles(
   let bytes = 0;
   const put = (path: string, content: string) => {
     findings.push(...scanForSecrets(path, content, request.redactor));
-    const full = join(root, path);
+    const full = pathInside(root, path);
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, content);
     hashes.push([path, createHash('sha256').update(content).digest('hex')]);

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { exitStatusesYaml } from '../../formats/trajectories/exitStatuses.ts';
@@ -36,7 +37,7 @@ export interface ExportTarget {
 export async function exportPredictions({ store, run, dir }: ExportTarget): Promise<string[]> {
   const written: string[] = [];
   for (const part of partsOf(predictionRows(store, run.id))) {
-    const folder = join(dir, part.folder);
+    const folder = pathInside(dir, part.folder);
     const predictions = predictionsOf(part.rows, run.emit_empty === 1);
     await writeAtomically(join(folder, 'preds.json'), predsJson(predictions));
     await writeAtomically(join(folder, 'all_preds.jsonl'), predsJsonl(predictions));
@@ -62,7 +63,8 @@ async function writeTrajectory(
   { store, run, dir, version }: ExportTarget,
   attempt: AttemptRecord,
 ): Promise<string> {
-  const path = join(dir, partFolder(store, run, attempt.arm, attempt.epoch), trajectoryPath(attempt));
+  const part = partFolder(store, run, attempt.arm, attempt.epoch);
+  const path = pathInside(dir, part, trajectoryPath(attempt));
   await writeAtomically(path, trajectoryJson(attempt, { version }));
   return path;
 }

@@ -1,5 +1,5 @@
 /** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
-import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { instanceFolder } from '../../formats/harness/logLayout.ts';
 import { writeInstanceLogs } from '../../formats/harness/writeInstanceLogs.ts';
@@ -27,7 +27,12 @@ export async function writeGradedFiles(
   // The harness leaves no folder for a prediction that it never ran.
   if (result.outcome === 'empty_patch' || result.outcome === 'ungradable') return;
   const part = partFolder(target.store, target.run, target.arm, target.epoch);
-  const folder = instanceFolder(join(target.dir, part), target.run.name, target.model, result.instanceId);
+  const folder = instanceFolder(
+    pathInside(target.dir, part),
+    target.run.name,
+    target.model,
+    result.instanceId,
+  );
   const clean = {
     ...result,
     runLog: result.runLog.map((line) => ({ ...line, message: redactor.text(line.message) })),

@@ -1,6 +1,6 @@
 /** The harness's run reports of a graded run, `<model>.<run>.json`, one for each arm and epoch, beside its predictions. */
-import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logLayout.ts';
 import { runReportText } from '../../formats/reports/runReport.ts';
@@ -47,10 +47,10 @@ export async function exportRunReports(
   const left = await leftovers(store, run, whole);
   const written: WrittenReport[] = [];
   for (const part of storedReports(store, run.id, dialect, whole?.ids, left)) {
-    const folder = join(dir, partFolder(store, run, part.arm, part.epoch));
+    const folder = pathInside(dir, partFolder(store, run, part.arm, part.epoch));
     const metadata = runMetadataText(run.dataset_source, splitOf(run), new Date(run.created_at));
-    await writeAtomically(join(folder, LOG_ROOT, run.name, 'run.json'), metadata);
-    const path = join(folder, runReportName(part.model, run.name));
+    await writeAtomically(pathInside(folder, LOG_ROOT, run.name, 'run.json'), metadata);
+    const path = pathInside(folder, runReportName(part.model, run.name));
     await writeAtomically(path, runReportText(part.report));
     written.push({ ...part, path });
   }

@@ -1,5 +1,5 @@
 /** Grades what a run has predicted and nobody graded yet, and writes the harness's reports. */
-import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../../environment/environmentConfig.ts';
@@ -79,7 +79,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const images = gradingImages(task, work, caller);
   const grader = await createGrader({
     ...{ store, run, config, arms, images, instances, redactor, events, stop },
-    ...{ cwd: caller.cwd, dir: join(root, run.name) },
+    ...{ cwd: caller.cwd, dir: pathInside(root, run.name) },
   });
   const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
   try {
@@ -153,7 +153,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Work, { env }: C
   );
 
 async function exported({ store, root, run, config, whole, only }: GradingTask) {
-  const dir = join(root, run.name);
+  const dir = pathInside(root, run.name);
   const reports = await exportRunReports({ store, run, dir }, config.dialect, whole);
   // The summary written when the run ended knew no verdicts.
   await exportSummary(store, run.id, dir, pricesOfRun);

@@ -1,11 +1,13 @@
 /** Results of other tools as a run of a results root: mini-swe-agent's folders, and what the harness or sb-cli reported. */
-import { mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
 import { exportRun } from '../../runner/record/exportRun.ts';
 import { openStore, type Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
+import { removeRun } from '../../store/records/removeRun.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
@@ -68,15 +70,18 @@ export async function importResults(
   try {
     const name = options.name ?? importedName(source);
     refuseName(store, name, source, root);
-    const run = importRun(store, {
-      name,
-      imported,
-      rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
-      dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
-      createdAt: new Date().toISOString(),
-    });
-    const judged = importVerdicts(store, run, verdicts);
-    await exportRun({ store, run, dir: join(root, run.name), version: VERSION });
+    const dir = pathInside(root, name);
+    const { run, judged } = store.transaction(() => {
+      const added = importRun(store, {
+        name,
+        imported,
+        rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+        dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
+        createdAt: new Date().toISOString(),
+      });
+      return { run: added, judged: importVerdicts(store, added, verdicts) };
+    })();
+    await exportOrTakeBack(store, run, dir);
     return {
       run: run.name,
       instances: imported.instances.length,
@@ -84,6 +89,18 @@ export async function importResults(
     };
   } finally {
     store.close();
+  }
+}
+
+/** All or nothing: a person mends what was in the way and imports again under the same name. */
+async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
+  const isNew = !existsSync(dir);
+  try {
+    await exportRun({ store, run, dir, version: VERSION });
+  } catch (error) {
+    removeRun(store, run.id);
+    if (isNew) rmSync(dir, { recursive: true, force: true });
+    throw error;
   }
 }
 

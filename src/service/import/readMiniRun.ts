@@ -106,6 +106,8 @@ function trajectoryFiles(folder: string): string[] {
 function trajectoryIn(path: string): MiniTrajectory | string {
   let bytes: Uint8Array;
   try {
+    // A pipe would be waited for, a device read without end.
+    if (!statSync(path).isFile()) return 'cannot be read: it is no file';
     bytes = readFileSync(path);
   } catch (error) {
     return `cannot be read: ${(error as Error).message}`;

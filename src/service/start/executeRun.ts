@@ -1,5 +1,6 @@
 /** What a new run and one that goes on share once it is settled which trials: recovery of what a dead process left, the session, the outcome. */
 import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
@@ -92,7 +93,7 @@ function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller):
 }
 
 function recover({ store, root, run }: ExecuteRequest, { tell }: Caller): void {
-  refuseLostRecords(store, run, join(root, run.name));
+  refuseLostRecords(store, run, pathInside(root, run.name));
   const { trials, possiblyBilled } = recoverRun(store, run.id, new Date().toISOString());
   if (trials === 0) return;
   const billed =

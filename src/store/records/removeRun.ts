@@ -1,0 +1,23 @@
+/** Takes back a run whose import could not be finished. Nothing else removes a run. */
+import { guarded, type Store } from '../open.ts';
+
+const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
+const STEPS = ['messages', 'model_calls', 'commands', 'phases'];
+
+/** From the leaves to the root: every row goes before what it names. */
+const STATEMENTS = [
+  'DELETE FROM evaluations WHERE run_id = @run',
+  'DELETE FROM events WHERE run_id = @run',
+  ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
+  "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
+  `DELETE FROM attempts WHERE id IN (${ATTEMPTS})`,
+  ...['trials', 'instances', 'arms'].map((table) => `DELETE FROM ${table} WHERE run_id = @run`),
+  'DELETE FROM runs WHERE id = @run',
+];
+
+export function removeRun(db: Store, runId: number): void {
+  const work = db.transaction(() => {
+    for (const sql of STATEMENTS) db.prepare(sql).run({ run: runId });
+  });
+  guarded(db, () => work.immediate());
+}
