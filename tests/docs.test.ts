@@ -1,0 +1,50 @@
+// The pages name files of this repository: every path under src, tests, scripts, configs, datasets and docs must be there.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { PROVIDERS } from '../src/model/names.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+const PAGES = [
+  ...readdirSync(ROOT).filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md'),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+
+/** Paths from the root as prose and code spans write them; a `<name>`, `*` or `NAME` in one stands for many files. */
+const pathsIn = (text: string): string[] =>
+  [...text.matchAll(/(?<![\w./-])(?:src|tests|scripts|configs|docs)\/[\w./<>*-]*[\w/>*]/g)]
+    .map(([path]) => path)
+    .filter((path) => !/[<>*]|[A-Z]{4}/.test(path));
+
+describe('paths on the pages', () => {
+  test.each(PAGES)('%s names files that exist', (page) => {
+    const named = pathsIn(readFileSync(join(ROOT, page), 'utf8'));
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  test('a path that is gone is found', () => {
+    expect(pathsIn('see `src/gone.ts`, `src/model/dialects/<name>/` and docs/gone.md.')).toEqual([
+      'src/gone.ts',
+      'docs/gone.md',
+    ]);
+  });
+});
+
+test('AGENTS.md has at most 40 lines', () => {
+  const lines = readFileSync(join(ROOT, 'AGENTS.md'), 'utf8').trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(40);
+});
+
+test('docs/models.md has every provider with its variables and its address', () => {
+  const rows = readFileSync(join(ROOT, 'docs', 'models.md'), 'utf8').match(/^\| `[a-z_]+\/` \|.*$/gm) ?? [];
+  const code = (values: readonly string[]) => values.map((value) => `\`${value}\``).join(', ');
+  const expected = PROVIDERS.map(({ prefix, dialect, keys, baseUrl, baseUrls }) => {
+    const spoken = prefix === 'openai' ? 'chat; responses for models that think' : dialect;
+    const address = baseUrl === null ? 'yours' : code([baseUrl]);
+    return `| \`${prefix}/\` | ${spoken} | ${code(keys)} | ${address} | ${code(baseUrls)} |`;
+  });
+  expect(rows).toEqual(expected);
+});
