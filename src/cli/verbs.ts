@@ -52,7 +52,7 @@ export async function closeConnections(): Promise<void> {
   globalAgent.destroy();
 }
 
-/** The verb of that name alone, or all of them for a word that is none. */
+/** The verb of that name alone, or all verbs where the word names none. */
 export async function loadVerbs(word?: string): Promise<Verb[]> {
   if (word === undefined || !READERS.has(word)) await findEngines();
   const load = word !== undefined && Object.hasOwn(loaders, word) ? [loaders[word]!] : Object.values(loaders);

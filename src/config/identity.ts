@@ -1,6 +1,6 @@
 /**
  * Which settings make a run what it is, from the class that stands beside each key of the schema. Which rows a run takes is in neither hash
- * nor refusal by key, because one selection has many spellings: runs are held against each other by the hashes of the rows themselves.
+ * nor refusal by key, because one selection has many spellings: runs are compared by the hashes of the rows themselves.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

@@ -26,7 +26,7 @@ export interface ReadLog {
   readonly section: string;
 }
 
-/** Signs that a test runner really ran, for parsers that record failures only. A count of zero is none. */
+/** Signs that a test runner really ran, for parsers that record failures only. A count of zero does not count. */
 const SUITE_RAN = [
   /Executed [1-9]\d{0,15} of \d/,
   /TOTAL: [1-9]\d{0,15} (?:SUCCESS|FAILED)/,

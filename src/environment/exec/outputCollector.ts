@@ -69,7 +69,7 @@ function continuationStart(bytes: Uint8Array): number {
 
 const countOf = (text: string, what: string) => text.split(what).length - 1;
 
-/** Text with U+FFFD for what is not UTF-8, and how many replacements there were (a U+FFFD that the command wrote is none). */
+/** Text with U+FFFD for what is not UTF-8, and how many replacements there were (a U+FFFD that the command wrote does not count). */
 export function decodeUtf8(bytes: Uint8Array): { text: string; replaced: number } {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (isUtf8(buffer)) return { text: buffer.toString('utf8'), replaced: 0 };

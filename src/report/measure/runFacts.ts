@@ -1,5 +1,5 @@
 /**
- * The conditions of a run as flat facts, so that two runs can be held against each other: what would make a difference of scores
+ * The conditions of a run as flat facts, so that two runs can be compared: what would make a difference of scores
  * mean something else than a difference of models.
  */
 

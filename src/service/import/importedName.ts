@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path';
 const LONGEST = 100;
 
 export function importedName(source: string): string {
-  // `..` has a name too, and is none.
+  // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
     .replace(/\.json$/, '')
     .replace(/[^A-Za-z0-9_.-]/g, '_')

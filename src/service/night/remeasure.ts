@@ -28,7 +28,7 @@ export interface RemeasureRequest {
   readonly ended?: (outcome: RunOutcome) => void;
 }
 
-/** What is left of the run's budget, which is a promise for the whole night. Null: there is none. */
+/** What is left of the run's budget, which holds for the whole night. Null: the run has no budget. */
 function budgetLeft(store: Store, run: RunRow): number | null {
   if (run.budget_nano === null) return null;
   const runs = [run, ...remeasurementsOfRun(store, run.name)];

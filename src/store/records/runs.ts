@@ -174,7 +174,7 @@ export interface Spent {
   /** What is known: a lower bound while `unknownCalls` is not 0. */
   readonly nano: number;
   readonly unknownCalls: number;
-  /** Also counts the estimates of calls of unknown cost. A budget is held against this. */
+  /** Also counts the estimates of calls of unknown cost. A budget is compared with this. */
   readonly committedNano: number;
 }
 
