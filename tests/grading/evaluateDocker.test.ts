@@ -196,6 +196,12 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(rules(result)).toContain('script_cut_off');
   });
 
+  test('a prediction that tells an impossible end of its own tests is infra, with what it told', async () => {
+    const result = await evaluate(PATCHES.impossibleEnd);
+    expect(result).toMatchObject({ outcome: 'infra', infraReason: 'died', resolved: null, exitCode: null });
+    expect(result.errorMessage).toMatch(/interfered.*"NaN 1e400 0 1e400"/s);
+  });
+
   test('streams keep their order: the trace of the script and the output of the tests interleave as written', async () => {
     const result = await evaluate(PATCHES.gold, {
       row: sumRow(image, `for i in 1 2 3; do echo out$i; echo err$i >&2; done; ${PYTEST}`),

@@ -1,6 +1,7 @@
 /** Processes in a container by the Engine API's exec, with their streams attached. */
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
+import { sleep } from '../../base/async/timer.ts';
 import type { StartProcess } from '../exec/ports.ts';
 import { createDemux } from './demux.ts';
 
@@ -30,5 +31,18 @@ export const processStarter =
       pause: () => void stream.pause(),
       resume: () => void stream.resume(),
       destroy: () => void stream.destroy(),
+      exitCode: () => exitCodeOf(exec),
     };
   };
+
+/** The daemon is at most 2 s late where a background process holds the streams. */
+const EXIT_WAITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 3000, 0];
+
+async function exitCodeOf(exec: Docker.Exec): Promise<number | undefined> {
+  for (const wait of EXIT_WAITS_MS) {
+    const { Running, ExitCode } = await exec.inspect();
+    if (!Running && ExitCode !== null) return ExitCode;
+    if (wait > 0) await sleep(wait);
+  }
+  return undefined;
+}

@@ -114,6 +114,7 @@ async function runHarness(parts: Parts, script: string, options: HarnessOptions)
   });
   if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
     throw await died(parts, { while: 'running a script of the harness' });
+  if (end.kind === 'forged') throw forgedError(end.evidence);
   const { raw, output, omittedBytes } = running.output();
   const code = end.kind === 'exit' ? end.code : -1;
   return { code, raw, output, omittedBytes, timedOut: why === 'timeout' };
@@ -158,6 +159,14 @@ const died = async (parts: Parts, evidence: Record<string, unknown>): Promise<En
     evidence: { ...evidence, supervisor: lastWords(parts.transport) },
   });
 
+/** Nothing that comes out of such a container can be believed any more. */
+const forgedError = (reported: string) =>
+  new EnvironmentError(
+    'died',
+    `something in the container interfered with what reports the end of commands: it told ${reported}`,
+    { sub: 'forged', evidence: { reported } },
+  );
+
 /** Ends that are the container's, its disk's or the daemon's, and no result of the command. */
 async function throwForThePlace(parts: Parts, { end, why, usedBytes, restarted }: Ended): Promise<void> {
   const { config } = parts;
@@ -167,6 +176,7 @@ async function throwForThePlace(parts: Parts, { end, why, usedBytes, restarted }
       `the container wrote ${formatSize(usedBytes)}, more than environment.disk allows (${config.disk})`,
       { evidence: { usedBytes, limit: config.disk } },
     );
+  if (end.kind === 'forged') throw forgedError(end.evidence);
   if (end.kind === 'unstarted') throw await died(parts, { while: 'starting a command' });
   if (end.kind === 'lost' && !restarted) {
     const death = await deathAfterLoss(parts, { while: 'running a command' });

@@ -4,12 +4,12 @@
  */
 import { sleep, startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
+import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
-import { createPace } from './pace.ts';
-import type { StartProcess } from './ports.ts';
+import { createPace, UNWANTED } from './pace.ts';
+import type { ContainerProcess, StartProcess } from './ports.ts';
 import {
   type CommandEnd,
-  createMarkScanner,
   MAX_ARGV_BYTES,
   newNonce,
   type RunningCommand,
@@ -126,6 +126,7 @@ async function runCommand(parts: Parts, request: TransportCommand): Promise<Runn
     maxOutputBytes: request.maxOutputBytes,
     collector: createCollector(request.maxOutputBytes),
     wrapper: '',
+    swept: false,
   };
   let sweeping: Promise<unknown> | undefined;
   return {
@@ -134,6 +135,7 @@ async function runCommand(parts: Parts, request: TransportCommand): Promise<Runn
       return end;
     }),
     kill: () => {
+      one.swept = true;
       sweeping ??= sweep(parts, mark, one.wrapper).catch(() => undefined);
     },
     output: () => one.collector.finish(),
@@ -149,6 +151,7 @@ interface OneCommand {
   collector: OutputCollector;
   /** Pid of the shell around the command, once it has said it. */
   wrapper: string;
+  swept: boolean;
 }
 
 async function untilStarted(parts: Parts, one: OneCommand): Promise<CommandEnd> {
@@ -164,31 +167,69 @@ async function untilStarted(parts: Parts, one: OneCommand): Promise<CommandEnd> 
 
 /** Without the wrapper's pid nothing of ours ran, and what came back is the runtime's own text. */
 async function tryOnce(parts: Parts, one: OneCommand): Promise<CommandEnd> {
-  const endNonce = newNonce();
-  const collector = createCollector(one.maxOutputBytes);
-  one.collector = collector;
-  const argv = ['sh', '-c', RUN_COMMAND, 'swebatch-exec', endNonce, one.cwd, ...one.line];
-  const process = await parts.startProcess(argv, { env: one.env }).catch((error: unknown) => {
+  one.collector = createCollector(one.maxOutputBytes);
+  const argv = ['sh', '-c', RUN_COMMAND, 'swebatch-exec', one.cwd, ...one.line];
+  const process = await parts.startProcess(argv, { env: one.env, stdin: true }).catch((error: unknown) => {
     parts.words = error instanceof Error ? error.message : String(error);
     return undefined;
   });
   if (!process) return { kind: 'unstarted' };
-  const pace = createPace(process);
+  const end = await untilTold(parts, one, process);
+  process.destroy();
+  // What was swept has no exit code that anybody asks for.
+  return end.kind === 'exit' && !one.swept ? confirmed(process, end) : end;
+}
+
+/** The end as the wrapper tells it, once the output is complete. */
+function untilTold(parts: Parts, one: OneCommand, process: ContainerProcess): Promise<CommandEnd> {
+  const { collector } = one;
   const { promise, resolve } = Promise.withResolvers<CommandEnd>();
-  const scan = createMarkScanner(endNonce, collector, (end) => {
-    resolve(end);
-    process.destroy();
+  const pace = createPace(process);
+  const paceUnwanted = createPace(process, UNWANTED);
+  let told: string | undefined;
+  let output = (data: Buffer) => collector.push(data);
+  const onEnd = (text: string) => {
+    if (told !== undefined) return resolve(forgedEnd(`two ends, "${told}" and "${text}"`));
+    told = text;
+    const end = parseEnd(text);
+    if (end.kind === 'forged') return resolve(end);
+    const fence = newNonce();
+    const find = createFenceFinder(fenceOf(fence), collector.push);
+    output = (data) => {
+      if (find(data) === undefined) return;
+      output = () => undefined;
+      resolve(end);
+    };
+    process.write(`${fence}\n`);
+  };
+  const read = createFrameReader((frame) => {
+    one.wrapper ||= /^pid ([1-9]\d{0,9})$/.exec(frame)?.[1] ?? '';
+    if (frame.startsWith('end ')) onEnd(frame.slice(4));
   });
   process.listen({
     stdout(data) {
-      scan(data);
+      output(data);
       pace(data.length, collector.totalBytes);
     },
     stderr(data) {
       parts.words = tailOf(data);
-      one.wrapper ||= /\x1epid (\d+)\x1e/.exec(parts.words)?.[1] ?? '';
+      read(data);
+      paceUnwanted(data.length, data.length);
     },
     gone: () => resolve(one.wrapper ? { kind: 'lost' } : { kind: 'unstarted' }),
   });
   return promise;
+}
+
+/** Whoever may write on the wrapper's stderr can tell an end; the exit code of the wrapper is the engine's to tell. */
+async function confirmed(process: ContainerProcess, end: CommandEnd & { kind: 'exit' }): Promise<CommandEnd> {
+  try {
+    const code = await process.exitCode();
+    if (code === end.code) return end;
+    return forgedEnd(
+      `the status ${end.code}, where the engine says ${code === undefined ? 'that it still runs' : code}`,
+    );
+  } catch {
+    return { kind: 'lost' };
+  }
 }

@@ -17,6 +17,8 @@ export interface ContainerProcess {
   resume(): void;
   /** Lets go of the streams; the process itself may live on. */
   destroy(): void;
+  /** The engine's own word on how the process ended; undefined when it has not ended within seconds. */
+  exitCode(): Promise<number | undefined>;
 }
 
 export type StartProcess = (

@@ -1,10 +1,19 @@
 #!/bin/sh
-# Runs one command by plain exec. Arguments: end nonce, working directory, then the command line. stderr is joined inside, because
-# Docker's two frame types lose the order. The end mark follows on the same pipe, so a background child that keeps the stream open does
-# not delay the end. The first thing printed on stderr is the pid of this wrapper.
-_sb_n=$1; _sb_d=$2; shift 2
+# Runs one command by plain exec. Arguments: working directory, then the command line. The command's stderr is joined to its stdout here,
+# because Docker's two frame types lose the order. Our own stderr, which the command does not get, first tells the pid of this wrapper and
+# later the end. Only then a nonce comes on stdin, and goes out on stdout as a fence behind the output: a background child that keeps
+# the stream open does not delay the end, and no command could know the fence. The host compares the status with the exit code of
+# this wrapper, which the engine tells.
+_sb_d=$1; shift
 printf '\036pid %s\036' $$ >&2
-if [ ! -d "$_sb_d" ]; then printf '\036%s nocwd\036' "$_sb_n"; exit 0; fi
+# status, then the frame
+_sb_end() {
+  printf '\036end %s\036' "$2" >&2
+  IFS= read -r _sb_n || exit 1
+  printf '\036%s\036' "$_sb_n"
+  exit "$1"
+}
+[ -d "$_sb_d" ] || _sb_end 126 nocwd
 cd -- "$_sb_d" || exit 126
 _sb_c=
 for _sb_f in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events; do [ -r $_sb_f ] && _sb_c=$_sb_f && break; done
@@ -24,4 +33,4 @@ _sb_counters; _sb_b=$_sb_o; _sb_r=$_sb_p
 ) 2>/dev/null
 _sb_s=$?
 _sb_counters
-printf '\036%s %s %s 0 %s\036' "$_sb_n" "$_sb_s" $((_sb_o - _sb_b)) $((_sb_p - _sb_r))
+_sb_end $_sb_s "$_sb_s $((_sb_o > _sb_b ? _sb_o - _sb_b : 0)) 0 $((_sb_p > _sb_r ? _sb_p - _sb_r : 0))"

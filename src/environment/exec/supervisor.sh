@@ -2,14 +2,15 @@
 # The supervisor: a bash script that lives in the container for the length of an attempt. It needs bash and /proc, no other program.
 #
 # Two processes. K reads requests from stdin for the whole time, so that it can kill while a command runs; S, fed by K through a
-# pipe, forks one fresh interpreter per command, waits for it and writes the end mark. Requests are a header line and a body of
+# pipe, forks one fresh interpreter per command, waits for it and tells the end. Requests are a header line and a body of
 # counted bytes:
-#   R mark end bodyBytes cwdBytes cmdBytes mode n k1 k2…   run; body = cwd + n entries NAME=value + command
+#   R mark nonces bodyBytes cwdBytes cmdBytes mode n k1 k2…   run; body = cwd + n entries NAME=value + command; nonces = begin,end
 #                                                         mode 0: as an argument, 1: through a file, 2: for the harness, by bash -p
 #   K mark id                                             kill whatever carries the mark
 #   A id                                                  kill everything but PID 1, what it started first, and ourselves
-# The end of a command is `RS end status oomKills held forksRefused RS` on stdout, after every byte the command wrote before it exited: one
-# writer order, so nothing else is needed to know that the output is complete. Answers to K and A go to stderr.
+# The end of a command is `RS end status oomKills held forksRefused RS` on stderr, which no command is given. On stdout `RS begin RS` and
+# `RS end RS` stand around the command's output, in the order of writing: so the host knows that the output is complete, and what comes
+# before or after is no command's. Answers to K and A go to stderr.
 #
 # Choices that are not obvious:
 # - `-p` (privileged mode) keeps BASH_ENV, CDPATH and imported functions away from the supervisor; the command still gets them.
@@ -86,14 +87,20 @@ __sb_kill() {
   done
   __sb_sweep "$1" "$__sb_self" "$__sb_since" "$__sb_group"
 }
+__sb_tell() {
+  printf '\036%s %s\036' "$1" "$2" >&2
+  printf '\036%s\036' "$1"
+}
 __sb_serve() {
   local __sb_op __sb_mark __sb_end __sb_total __sb_ncwd __sb_ncmd __sb_file __sb_n __sb_lens __sb_cwd __sb_cmd __sb_len __sb_var
   local __sb_status __sb_held __sb_before __sb_refused __sb_pids __sb_p __sb_fd __sb_vars __sb_child
   __sb_oom_kills
   __sb_before=$__sb_oom
   # A shell that cannot fork ends itself.
-  trap '[[ $__sb_busy ]] && printf "\036%s nofork\036" "$__sb_busy"' EXIT
+  trap '[[ $__sb_busy ]] && __sb_tell "$__sb_busy" nofork' EXIT
   while IFS=' ' read -r __sb_op __sb_mark __sb_end __sb_total __sb_ncwd __sb_ncmd __sb_file __sb_n __sb_lens; do
+    printf '\036%s\036' "${__sb_end%,*}"
+    __sb_end=${__sb_end#*,}
     __sb_cwd='' __sb_cmd='' __sb_vars=()
     if (( __sb_ncwd )); then IFS= read -r -N "$__sb_ncwd" __sb_cwd; fi
     for __sb_len in $__sb_lens; do
@@ -103,12 +110,12 @@ __sb_serve() {
     if (( __sb_ncmd )); then IFS= read -r -N "$__sb_ncmd" __sb_cmd; fi
     if (( __sb_file == 1 )); then
       if printf '%s' "$__sb_cmd" >"$__sb_tmp" 2>/dev/null; then __sb_cmd=". $__sb_tmp"; else
-        printf '\036%s nofile\036' "$__sb_end"
+        __sb_tell "$__sb_end" nofile
         continue
       fi
     fi
     if [[ ! -d $__sb_cwd ]]; then
-      printf '\036%s nocwd\036' "$__sb_end"
+      __sb_tell "$__sb_end" nocwd
       continue
     fi
     __sb_forks_refused
@@ -144,7 +151,10 @@ __sb_serve() {
     if (( __sb_file == 1 )); then : >"$__sb_tmp"; rm -f "$__sb_tmp"; fi 2>/dev/null
     __sb_oom_kills
     __sb_forks_refused
-    printf '\036%s %s %s %s %s\036' "$__sb_end" "$__sb_status" "$(( __sb_oom - __sb_before ))" "$__sb_held" "$(( __sb_nofork - __sb_refused ))"
+    # A counter that could not be read is 0.
+    (( __sb_before = __sb_oom > __sb_before ? __sb_oom - __sb_before : 0 ))
+    (( __sb_refused = __sb_nofork > __sb_refused ? __sb_nofork - __sb_refused : 0 ))
+    __sb_tell "$__sb_end" "$__sb_status $__sb_before $__sb_held $__sb_refused"
     __sb_before=$__sb_oom
   done
 }

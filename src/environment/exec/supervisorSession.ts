@@ -1,12 +1,12 @@
-/** One stream to a supervisor in the container: requests in, output and end marks out. One command at a time. */
+/** One exec of a supervisor in the container: requests in, output on stdout, ends on stderr. One command at a time. */
 import { startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
+import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace, UNWANTED } from './pace.ts';
 import type { ContainerProcess, StartProcess } from './ports.ts';
 import {
   type CommandEnd,
-  createMarkScanner,
   MAX_ARGV_BYTES,
   newNonce,
   type RunningCommand,
@@ -27,13 +27,13 @@ export interface SupervisorSession {
   close(): void;
 }
 
-function encodeRequest(request: TransportCommand, mark: string, end: string, mode: number): Buffer {
+function encodeRequest(request: TransportCommand, mark: string, nonces: string, mode: number): Buffer {
   const cwd = Buffer.from(request.cwd);
   const command = Buffer.from(request.command);
   const entries = Object.entries(request.env).map(([name, value]) => Buffer.from(`${name}=${value}`));
   const body = Buffer.concat([cwd, ...entries, command]);
   const lengths = entries.map((entry) => entry.length).join(' ');
-  const header = `R ${mark} ${end} ${body.length} ${cwd.length} ${command.length} ${mode} ${entries.length} ${lengths}\n`;
+  const header = `R ${mark} ${nonces} ${body.length} ${cwd.length} ${command.length} ${mode} ${entries.length} ${lengths}\n`;
   return Buffer.concat([Buffer.from(header), body]);
 }
 
@@ -43,26 +43,31 @@ function modeOf({ harness, command }: TransportCommand): number {
 }
 
 interface CurrentCommand {
+  readonly nonce: string;
   readonly collector: OutputCollector;
-  scan(chunk: Buffer): void;
+  output(chunk: Buffer): void;
+  told(how: CommandEnd): void;
   end(how: CommandEnd): void;
 }
 
-/** What the supervisor says on stderr, `RS id text RS` for each question, and who waits for it. */
-function createAnswers() {
+/** What the supervisor says on stderr, `RS id text RS`, and who waits for it. */
+function createAnswers(onOther: (id: string, text: string) => void) {
   const waiting = new Map<string, (value: string | undefined) => void>();
   let words = '';
+  const read = createFrameReader((frame) => {
+    const space = frame.indexOf(' ');
+    const [id, text] = [frame.slice(0, space), frame.slice(space + 1)];
+    const resolve = waiting.get(id);
+    waiting.delete(id);
+    if (resolve) resolve(text);
+    else onOther(id, text);
+  });
   return {
     words: () => words,
     to: (id: string) => new Promise<string | undefined>((resolve) => waiting.set(id, resolve)),
     push(chunk: Buffer) {
-      words = (words + chunk.toString('latin1')).slice(-LAST_WORDS);
-      for (const [id, resolve] of waiting) {
-        const match = new RegExp(`\\x1e${id} ([^\\x1e]*)\\x1e`).exec(words);
-        if (!match) continue;
-        waiting.delete(id);
-        resolve(match[1]);
-      }
+      words = (words + chunk.toString('latin1', Math.max(0, chunk.length - LAST_WORDS))).slice(-LAST_WORDS);
+      read(chunk);
     },
     giveUp() {
       for (const resolve of waiting.values()) resolve(undefined);
@@ -76,21 +81,41 @@ interface Connection {
   readonly answers: ReturnType<typeof createAnswers>;
   alive: boolean;
   current: CurrentCommand | undefined;
+  /** Nonce of the command before. */
+  last: string;
+  /** A second end of the command before, which therefore still ran when its first one was told. */
+  contradiction: CommandEnd | undefined;
 }
 
 function connect(process: ContainerProcess): Connection {
-  const answers = createAnswers();
-  const connection: Connection = { process, answers, alive: true, current: undefined };
+  const answers = createAnswers((id, text) => {
+    const { current } = connection;
+    if (id === current?.nonce) return current.told(parseEnd(text));
+    if (id !== connection.last) return;
+    connection.contradiction = forgedEnd(`a second end "${text}"`);
+    current?.end(connection.contradiction);
+  });
+  const connection: Connection = {
+    process,
+    answers,
+    alive: true,
+    current: undefined,
+    last: '',
+    contradiction: undefined,
+  };
   const pace = createPace(process);
   const paceUnwanted = createPace(process, UNWANTED);
   process.listen({
     stdout(chunk) {
-      if (!connection.current) return paceUnwanted(chunk.length, chunk.length);
-      const { collector, scan } = connection.current;
-      scan(chunk);
-      pace(chunk.length, collector.totalBytes);
+      const { current } = connection;
+      if (!current) return paceUnwanted(chunk.length, chunk.length);
+      current.output(chunk);
+      pace(chunk.length, current.collector.totalBytes);
     },
-    stderr: answers.push,
+    stderr(chunk) {
+      answers.push(chunk);
+      paceUnwanted(chunk.length, chunk.length);
+    },
     gone() {
       if (!connection.alive) return;
       connection.alive = false;
@@ -102,22 +127,59 @@ function connect(process: ContainerProcess): Connection {
   return connection;
 }
 
+/** The part of stdout between the two fences. */
+function createOutput(begin: string, end: string, collector: OutputCollector, onEnd: () => void) {
+  const findEnd = createFenceFinder(fenceOf(end), collector.push);
+  const stages = [createFenceFinder(fenceOf(begin), () => undefined), findEnd];
+  return (chunk: Buffer) => {
+    let rest: Buffer | undefined = chunk;
+    while (rest && stages[0]) {
+      rest = stages[0](rest);
+      if (rest) stages.shift();
+    }
+    if (stages.length === 0) onEnd();
+  };
+}
+
+/** A command ends when its status was told and its output is complete; the two come in any order. */
+function startOn(connection: Connection, collector: OutputCollector) {
+  const begin = newNonce();
+  const nonce = newNonce();
+  const { promise: ended, resolve } = Promise.withResolvers<CommandEnd>();
+  let how: CommandEnd | undefined;
+  let complete = false;
+  const end = (known: CommandEnd) => {
+    connection.current = undefined;
+    connection.last = nonce;
+    resolve(known);
+  };
+  const output = createOutput(begin, nonce, collector, () => {
+    complete = true;
+    if (how) end(how);
+  });
+  const told = (next: CommandEnd) => {
+    const known = how ? forgedEnd('two ends of one command') : next;
+    how = known;
+    if (complete || known.kind === 'forged') end(known);
+  };
+  connection.current = { nonce, collector, output, told, end };
+  return { ended, nonces: `${begin},${nonce}` };
+}
+
 function runOn(connection: Connection, request: TransportCommand): RunningCommand {
   if (connection.current) throw new Error('a defect in swebatch: two commands at once on one stream');
   const { process, answers } = connection;
   const mark = newNonce();
-  const endNonce = newNonce();
   const mode = modeOf(request);
   const collector = createCollector(request.maxOutputBytes);
-  const { promise: ended, resolve } = Promise.withResolvers<CommandEnd>();
-  const end = (how: CommandEnd) => {
-    connection.current = undefined;
-    resolve(how);
-  };
-  if (connection.alive) {
-    connection.current = { collector, end, scan: createMarkScanner(endNonce, collector, end) };
-    process.write(encodeRequest(request, mark, endNonce, mode));
-  } else end({ kind: 'lost' });
+  const known = connection.contradiction ?? (connection.alive ? undefined : { kind: 'lost' as const });
+  let ended: Promise<CommandEnd>;
+  if (known) ended = Promise.resolve(known);
+  else {
+    const started = startOn(connection, collector);
+    ended = started.ended;
+    process.write(encodeRequest(request, mark, started.nonces, mode));
+  }
   let sweeping: Promise<unknown> | undefined;
   return {
     // The sweep may outlast the command: whatever starts before its answer could be taken for a part of the command.
@@ -150,11 +212,12 @@ export async function openSession(
   const timer = startTimer(timeoutMs, () => process.destroy());
   const hello = await answers.to('ready');
   timer.cancel();
-  if (hello === undefined)
+  const kept = /^(\d+(?:,\d+)*) /.exec(hello ?? '')?.[1];
+  if (kept === undefined)
     throw new Error(`the supervisor did not start: ${answers.words().trim() || 'no answer'}`);
   return {
     alive: () => connection.alive,
-    keep: hello.split(' ')[0] ?? '',
+    keep: kept,
     words: answers.words,
     run: (request) => runOn(connection, request),
     async killAll() {

@@ -5,14 +5,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createFenceFinder,
+  createFrameReader,
+  fenceOf,
+  parseEnd,
+} from '../../../src/environment/exec/endReport.ts';
 import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
-import { type CommandEnd, createMarkScanner } from '../../../src/environment/exec/transport.ts';
+import type { CommandEnd } from '../../../src/environment/exec/transport.ts';
 import { shellScript } from '../../../src/environment/shellScript.ts';
 
 const SCRIPTS = new URL('../../../src/environment/exec/', import.meta.url).href;
 const SUPERVISOR = shellScript('supervisor.sh', SCRIPTS);
 const RUN_COMMAND = shellScript('runCommand.sh', SCRIPTS);
 const MARK = '0123456789abcdef01234567';
+const BEGIN = '76543210fedcba9876543210';
 let folder: string;
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -45,24 +52,34 @@ function cgroups(layout: Layout) {
   return `printf '${layout.memoryText(6).replaceAll('\n', '\\n')}' >${folder}/${layout.memory}; echo 'max 13' >${folder}/${layout.pids}; echo said; exit 7`;
 }
 
-/** Feeds a script and resolves with the end that its mark reports. */
+/** Feeds a script and resolves with the end that it tells on stderr, and with its output up to the fence. */
 function endOf(
   file: string,
   args: readonly string[],
   stdin = '',
 ): Promise<{ end: CommandEnd; output: string }> {
-  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   const collector = createCollector(10_000);
   const ended = new Promise<{ end: CommandEnd; output: string }>((resolve, reject) => {
-    const scan = createMarkScanner(MARK, collector, (end) =>
-      resolve({ end, output: collector.finish().output }),
-    );
-    child.stdout.on('data', scan);
+    const told = Promise.withResolvers<CommandEnd>();
+    const find = createFenceFinder(fenceOf(MARK), collector.push);
+    child.stdout.on('data', (chunk: Buffer) => {
+      const begin = chunk.indexOf(fenceOf(BEGIN));
+      const rest = find(begin < 0 ? chunk : chunk.subarray(begin + fenceOf(BEGIN).length));
+      if (rest) void told.promise.then((end) => resolve({ end, output: collector.finish().output }));
+    });
+    const read = createFrameReader((frame) => {
+      const text = /^(?:end|0123456789abcdef01234567) (.*)$/.exec(frame)?.[1];
+      if (text === undefined) return;
+      told.resolve(parseEnd(text));
+      // Plain exec asks for its fence now.
+      if (stdin === '') child.stdin.write(`${MARK}\n`);
+    });
+    child.stderr.on('data', read);
     child.on('error', reject);
     child.stdin.on('error', reject);
     child.on('close', (code) => reject(new Error(`ended with ${code} and no mark`)));
   });
-  // Plain exec reads nothing and may be gone already: even an empty write would be a broken pipe.
   if (stdin !== '') child.stdin.write(stdin);
   return ended.finally(() => child.kill('SIGKILL'));
 }
@@ -75,7 +92,7 @@ describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout
     const script = SUPERVISOR.replaceAll('/sys/fs/cgroup', folder);
     const cwd = '/';
     const body = `${cwd}${command}`;
-    const header = `R ${MARK} ${MARK} ${body.length} ${cwd.length} ${command.length} 0 0 \n`;
+    const header = `R ${MARK} ${BEGIN},${MARK} ${body.length} ${cwd.length} ${command.length} 0 0 \n`;
     const { end, output } = await endOf(
       'bash',
       ['-p', '-c', script, 'swebatch-supervisor', '1', 'bash', '-c'],
@@ -88,16 +105,7 @@ describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout
   test('by plain exec', async () => {
     const command = cgroups(layout);
     const script = RUN_COMMAND.replaceAll('/sys/fs/cgroup', folder);
-    const { end, output } = await endOf('sh', [
-      '-c',
-      script,
-      'swebatch-exec',
-      MARK,
-      '/',
-      'bash',
-      '-c',
-      command,
-    ]);
+    const { end, output } = await endOf('sh', ['-c', script, 'swebatch-exec', '/', 'bash', '-c', command]);
     expect(end).toMatchObject(END);
     expect(output).toBe('said\n');
   });

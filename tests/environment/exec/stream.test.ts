@@ -1,9 +1,13 @@
-// Docker's frames and our end marks, however the bytes are cut.
+// Docker's frames, and what tells the end of a command, however the bytes are cut.
 
 import { describe, expect, test } from 'vitest';
 import { createDemux } from '../../../src/environment/docker/demux.ts';
-import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
-import { type CommandEnd, createMarkScanner } from '../../../src/environment/exec/transport.ts';
+import {
+  createFenceFinder,
+  createFrameReader,
+  fenceOf,
+  parseEnd,
+} from '../../../src/environment/exec/endReport.ts';
 import fc from '../../support/property.ts';
 
 const frame = (type: number, data: Uint8Array) => {
@@ -51,23 +55,23 @@ describe('demux', () => {
   });
 });
 
-describe('end mark', () => {
-  const scanAll = (chunks: readonly Buffer[]) => {
-    const collector = createCollector(1_000_000);
-    let end: CommandEnd | undefined;
-    const scan = createMarkScanner('0123456789ab', collector, (how) => {
-      end = how;
-    });
-    for (const chunk of chunks) if (!end) scan(chunk);
-    return { end, raw: Buffer.from(collector.finish().raw) };
+describe('fence behind the output', () => {
+  const NONCE = '0123456789abcdef01234567';
+  const findAll = (chunks: readonly Buffer[]) => {
+    const before: Buffer[] = [];
+    let after: Buffer | undefined;
+    const find = createFenceFinder(fenceOf(NONCE), (data) => before.push(Buffer.from(data)));
+    for (const chunk of chunks) after = after ? Buffer.concat([after, chunk]) : find(chunk);
+    return { before: Buffer.concat(before), after };
   };
 
   test('is found wherever the stream is cut, and the output is exact', () => {
     const noise = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.constant(Uint8Array.from([0x1e, 0x1e])),
-      fc.constant(Buffer.from('\x1e0123456789a')),
-      fc.constant(Buffer.from('\x1e0123456789ax ')),
+      fc.constant(Buffer.from(fenceOf(NONCE).slice(0, -2))),
+      fc.constant(Buffer.from(`\x1e${NONCE} 0 0 0 0\x1e`)),
+      fc.constant(Buffer.from(fenceOf('f'.repeat(24)))),
     );
     fc.assert(
       fc.property(
@@ -75,28 +79,79 @@ describe('end mark', () => {
         fc.array(fc.nat(), { maxLength: 40 }),
         (parts, places) => {
           const output = Buffer.concat(parts);
-          const stream = Buffer.concat([output, Buffer.from('\x1e0123456789ab 42 1 1 3\x1e')]);
-          const { end, raw } = scanAll(cut(stream, places));
-          expect(end).toEqual({ kind: 'exit', code: 42, oomKills: 1, held: true, forksRefused: 3 });
-          expect(raw.equals(output)).toBe(true);
+          fc.pre(!output.includes(fenceOf(NONCE)));
+          const stream = Buffer.concat([output, Buffer.from(`${fenceOf(NONCE)}later`)]);
+          const { before, after } = findAll(cut(stream, places));
+          expect(before.equals(output)).toBe(true);
+          expect(after?.toString()).toBe('later');
         },
       ),
     );
   });
 
-  test('a shell that could not fork says that the command was not run', () => {
-    expect(scanAll([Buffer.from('\x1e0123456789ab nofork\x1e')])).toMatchObject({
-      end: { kind: 'refused', why: 'nofork' },
-      raw: Buffer.alloc(0),
+  test('bytes that never become a fence are passed on: 40 MB in small chunks, as fast as they come', () => {
+    let bytes = 0;
+    const find = createFenceFinder(fenceOf(NONCE), (data) => {
+      bytes += data.length;
     });
+    const began = performance.now();
+    find(Buffer.from(`\x1e${NONCE} `));
+    for (let i = 0; i < 10_000; i += 1) find(Buffer.alloc(4096, i % 2 ? '\x1e' : '\x1e0'));
+    expect(bytes).toBeGreaterThan(40_000_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+});
+
+describe('frames of the end', () => {
+  const readAll = (chunks: readonly Buffer[]) => {
+    const frames: string[] = [];
+    const read = createFrameReader((text) => frames.push(text));
+    for (const chunk of chunks) read(chunk);
+    return frames;
+  };
+
+  test('come out whole wherever they are cut, also behind one that never ends', () => {
+    const stream = Buffer.from(`bash: no\n\x1epid 7\x1e\x1e${'x'.repeat(5000)}\x1eend 7 0 0 0\x1e`);
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 40 }), (places) => {
+        expect(readAll(cut(stream, places))).toEqual(['pid 7', 'end 7 0 0 0']);
+      }),
+    );
   });
 
-  test('a mark of another command is output', () => {
-    const { end, raw } = scanAll([
-      Buffer.from('\x1effffffffffff 0 0 0 0\x1e'),
-      Buffer.from('\x1e0123456789ab nocwd\x1e'),
-    ]);
-    expect(end).toEqual({ kind: 'refused', why: 'nocwd' });
-    expect(raw.toString()).toBe('\x1effffffffffff 0 0 0 0\x1e');
+  test('one that never ends costs neither memory nor time', () => {
+    const began = performance.now();
+    expect(readAll([Buffer.from('\x1eend '), ...Array(20_000).fill(Buffer.alloc(4096, '1'))])).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  test('every number is read strictly; what is no end is told as such', () => {
+    expect(parseEnd('42 1 1 3')).toEqual({
+      kind: 'exit',
+      code: 42,
+      oomKills: 1,
+      held: true,
+      forksRefused: 3,
+    });
+    for (const why of ['nocwd', 'nofile', 'nofork']) expect(parseEnd(why)).toEqual({ kind: 'refused', why });
+    const impossible = [
+      'NaN 0 0 0',
+      '1e400 0 0 0',
+      '0 NaN 0 0',
+      '0 1e400 0 0',
+      '256 0 0 0',
+      '-1 0 0 0',
+      '0 -1 0 0',
+      '0x1 0 0 0',
+      '0 0 2 0',
+      '0 0 0',
+      '0 0 0 0 0',
+      ' 0 0 0 0',
+      '0 0 0 0\n',
+      '0 0 0 9999999999999999',
+      '',
+      'nofork ',
+    ];
+    for (const text of impossible) expect(parseEnd(text), text).toMatchObject({ kind: 'forged' });
   });
 });
