@@ -39,8 +39,11 @@ const IMPORTED_FROM: ReadonlySet<string> = new Set(['', 'src', 'lib', 'test', 't
 function shadows(path: string): boolean {
   const parts = path.split('/');
   if (parts.includes('node_modules')) return true;
-  const file = /^(.+?)\.(?:py|pyc|so|[^/]*\.so)$/.exec(parts.at(-1)!)?.[1];
-  if (file === undefined) return false;
+  const last = parts.at(-1)!;
+  // A compiled module says its platform between name and suffix: `json.cpython-312.so`.
+  const dot = last.endsWith('.so') ? last.indexOf('.', 1) : /\.pyc?$/.test(last) ? last.lastIndexOf('.') : 0;
+  if (dot < 1) return false;
+  const file = last.slice(0, dot);
   const name = file === '__init__' ? parts.at(-2) : file;
   const folder = parts.slice(0, file === '__init__' ? -2 : -1).join('/');
   return name !== undefined && SHADOWABLE.has(name) && IMPORTED_FROM.has(folder);

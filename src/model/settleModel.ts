@@ -2,6 +2,7 @@
  * Settles what a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
  * of a run has the answer, so that it goes on as it began wherever it is resumed.
  */
+import { stripChars } from '../base/python/text.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
 import { isFreeName } from './prices.ts';
@@ -18,7 +19,7 @@ interface Around {
 
 /** Google's own variable names the host; the version belongs to the path. */
 function addressFrom(variable: string, value: string): string {
-  const trimmed = value.replace(/\/+$/, '');
+  const trimmed = stripChars(value, '/', 'right');
   return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
 }
 

@@ -60,13 +60,13 @@ function toInt(value: unknown, fallback: unknown): unknown {
   if (typeof value === 'string') {
     const t = strip(value);
     if (/^[-+]?\d+$/.test(t)) return Number(t);
-    if (/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(t)) return Math.trunc(Number(t));
+    if (/^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(t)) return Math.trunc(Number(t));
   }
   return fallback;
 }
 function toFloat(value: unknown, fallback: unknown): unknown {
   if (typeof value === 'boolean' || isNumber(value)) return float(Number(value));
-  if (typeof value === 'string' && /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(strip(value)))
+  if (typeof value === 'string' && /^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(strip(value)))
     return float(Number(strip(value)));
   return fallback;
 }

@@ -24,10 +24,11 @@ const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\
 export function invertValue(template: string, text: string, varsWith: (mark: string) => Vars): string | null {
   const parts = marked(template, varsWith(MARK))?.split(MARK);
   if (!parts || parts.length < 2) return null;
-  const [first = '', ...rest] = parts;
-  const again = rest.slice(0, -1).map((part) => `${literal(part)}\\1`);
-  const pattern = new RegExp(`^${literal(first)}([\\s\\S]*)${again.join('')}${literal(rest.at(-1) ?? '')}$`);
-  return pattern.exec(text)?.[1] ?? null;
+  // Each mark stands for the same value, so its length follows from that of the text.
+  const length = (text.length - parts.join('').length) / (parts.length - 1);
+  if (length < 0 || !Number.isInteger(length)) return null;
+  const value = text.slice(parts[0]!.length, parts[0]!.length + length);
+  return parts.join(value) === text ? value : null;
 }
 
 export type InvertOutput = (text: string, action: string) => RecordedOutput | null;

@@ -62,7 +62,7 @@ const OCTAL = /[0-7]{1,3}/y;
 const HEX = /[0-9a-fA-F]{0,8}/y;
 const QUOTED = /[rRuU]?['"]/y;
 const WORD = /(?:None|True|False)\b/y;
-const NUMBER = /[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
+const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 
 /** What of this pattern stands at the place, or undefined. */
 function found(pattern: RegExp, { text, at }: Reader): string | undefined {

@@ -157,7 +157,7 @@ function base64Cores(value: string): string[] {
     const encoded = Buffer.concat([Buffer.alloc(offset), Buffer.from(value)]).toString('base64');
     const skip = offset === 0 ? 0 : offset + 1;
     const core = encoded
-      .replace(/=+$/, '')
+      .replaceAll('=', '')
       .slice(skip, (Buffer.byteLength(value) + offset) % 3 === 0 ? undefined : -1);
     return [core, core.replaceAll('+', '-').replaceAll('/', '_')];
   });

@@ -1,6 +1,8 @@
 /** How the Hugging Face hub is reached: endpoint, token, cache and offline mode from the variables that its own tools read. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripChars } from '../../base/python/text.ts';
 import { type HubEnv, hubCacheDir, hubHome } from '../read/locate.ts';
 
 export interface HubAccessEnv extends HubEnv {
@@ -43,7 +45,7 @@ export function hubAccess(env: HubAccessEnv): HubAccess {
   const cacheDir = hubCacheDir(env);
   return {
     cacheDir,
-    hubUrl: env.HF_ENDPOINT?.replace(/\/+$/, '') || undefined,
+    hubUrl: stripChars(env.HF_ENDPOINT ?? '', '/', 'right') || undefined,
     // A line end from a file makes no header.
     token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || storedToken(env),
     offline: /^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? ''),

@@ -103,7 +103,7 @@ export const parseCalypso: LogParser = (log) => {
 /** A log up to the first `12 passing`. */
 function beforePassing(log: string): string {
   const mark = new RegExp(`\\p{Nd}[${SPACE}]passing`, 'u').exec(log);
-  return mark === null ? log : log.slice(0, mark.index).replace(/\p{Nd}+$/u, '');
+  return mark === null ? log : log.slice(0, mark.index).replace(/(?<!\p{Nd})\p{Nd}+$/u, '');
 }
 
 const MOCHA_RUN = new RegExp(`running[${SPACE}]\\p{Nd}+[${SPACE}]test[${SPACE}]files`, 'u');

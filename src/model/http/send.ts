@@ -1,5 +1,7 @@
 /** How a request leaves: OpenAI's dialects through the openai client, the others straight through the transport. */
+
 import { OpenAI } from 'openai';
+import { stripChars } from '../../base/python/text.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { Exchange } from './exchange.ts';
@@ -53,7 +55,7 @@ function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: P
 
 function straight({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
   const { path, headers } = dialect.target(config, model, apiKey);
-  const url = `${baseUrl.replace(/\/+$/, '')}${path}`;
+  const url = `${stripChars(baseUrl, '/', 'right')}${path}`;
   return (body, exchange) =>
     transport.fetch(url, {
       method: 'POST',

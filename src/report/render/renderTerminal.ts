@@ -1,4 +1,5 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
+import { stripChars } from '../../base/python/text.ts';
 import { head as beginning, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
 import { line, plain } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
@@ -7,10 +8,7 @@ const TERMINAL_WIDTH = 80;
 
 export function renderTerminal(document: Document, width = TERMINAL_WIDTH): string {
   const parts = document.map((block) => renderBlock(block, width)).filter((text) => text !== '');
-  return `${parts
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .replace(/^\n+|\n+$/g, '')}\n`;
+  return `${stripChars(parts.join('\n').replace(/\n{3,}/g, '\n\n'), '\n')}\n`;
 }
 
 function renderBlock(block: Block, width: number): string {

@@ -1,5 +1,7 @@
 /** metadata.yaml of a leaderboard entry, typed: the board's generator drops an entry whose shape is wrong without a word. */
+
 import { z } from 'zod';
+import { stripChars } from '../../base/python/text.ts';
 
 const text = z.string().min(1);
 const list = z.array(text);
@@ -77,10 +79,7 @@ export function parseMetadata(
 }
 
 const slug = (name: string): string =>
-  name
-    .toLowerCase()
-    .replace(/[^a-z0-9.]+/g, '-')
-    .replace(/^[-.]+|[-.]+$/g, '') || 'unnamed';
+  stripChars(name.toLowerCase().replace(/[^a-z0-9.]+/g, '-'), '-.') || 'unnamed';
 
 /** <YYYYMMDD>_<system>_<model>: the board shows the first eight characters as the date. */
 export const entryName = (date: string, system: string, model: string): string =>

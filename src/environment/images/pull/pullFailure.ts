@@ -48,8 +48,12 @@ const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
   ],
 ];
 
+/** Engines say within their first lines what is wrong. */
+const READ_CHARACTERS = 4000;
+
 export function classifyPullMessage(message: string): PullFailureKind {
-  return MESSAGES.find(([, pattern]) => pattern.test(message))?.[0] ?? 'unknown';
+  const text = message.slice(0, READ_CHARACTERS);
+  return MESSAGES.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unknown';
 }
 
 export interface PullFailureFacts {

@@ -70,7 +70,7 @@ function baseUrl({ registry }: ImageReference, insecure: readonly string[]): str
 /** `Bearer realm="…",service="…",scope="…"` */
 function challenge(header: string): { scheme: string; fields: Record<string, string> } {
   const scheme = header.split(' ', 1)[0]!.toLowerCase();
-  const fields = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map((m) => [m[1]!, m[2]!]));
+  const fields = Object.fromEntries([...header.matchAll(/\b(\w+)="([^"]*)"/g)].map((m) => [m[1]!, m[2]!]));
   return { scheme, fields };
 }
 

@@ -1,7 +1,9 @@
 /** The login for a registry, from what the docker CLI keeps: `auths` in its configuration, and the credential helpers it names. */
+
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
 import { DOCKER_HUB } from '../../../base/imageReference.ts';
+import { stripChars } from '../../../base/python/text.ts';
 import type { DockerCliConfig, StoredLogin } from '../../engines/dockerCliConfig.ts';
 
 export interface RegistryLogin {
@@ -17,7 +19,7 @@ const HUB_KEY = 'https://index.docker.io/v1/';
 const serverAddressOf = (registry: string): string => (registry === DOCKER_HUB ? HUB_KEY : registry);
 
 /** Keys may be a host, a URL, or a URL with a path. */
-const hostOf = (key: string): string => key.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+const hostOf = (key: string): string => key.replace(/^https?:\/\//, '').split('/', 1)[0]!;
 const sameRegistry = (key: string, registry: string): boolean =>
   key === serverAddressOf(registry) ||
   hostOf(key) === registry ||
@@ -30,7 +32,7 @@ function loginOf(entry: StoredLogin, serveraddress: string): RegistryLogin | und
     const decoded = Buffer.from(auth, 'base64').toString('utf8');
     const colon = decoded.indexOf(':');
     if (colon > 0)
-      [username, password] = [decoded.slice(0, colon), decoded.slice(colon + 1).replace(/\0+$/, '')];
+      [username, password] = [decoded.slice(0, colon), stripChars(decoded.slice(colon + 1), '\0', 'right')];
   }
   if (!username && !identitytoken && !registrytoken) return undefined;
   return {

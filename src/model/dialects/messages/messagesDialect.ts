@@ -1,4 +1,5 @@
 /** Anthropic's Messages API, also behind gateways that speak it. */
+import { stripChars } from '../../../base/python/text.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import type { Dialect } from '../dialect.ts';
 import { extraHeaders } from '../kwargs.ts';
@@ -12,7 +13,7 @@ const VERSION = '2023-06-01';
 
 /** A base URL is given with the version, without it, or whole: each is what some tool of the field expects. */
 function pathUnder(baseUrl: string | undefined): string {
-  const path = baseUrl === undefined ? '' : new URL(baseUrl).pathname.replace(/\/+$/, '');
+  const path = baseUrl === undefined ? '' : stripChars(new URL(baseUrl).pathname, '/', 'right');
   if (path.endsWith('/v1/messages')) return '';
   return path.endsWith('/v1') ? '/messages' : '/v1/messages';
 }
