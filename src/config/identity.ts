@@ -21,7 +21,7 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
 /** Keys that came after runs had been recorded: one that is not set leaves the hash of those runs as it was. */
-const LATER: ReadonlySet<string> = new Set(['model.dialect']);
+const LATER: ReadonlySet<string> = new Set(['model.dialect', 'grading.pids_limit', 'grading.cpus']);
 
 /** Hash over the identity fields, independent of the order of keys. */
 export function configHash(config: Config): string {

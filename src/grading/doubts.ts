@@ -229,6 +229,11 @@ const cutOff = (ended: boolean): Finding | undefined =>
         strict: true,
       };
 
+const limited = (met: string): Finding | undefined =>
+  met === ''
+    ? undefined
+    : { rule: 'limit_met', says: 'the tests met a limit of their container', evidence: met, strict: false };
+
 export interface Examination {
   readonly spec: GradeSpec;
   readonly patch: string;
@@ -238,6 +243,7 @@ export interface Examination {
   readonly scriptKept?: boolean;
   /** It came to its last line; not known of saved logs. */
   readonly scriptEnded?: boolean;
+  readonly limitsMet?: string;
 }
 
 export function examine(examination: Examination): Examined {
@@ -249,6 +255,7 @@ export function examine(examination: Examination): Examined {
     omittedBytes = 0,
     scriptKept = true,
     scriptEnded = true,
+    limitsMet = '',
   } = examination;
   const log = universalNewlines(raw);
   const findings = [
@@ -262,6 +269,7 @@ export function examine(examination: Examination): Examined {
     truncated(omittedBytes),
     rewritten(scriptKept),
     cutOff(scriptEnded),
+    limited(limitsMet),
   ].filter((finding) => finding !== undefined);
   return {
     suspicion: findings.map((finding) => ({ ...finding, inferred: true })),

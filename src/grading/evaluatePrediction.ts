@@ -164,8 +164,8 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
 
   const { grade } = graded;
   const { verdict, read } = grade;
-  const { omittedBytes, scriptKept, scriptEnded } = run;
-  const facts = { omittedBytes, scriptKept, scriptEnded };
+  const { omittedBytes, scriptKept, scriptEnded, limitsMet } = run;
+  const facts = { omittedBytes, scriptKept, scriptEnded, limitsMet };
   const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, ...facts });
   log.info(
     `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,

@@ -12,6 +12,14 @@ export const gradingConfigSchema = z.strictObject({
   workers: z.number().int().min(1).default(2).meta(runtime()),
   timeout: z.number().min(0).default(1800).meta(identity('seconds for the eval script')),
   memory: z.string().default('0').meta(identity('0: no limit, as the harness')),
+  // Without a default here: runs that were recorded before these keys keep their hash.
+  pids_limit: z
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .meta(identity('processes and threads; default 8192, 0: no limit')),
+  cpus: z.number().min(0).optional().meta(identity('default 0: no limit, as the harness')),
   cap_add: z
     .array(z.string().regex(/^[A-Z_]+$/, 'a capability is written like SYS_ADMIN'))
     .default([])

@@ -1,9 +1,11 @@
-/** The environment that grading runs in: the harness's own, which sets no limit and keeps the network, unless the user says otherwise. */
+/** The environment that grading runs in: the harness's own, with its network and without limits but that of processes, unless the user says otherwise. */
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
 import type { GradingConfig } from './gradingConfig.ts';
 
 /** Output of one test run that is kept; the largest official log is under 10 MB. */
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
+/** Far above what test suites start; a fork bomb of a prediction ends here. */
+const PIDS_LIMIT = 8192;
 /** Pull, patch and clean-up around the tests. */
 const AROUND_S = 3600;
 
@@ -15,8 +17,8 @@ export function gradingEnvironment(
     ...base,
     network: grading.network === 'none' ? 'none' : 'bridge',
     memory: grading.memory,
-    pids_limit: 0,
-    cpus: 0,
+    pids_limit: grading.pids_limit ?? PIDS_LIMIT,
+    cpus: grading.cpus ?? 0,
     disk: '0',
     cwd: '/testbed',
     env: {},

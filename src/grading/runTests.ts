@@ -14,6 +14,8 @@ export interface TestRun {
   readonly timedOut: boolean;
   readonly oomKilled: boolean;
   readonly exitCode: number;
+  /** Limits of the container that were met, in words; empty when none was. */
+  readonly limitsMet: string;
   readonly durationMs: number;
   /** Bytes that did not fit; the middle of the log is missing then. */
   readonly omittedBytes: number;
@@ -69,6 +71,12 @@ export async function runTests(
     timedOut,
     oomKilled: result.oomKilled,
     exitCode: result.exitCode,
+    limitsMet: [
+      /process limit \d+ reached/.exec(result.exceptionInfo)?.[0],
+      result.oomKilled && 'memory limit reached',
+    ]
+      .filter(Boolean)
+      .join(', '),
     durationMs: result.durationMs,
     omittedBytes: result.omittedBytes,
     replacedBytes: result.replacedBytes,

@@ -27,6 +27,12 @@ test('identity fields change the hash, runtime fields do not', () => {
     base,
   );
 });
+test('limits of grading containers leave the hash of earlier runs as it was until they are set', () => {
+  const now = config();
+  const { pids_limit, cpus } = now.grading;
+  expect([pids_limit, cpus]).toEqual([undefined, undefined]);
+  expect(configHash(config('grading.pids_limit=100'))).not.toBe(configHash(now));
+});
 test('the order of keys does not matter', () => {
   expect(configHash(config('model.model_kwargs={"a":1,"b":2}'))).toBe(
     configHash(config('model.model_kwargs={"b":2,"a":1}')),

@@ -197,6 +197,14 @@ test.each([
   expect(result.suspicion.map(({ rule }) => rule)).toEqual(['script_cut_off']);
 });
 
+test('a limit that the tests met is told of beside the verdict', async () => {
+  const exceptionInfo = 'process limit 8192 reached (fork: Resource temporarily unavailable).';
+  const { factory } = stage((command) => (tests(command) ? { output: PASSED, exceptionInfo } : {}));
+  const result = await evaluatePrediction(request(factory));
+  expect(result).toMatchObject({ resolved: true, resolvedStrict: true });
+  expect(result.suspicion).toMatchObject([{ rule: 'limit_met', evidence: 'process limit 8192 reached' }]);
+});
+
 describe('trouble becomes a result', () => {
   test.each([
     [new EnvironmentError('image_missing', 'no such image'), 'image_missing'],
@@ -272,12 +280,12 @@ describe('trouble becomes a result', () => {
   });
 });
 
-test("the grading environment is the harness's: a network, root, no limits, nothing of ours inside", () => {
+test("the grading environment is the harness's: a network, root, no limit but of processes, nothing of ours inside", () => {
   const plain = gradingEnvironment(gradingConfigSchema.parse({}));
   expect(plain).toMatchObject({
     network: 'bridge',
     memory: '0',
-    pids_limit: 0,
+    pids_limit: 8192,
     cpus: 0,
     disk: '0',
     cwd: '/testbed',
@@ -289,4 +297,6 @@ test("the grading environment is the harness's: a network, root, no limits, noth
     pull: 'never',
   });
   expect(cut).toMatchObject({ network: 'none', memory: '2g', pull: 'never' });
+  const limited = gradingEnvironment(gradingConfigSchema.parse({ pids_limit: 100, cpus: 1.5 }));
+  expect(limited).toMatchObject({ pids_limit: 100, cpus: 1.5 });
 });
