@@ -58,7 +58,9 @@ export function settleModel(model: ModelConfig, { env, litellm }: Around): Settl
     };
   const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
   const dialect = model.dialect ?? (openai ? 'chat' : named.dialect);
-  const open = model.dialect === undefined && dialect === 'chat' && elsewhere === undefined && !openai;
+  // What the name alone says is not written down, so that the hashes of earlier runs stay.
+  const open =
+    model.dialect === undefined && elsewhere === undefined && dialect === 'chat' && named.dialect === 'chat';
   return {
     ok: true,
     model: {

@@ -113,6 +113,7 @@ describe('names', () => {
   test('under agent.compat OpenAI is asked for chat completions, as litellm does', () => {
     expect(facts({ model_name: 'openai/gpt-5.1' }, {}, true)[0]).toBe('chat');
     expect(facts({ model_name: 'openai/gpt-5.1', dialect: 'responses' }, {}, true)[0]).toBe('responses');
+    expect(settle({ model_name: 'gpt-4o' }, {}, true)).toEqual(settle({ model_name: 'gpt-4o' }));
   });
 
   test('scripted and replayed models, modules and plain chat configurations stay as they are', () => {
