@@ -1,13 +1,13 @@
 // What mini-swe-agent 2.4.6 with the real litellm sent to each provider, request by request: ours is the same under agent.compat.
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { fakeEnvironment, result } from '../agent/fakes.ts';
+import { jsonReply, startRawServer } from '../support/rawServer.ts';
 
 const shared = join(import.meta.dirname, '..', '..', '..', 'shared');
 const folder = join(shared, 'golden', 'providers');
@@ -27,29 +27,6 @@ interface Golden {
   result: { exit_status: string; submission: string };
   final_messages: Record<string, unknown>[];
   cost: number;
-}
-
-/** Answers with the recorded replies in order, and keeps what it is asked. */
-async function serve(replies: readonly unknown[]) {
-  const requests: { path: string; headers: IncomingHttpHeaders; body: unknown }[] = [];
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    requests.push({
-      path: request.url ?? '',
-      headers: request.headers,
-      body: JSON.parse(Buffer.concat(parts).toString()),
-    });
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(replies[requests.length - 1] ?? { error: { message: 'no reply is left' } }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    requests,
-    url: `http://127.0.0.1:${port}`,
-    close: () => new Promise((resolve) => server.close(resolve)),
-  };
 }
 
 const TASK =
@@ -75,7 +52,7 @@ const CASES = [
 const PRICED_APART = new Set<string>(['gemini-tools', 'vllm-tools', 'openrouter-litellm', 'deepseek-tools']);
 
 async function play(golden: Golden, apiKey: string, file: string) {
-  const server = await serve(golden.replies);
+  await using server = await startRawServer(golden.replies.map((reply) => jsonReply(reply)));
   const { api_base: base, api_key: _key, ...kwargs } = golden.model.model_kwargs;
   const { config } = loadConfig({
     specs: [
@@ -116,7 +93,6 @@ async function play(golden: Golden, apiKey: string, file: string) {
     },
   }).run(TASK);
   await factory.close();
-  await server.close();
   return { ended, requests: server.requests, commands, costNano };
 }
 
