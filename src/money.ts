@@ -7,7 +7,7 @@ export type NanoDollars = number;
 export const NANO_PER_DOLLAR = 1_000_000_000;
 
 export const dollarsToNano = (dollars: number): NanoDollars => Math.round(dollars * NANO_PER_DOLLAR);
-/** A million dollars for one call or one attempt is no price but a mistake. */
+/** A million dollars for one call or one attempt is a mistake, not a price. */
 const MOST_DOLLARS = 1_000_000;
 /** A cost that somebody else states or that foreign numbers give; null where it cannot be one. */
 export const plausibleNano = (dollars: unknown): NanoDollars | null =>

@@ -30,7 +30,7 @@ const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[+._-][A-Za-z0-9]+)*:[0-9a-fA-F]{32,}$/;
 export function parseReference(name: string): ParsedReference {
   const wrong = (why: string): ParsedReference => ({
     ok: false,
-    message: `${JSON.stringify(name.slice(0, 300))} is no image name: ${why}`,
+    message: `${JSON.stringify(name.slice(0, 300))} is not an image name: ${why}`,
   });
   if (name.length > LONGEST) return wrong('it is too long');
   const [beforeDigest = '', digest, ...more] = name.split('@');
@@ -44,7 +44,7 @@ export function parseReference(name: string): ParsedReference {
   const colon = path.indexOf(':');
   const repository = colon < 0 ? path : path.slice(0, colon);
   const tag = colon < 0 ? undefined : path.slice(colon + 1);
-  if (hasHost && !HOST.test(head)) return wrong(`${JSON.stringify(head)} is no host`);
+  if (hasHost && !HOST.test(head)) return wrong(`${JSON.stringify(head)} is not a host`);
   if (tag !== undefined && !TAG.test(tag)) return wrong(`the tag ${JSON.stringify(tag)} is malformed`);
   if (repository !== repository.toLowerCase()) return wrong('the repository must be in lower case');
   if (repository === '' || !repository.split('/').every((part) => COMPONENT.test(part)))

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { cutNesting } from '../base/plausible.ts';
 import { jsonChildren, jsonErrorLine } from '../base/text/jsonChildren.ts';
 
-/** A file of another kind is no fault of the file; one of this kind that cannot be read is. */
+/** A file of another kind is not damaged; a file of this kind that cannot be read is. */
 export type Fault = 'not_json' | 'other_kind' | 'damaged';
 
 /** What a reader gives: plain data, or why the file holds none. */

@@ -17,7 +17,7 @@ const CLEAN =
 
 /**
  * Reads the tree in the working directory with a repository of our own around the index and the objects, so that no configuration is
- * read at all. A work tree whose `.git` is no folder keeps its configuration, without what is known to run programs.
+ * read at all. A work tree whose `.git` is not a folder keeps its configuration, without the settings that are known to run programs.
  */
 export const readingGit = (args: string): string =>
   `if [ -f .git/index ] && g=$(mktemp -d); then mkdir "$g/refs" && cp .git/index "$g/index" && echo ref: refs/heads/none >"$g/HEAD"; ` +

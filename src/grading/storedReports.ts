@@ -25,7 +25,7 @@ function completedOf(row: EvaluationRow): Completed {
 
 /**
  * `datasetIds`: what the report is about, predictions included; default the run's own instances. A run of predictions may hold more than
- * one call asked for, and a score over what it did not ask for would be none.
+ * one call asked for, and a score over instances that it did not ask for would mean nothing.
  */
 export function storedReports(
   db: Store,

@@ -105,7 +105,7 @@ function lookUp(
       const price = attempt();
       if (price) return { price, version: `${version} ${price.provider.id}/${price.model.id}` };
     } catch {
-      // Counts that the table refuses (an unknown kind for this model) are no price.
+      // Counts that the table refuses (an unknown kind for this model) have no price.
     }
   }
   return null;
@@ -148,7 +148,7 @@ function statedCost(raw: unknown): {
   // A sum would hide a negative part.
   const stated =
     cost < 0 ? null : plausibleNano(cost + (typeof upstream === 'number' && upstream > 0 ? upstream : 0));
-  return { stated, notes: stated === null ? [`usage.cost is no cost: ${cost}`] : [] };
+  return { stated, notes: stated === null ? [`usage.cost is not a cost: ${cost}`] : [] };
 }
 
 /** More than this between the provider's figure and the table's is worth a note. */

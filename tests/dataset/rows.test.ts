@@ -186,7 +186,7 @@ describe('images', () => {
     for (const column of ['image', 'image_name', 'docker_image'])
       expect(normaliseRow(rawRow('a__a-1', { [column]: image }))).toMatchObject({
         ok: false,
-        messages: [expect.stringMatching(/^image .* is no image name: /)],
+        messages: [expect.stringMatching(/^image .* is not an image name: /)],
       });
   });
 

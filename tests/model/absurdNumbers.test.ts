@@ -39,7 +39,7 @@ test.each([9.3e9, 1e300, -0.5, Number.NaN, Number.POSITIVE_INFINITY])(
     const usage = { prompt_tokens: 10, completion_tokens: 1, cost };
     const read = costOf({ model_name: 'nobody/knows' }, usage, AT);
     expect(read).toMatchObject({ costNano: null, providerCostNano: null });
-    expect(read.notes.join()).toContain('usage.cost is no cost');
+    expect(read.notes.join()).toContain('usage.cost is not a cost');
   },
 );
 

@@ -165,7 +165,7 @@ describe('a folder', () => {
 describe('mistakes are found at load and named', () => {
   test.each<[string, unknown, string]>([
     ['not JSON', '{', 'is not JSON'],
-    ['no replies', [], 'is no script of replies'],
+    ['no replies', [], 'is not a script of replies'],
     ['an unknown field', [{ content: 'x', tool_call: [] }], 'tool_call'],
     ['a wrong latency', { latency_ms: -1, replies: ['x'] }, 'latency_ms'],
     ['an object without replies', { content: 'x' }, 'replies'],

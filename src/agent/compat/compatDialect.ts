@@ -233,7 +233,7 @@ const v2ToolCalls: Protocol = {
   },
 };
 
-/** What the call holds is not looked at: what is no text fails where the engine's command line is made. */
+/** The arguments of the call are not checked: a command that is not text fails where the engine's command line is made. */
 const actionOf = (command: unknown, callId: string): Action =>
   typeof command === 'string'
     ? { command, callId }

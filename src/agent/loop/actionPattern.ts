@@ -4,7 +4,7 @@
  */
 import { type LinearRegex, linearRegex } from '../../base/regex/linearRegex.ts';
 
-/** More is no reply that anybody meant; it costs time and memory in every template that lists them. */
+/** Nobody means a reply with more; it costs time and memory in every template that lists them. */
 const MAX_FOUND = 10_000;
 
 /** A fence and its language, blank lines, the command, a closing fence: the default and both published versions. */

@@ -24,7 +24,7 @@ const errorOf = ({ code, message, metadata }: ModelFailed) => ({
   ...(metadata ? { metadata } : {}),
 });
 
-/** A submission and most limits are no errors. */
+/** A submission and most limits are not errors. */
 export function announce(end: TerminatingException, ctx: AgentContext, callbacks: AgentCallbacks): void {
   if (end instanceof ModelFailed) {
     const code = mapModelErrorCodeToAgentErrorCode(end.code);

@@ -53,7 +53,7 @@ export class UnplayableRecording extends Error {
   }
 }
 
-/** Throws ZodError for what is no trajectory, UnplayableRecording for one that this agent cannot play. */
+/** Throws ZodError for a file that is not a trajectory, and UnplayableRecording for one that this agent cannot play. */
 export function readRecording(json: unknown): Recording {
   const trajectory = parseTrajectory(json);
   const instanceId = trajectory.instanceId ?? 'unknown';

@@ -22,7 +22,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Calls `fire` once, `ms` from now; 0 is no limit. With `idle` the process may end meanwhile. */
+/** Calls `fire` once, `ms` from now; 0 means no limit. With `idle` the process may end meanwhile. */
 export function startTimer(ms: number, fire: () => void, { idle = false } = {}): Timer {
   let timer: NodeJS.Timeout | undefined;
   const restart = (): void => {

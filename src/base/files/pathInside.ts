@@ -11,7 +11,7 @@ export class OutsideRootError extends Error {
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 4095;
 
-/** A part may be several names with "/" between them; an empty part is none. Links that stay below the root are followed. */
+/** A part may be several names with "/" between them; an empty part is left out. Links that stay below the root are followed. */
 export function pathInside(root: string, ...parts: readonly string[]): string {
   const names = parts.filter((part) => part !== '').flatMap((part) => part.split('/'));
   for (const name of names) {
@@ -26,7 +26,7 @@ export function pathInside(root: string, ...parts: readonly string[]): string {
 }
 
 const refusal = (root: string, parts: readonly string[], why: string): OutsideRootError =>
-  new OutsideRootError(`${JSON.stringify(parts.join('/').slice(0, 300))} is no path in ${root}: ${why}`);
+  new OutsideRootError(`${JSON.stringify(parts.join('/').slice(0, 300))} is not a path in ${root}: ${why}`);
 
 function nameProblem(name: string): string | null {
   if (name === '' || name === '.' || name === '..') return `it has the part ${JSON.stringify(name)}`;

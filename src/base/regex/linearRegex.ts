@@ -30,7 +30,7 @@ function compile(source: string, flags: string): RE2JS {
   }
 }
 
-/** Throws a SyntaxError for what is no pattern of JavaScript, and UnsupportedPattern for what cannot be read in one pass. */
+/** Throws a SyntaxError for a pattern that JavaScript refuses, and UnsupportedPattern for one that cannot be matched in one pass. */
 export function linearRegex(source: string, flags = ''): LinearRegex {
   const regex = compile(source, flags);
   const hasGroup = regex.groupCount() > 0;

@@ -29,7 +29,7 @@ const ENTROPY = 3;
 /** Words, numbers, or several of them: what other texts hold by chance. */
 export const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
 
-/** A key as providers make them, or at least 20 characters with high entropy that are no words, path or plain address. */
+/** A key as providers make them, or at least 20 characters with high entropy that are not words, a path or a plain address. */
 export function looksLikeKey(value: string): boolean {
   if (PUBLISHED_SHAPES.some(([, shape]) => shape.test(value))) return true;
   if (PREFIX.test(value)) return value.length >= 16;

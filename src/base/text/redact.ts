@@ -88,7 +88,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What `change` makes of every string of a JSON text that is no key. What does not change keeps its escapes. */
+/** Applies `change` to every string of a JSON text except its keys. A string that does not change keeps its escapes. */
 function inStrings(json: string, change: (value: string) => string): string {
   let out = '';
   let copied = 0;

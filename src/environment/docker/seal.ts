@@ -98,7 +98,7 @@ export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer 
     if (!running) {
       running = (async () => (await findSealed(docker, tag)) ?? sealIn(openRoom, docker, config, image))();
       known.set(tag, running);
-      // A failure of the daemon is no fact about the image: the next attempt tries again.
+      // A failure of the daemon says nothing about the image: the next attempt tries again.
       running.catch(() => known.delete(tag));
       return running;
     }

@@ -63,7 +63,7 @@ export function parseDockerHost(
   try {
     url = new URL(host.includes('://') ? host.replace(/^tcp:/, 'http:') : `http://${host}`);
   } catch {
-    return { problem: `"${host}" is no address of an engine` };
+    return { problem: `"${host}" is not the address of an engine` };
   }
   if (url.protocol === 'ssh:') {
     if (url.password !== '') return { problem: 'an ssh address takes no password: use a key or an agent' };

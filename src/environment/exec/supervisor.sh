@@ -10,7 +10,7 @@
 #   A id                                                  kill everything but PID 1, what it started first, and ourselves
 # The end of a command is `RS end status oomKills held forksRefused RS` on stderr, which no command is given. On stdout `RS begin RS` and
 # `RS end RS` stand around the command's output, in the order of writing: so the host knows that the output is complete, and what comes
-# before or after is no command's. Answers to K and A go to stderr.
+# before or after belongs to no command. Answers to K and A go to stderr.
 #
 # Choices that are not obvious:
 # - `-p` (privileged mode) keeps BASH_ENV, CDPATH and imported functions away from the supervisor; the command still gets them.

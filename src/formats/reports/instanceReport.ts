@@ -76,7 +76,7 @@ export function readInstanceReport(text: Body, id: string): Read<ReportedInstanc
 
 /** Ids that a report file holds verdicts for, where it is keyed by them. */
 export function reportedIds(text: Body): string[] {
-  const root = readForeign(text, record, isRecord, 'it is no report');
+  const root = readForeign(text, record, isRecord, 'it is not a report');
   if (!root.ok) return [];
   return Object.entries(root.value)
     .filter(([, value]) => verdictSchema.safeParse(value).success)

@@ -16,7 +16,7 @@ export const readLeaderboardResults = (text: Body): Read<LeaderboardResults> =>
     text,
     resultsSchema,
     (value) => isRecord(value) && Array.isArray(value.resolved),
-    'it has no list of resolved ids, so it is no results.json of the leaderboard',
+    'it has no list of resolved ids, so it is not a results.json of the leaderboard',
   );
 
 const totalsSchema = z.record(z.string(), z.looseObject({ total: z.number() }));

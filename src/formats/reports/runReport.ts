@@ -100,7 +100,7 @@ export function readRunReport(text: Body): Read<ReportedRun> {
     text,
     runReportSchema,
     (value) => isRecord(value) && 'resolved_ids' in value,
-    'it has no resolved_ids, so it is no run report of the harness or of sb-cli',
+    'it has no resolved_ids, so it is not a run report of the harness or of sb-cli',
   );
   if (!read.ok) return read;
   const report = read.value;

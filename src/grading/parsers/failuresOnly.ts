@@ -16,7 +16,7 @@ import { type LogParser, StatusMap } from './logParser.ts';
 
 interface FailedLines {
   readonly head: RegExp;
-  /** Makes the name of what stands between head and FAILED; undefined when it is no test after all. */
+  /** Makes the name of what stands between head and FAILED; undefined when it is not a test after all. */
   readonly name: (between: string) => string | undefined;
   /** FAILED may also stand at the very end of the log, not only before a line end. */
   readonly lastLine?: boolean;

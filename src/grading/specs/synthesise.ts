@@ -13,7 +13,7 @@ export interface ScriptRow {
   readonly test_patch: string;
 }
 
-/** Files of these kinds are no tests to name on the command line; `csv` has no dot in the harness either. */
+/** Files of these kinds are not named on the command line as tests; `csv` has no dot in the harness either. */
 const NOT_TESTS = ['.json', '.png', 'csv', '.txt', '.md', '.jpg', '.jpeg', '.pkl', '.yml', '.yaml', '.toml'];
 const HEREDOC = 'EOF_114329324912';
 

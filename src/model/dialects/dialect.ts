@@ -7,7 +7,7 @@ import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { DialectName } from './dialectName.ts';
 
-/** What the ledger keeps of every answer, also of one that is no use. */
+/** What the ledger keeps of every answer, also of an unusable one. */
 export interface AnswerFacts {
   readonly modelId: string | null;
   readonly responseId: string | null;

@@ -1,4 +1,4 @@
-/** A provider's `usage` object as token counts by kind. Providers count differently and wrongly; what does not add up is no count at all (T-19). */
+/** A provider's `usage` object as token counts by kind. Providers count differently and wrongly; counts that do not add up are discarded (T-19). */
 import { z } from 'zod';
 import { tokenCount as count } from '../../base/plausible.ts';
 import type { ReadUsage } from './dialect.ts';
@@ -82,6 +82,6 @@ export function readUsage(raw: unknown): ReadUsage {
   try {
     return read(parsed.data);
   } catch {
-    return unusable('usage unusable: a detail is no count');
+    return unusable('usage unusable: a detail is not a count');
   }
 }

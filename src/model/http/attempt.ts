@@ -85,7 +85,7 @@ function failureOf(fault: Fault, what: (verdict: Verdict) => string, last: strin
 const transportFailure = (error: TransportError): Failure =>
   failureOf({ transport: error.fault, message: error.message }, () => error.message, null);
 
-/** Of an answer that is no success: the error inside its body, or the body itself when it has none. */
+/** The error inside the body of a failed answer, or the body itself when it holds none. */
 function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
   const status = exchange.status ?? 0;
   const parsed = parseJson(exchange.text);

@@ -213,7 +213,7 @@ function checkParameters(config: ModelConfig): void {
 function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
-  throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is no http(s) URL: "${text}"`);
+  throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is not an http(s) URL: "${text}"`);
 }
 
 export function createHttpFactory(options: HttpModelOptions): ModelFactory {

@@ -2,7 +2,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { StreamEvent } from '../dialects/dialect.ts';
 
-/** A line of a stream that is no JSON: the stream was cut inside it, or something on the way wrote into it. */
+/** A line of a stream that is not JSON: the stream was cut inside it, or something on the way wrote into it. */
 class UnreadableEvent extends Error {
   override readonly name = 'UnreadableEvent';
 }
@@ -19,7 +19,7 @@ function parse({ event, data }: EventSourceMessage): StreamEvent {
 }
 
 /**
- * The events of a body, as they come. A body that is no event stream at all (some gateways send plain JSON under this content type)
+ * The events of a body, as they come. A body that is not an event stream at all (some gateways send plain JSON under this content type)
  * gives no event; `other` hears what it was. Rejects with UnreadableEvent, and with whatever the body rejects with.
  */
 export async function* readEvents(

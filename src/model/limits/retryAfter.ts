@@ -21,7 +21,7 @@ export function retryAfter(headers: Headers, wallNow: number): Wait {
 
 const positive = (ms: number): Wait => (ms > 0 ? { kind: 'wait', ms } : { kind: 'none' });
 
-/** "20ms", "1s", "6m0s", "1h2m3s" as OpenAI writes it, plain seconds, or an ISO date as Anthropic does. null when it is none of these. */
+/** "20ms", "1s", "6m0s", "1h2m3s" as OpenAI writes it, plain seconds, or an ISO date as Anthropic does. Null for anything else. */
 export function parseReset(value: string, wallNow: number): number | null {
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
   if (/^\d{4}-\d\d-\d\dT/.test(value)) {

@@ -61,7 +61,8 @@ function readScript(file: string): Script {
   const parsed = Array.isArray(data)
     ? scriptSchema.options[0].safeParse(data)
     : scriptSchema.options[1].safeParse(data);
-  if (!parsed.success) throw new Error(`${file} is no script of replies: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success)
+    throw new Error(`${file} is not a script of replies: ${z.prettifyError(parsed.error)}`);
   return parsed.data;
 }
 

@@ -53,12 +53,8 @@ interface Lists {
 
 /** B / A: ratios of geometric means over matched instances; and what a resolved instance cost each. */
 interface Costs {
-  readonly ratios: {
-    readonly cost: Bootstrapped | null;
-    readonly tokens: Bootstrapped | null;
-    readonly steps: Bootstrapped | null;
-  };
-  readonly costPerResolved: { readonly a: Bootstrapped | null; readonly b: Bootstrapped | null };
+  readonly ratios: Readonly<Record<'cost' | 'tokens' | 'steps', Bootstrapped | null>>;
+  readonly costPerResolved: Readonly<Record<'a' | 'b', Bootstrapped | null>>;
 }
 
 export interface Comparison extends Lists, TestedDifference, Power, Costs {

@@ -1,6 +1,7 @@
 /**
  * What differed between two sides beside the model: configuration facts, the rows of the dataset and the images that the matched instances
- * ran on. A file of another tool says little about how it was made. What one side does not say is no difference, and that is told.
+ * ran on. A file of another tool says little about how it was made. A fact that only one side states does not count as a difference; the
+ * comparison names sides that state none.
  */
 import { type FactDifference, factDifferences } from '../measure/runFacts.ts';
 import type { Pair } from './matching.ts';

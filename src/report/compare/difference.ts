@@ -80,13 +80,14 @@ function byMeans(t: TTest | null, gains: readonly number[], pairs: readonly Pair
       neither: part((x, y) => (1 - x) * (1 - y)) + gains.length - pairs.length,
     });
   }
-  return {
-    points: mean(gains),
-    // A difference of shares ends at one, however few instances there are.
-    interval: { low: Math.max(-1, t.interval.low), high: Math.min(1, t.interval.high) },
-    method: 't',
-  };
+  return { points: mean(gains), interval: withinOne(t.interval), method: 't' };
 }
+
+/** A difference of shares ends at one, however few instances there are. */
+export const withinOne = ({ low, high }: Interval): Interval => ({
+  low: Math.max(-1, low),
+  high: Math.min(1, high),
+});
 
 function decide(
   test: McNemarTest,

@@ -10,6 +10,7 @@ import {
 } from '../statistics/paired.ts';
 import type { Interval } from '../statistics/proportions.ts';
 import { signFlip } from '../statistics/resampling.ts';
+import { withinOne } from './difference.ts';
 import { resultOn, type Side, type SideResult } from './side.ts';
 
 export interface Sensitivity {
@@ -36,7 +37,7 @@ export function missingAsFailed(
     return {
       n,
       points: mean(d),
-      interval: interval ? { low: Math.max(-1, interval.low), high: Math.min(1, interval.high) } : null,
+      interval: interval ? withinOne(interval) : null,
       p: signFlip(d, seed).p,
     };
   }

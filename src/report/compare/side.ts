@@ -95,19 +95,23 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
   };
 }
 
+/** A result of a source that knows no more of an instance than its scores. */
+export const scoreOnly = (
+  instanceId: string,
+  scores: readonly boolean[],
+  why: FellOut | null,
+): SideResult => ({
+  instanceId,
+  repo: repoOfId(instanceId),
+  scores,
+  why,
+  costNano: null,
+  tokens: null,
+  steps: null,
+  rowHash: null,
+  imageDigest: null,
+});
+
 /** What a side says about an instance; undefined when it never heard of it. */
-export function resultOn(side: Side, instanceId: string): SideResult | undefined {
-  const found = side.results.get(instanceId);
-  if (found || !side.open) return found;
-  return {
-    instanceId,
-    repo: repoOfId(instanceId),
-    scores: [false],
-    why: null,
-    costNano: null,
-    tokens: null,
-    steps: null,
-    rowHash: null,
-    imageDigest: null,
-  };
-}
+export const resultOn = (side: Side, instanceId: string): SideResult | undefined =>
+  side.results.get(instanceId) ?? (side.open ? scoreOnly(instanceId, [false], null) : undefined);

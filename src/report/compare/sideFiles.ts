@@ -3,19 +3,7 @@ import { isEmptyPatch, NO_MODEL, type Prediction } from '../../formats/predictio
 import type { LeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
 import type { ReportedRun, ReportedVerdict } from '../../formats/reports/runReport.ts';
 import type { Facts } from '../measure/runFacts.ts';
-import { type FellOut, repoOfId, type Side, type SideResult } from './side.ts';
-
-const bare = (instanceId: string, scores: readonly boolean[], why: FellOut | null): SideResult => ({
-  instanceId,
-  repo: repoOfId(instanceId),
-  scores,
-  why,
-  costNano: null,
-  tokens: null,
-  steps: null,
-  rowHash: null,
-  imageDigest: null,
-});
+import { type FellOut, type Side, type SideResult, scoreOnly } from './side.ts';
 
 const asMap = (rows: readonly SideResult[]): ReadonlyMap<string, SideResult> =>
   new Map(rows.map((r) => [r.instanceId, r]));
@@ -42,7 +30,7 @@ export function sideOfRunReport(report: ReportedRun, label: string): Side {
     // What the environment broke is listed as unresolved or an error too.
     const broken = report.infra.has(id) && (verdict === 'unresolved' || verdict === 'error');
     const why = broken ? 'infra' : NO_SCORE[verdict];
-    return bare(id, why === null ? [verdict === 'resolved'] : [], why);
+    return scoreOnly(id, why === null ? [verdict === 'resolved'] : [], why);
   });
   return {
     label,
@@ -72,9 +60,9 @@ export function sideOfLeaderboard(
   const total = sizes && [...sizes.values()].reduce((s, n) => s + n, 0);
   const resolved = new Set(results.resolved);
   const known = [
-    ...results.no_generation.map((id) => bare(id, [false], null)),
-    ...results.no_logs.map((id) => bare(id, [], 'no_logs' as const)),
-    ...[...resolved].map((id) => bare(id, [true], null)),
+    ...results.no_generation.map((id) => scoreOnly(id, [false], null)),
+    ...results.no_logs.map((id) => scoreOnly(id, [], 'no_logs' as const)),
+    ...[...resolved].map((id) => scoreOnly(id, [true], null)),
   ];
   return {
     label,
@@ -105,12 +93,12 @@ export function sideOfPredictions(
 ): Side {
   const rows = predictions.map((p) => {
     const verdict = reports.get(p.instance_id);
-    if (verdict === null) return bare(p.instance_id, [], 'error');
-    if (verdict !== undefined) return bare(p.instance_id, [verdict], null);
+    if (verdict === null) return scoreOnly(p.instance_id, [], 'error');
+    if (verdict !== undefined) return scoreOnly(p.instance_id, [verdict], null);
     // Without any report nobody graded these, and an empty patch is a failure only of a graded side.
     return reports.size > 0 && isEmptyPatch(p.model_patch)
-      ? bare(p.instance_id, [false], null)
-      : bare(p.instance_id, [], 'not_graded');
+      ? scoreOnly(p.instance_id, [false], null)
+      : scoreOnly(p.instance_id, [], 'not_graded');
   });
   return {
     label,

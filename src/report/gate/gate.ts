@@ -2,6 +2,7 @@
  * Whether a night may pass. Only matched, validly finished instances enter the drop; what broke is believed after it was measured again.
  * Pure: the re-measurements are given.
  */
+import { compact } from '../../base/compact.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
@@ -119,17 +120,16 @@ function verdictOf(
 function warningsOf(c: Comparison, policy: GatePolicy, unconfirmed: readonly string[]): string[] {
   const changed = setChanges(c).length;
   const loud = [...new Set(c.differences.filter((d) => d.loud).map((d) => d.group))];
-  return [
+  return compact([
     ...c.warnings,
-    ...(loud.length ? [`not the same conditions: ${loud.join(', ')}`] : []),
-    ...(changed > 0 && (policy.setChanges ?? 'warn') === 'warn'
-      ? [`${changed} instance(s) are in one of the runs only`]
-      : []),
-    ...(unconfirmed.length ? [`${unconfirmed.length} broken instance(s) were not measured again`] : []),
-    ...(c.detectable !== null && policy.maxDrop !== undefined && c.detectable > policy.maxDrop
-      ? [
-          `a drop of ${percent(policy.maxDrop)} cannot be told from noise here: ${c.matched} instances show ${percent(c.detectable)} or more`,
-        ]
-      : []),
-  ];
+    loud.length > 0 && `not the same conditions: ${loud.join(', ')}`,
+    changed > 0 &&
+      (policy.setChanges ?? 'warn') === 'warn' &&
+      `${changed} instance(s) are in one of the runs only`,
+    unconfirmed.length > 0 && `${unconfirmed.length} broken instance(s) were not measured again`,
+    c.detectable !== null &&
+      policy.maxDrop !== undefined &&
+      c.detectable > policy.maxDrop &&
+      `a drop of ${percent(policy.maxDrop)} cannot be told from noise here: ${c.matched} instances show ${percent(c.detectable)} or more`,
+  ]);
 }

@@ -43,7 +43,7 @@ export function junitXml(data: RunData, gated?: GateResult, arm?: string): strin
   const broken = new Set(gated?.broken);
   const held = new Set(gated?.rules.flatMap((r) => (r.passed ? [] : r.ids)));
   const flaky = new Set(gated?.flaky.map((f) => f.instanceId));
-  // A verdict is about one arm: another one's trials of the same instances are none of its business.
+  // A verdict is about one arm. Other arms may have tried the same instances.
   const judged = arm === undefined ? data.trials : data.trials.filter((t) => t.arm === arm);
   const cases = judged.map((trial): Case => {
     const standing = standingOf(trial, arms.get(trial.arm) ?? false);

@@ -39,7 +39,7 @@ export interface FactDifference {
 function flatten(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
   const entries = Object.entries(value);
-  // An empty section says as much as none.
+  // An empty section says as much as a missing one.
   return entries.flatMap(([key, inner]) => flatten(inner, path ? `${path}.${key}` : key));
 }
 
@@ -98,7 +98,7 @@ const show = (value: unknown): string =>
       ? value
       : JSON.stringify(value);
 
-/** Facts that differ, loud ones first. With `sharedOnly` what one side does not know (a file of another tool) is no difference. */
+/** Facts that differ, loud ones first. With `sharedOnly` a fact that one side does not know (a file of another tool) does not count as a difference. */
 export function factDifferences(
   a: Facts,
   b: Facts,

@@ -1,4 +1,4 @@
-/** Resolved of valid, for any part of a run. With several epochs trials of one instance are no independent sample: then over instances. */
+/** Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over instances. */
 import type { ReportTrial } from '../../store/records/reportQueries.ts';
 import { percent, range, rate } from '../render/format.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';

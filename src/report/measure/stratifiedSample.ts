@@ -1,4 +1,4 @@
-/** The estimate for a whole dataset of which a sample was run. */
+/** The estimate for a whole dataset from a run of a sample of it. */
 import type { StoredManifest } from '../../store/records/storedConfig.ts';
 import { mean, sum } from '../statistics/means.ts';
 import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
@@ -47,7 +47,7 @@ function unsampled(manifest: StoredManifest): StratumResult[] {
 const fieldOf = ({ trial }: ScoredTrial, field: string): string =>
   field === 'repo' ? trial.repo : field === 'difficulty' ? trial.difficulty : `weight ${trial.weight}`;
 
-/** `selection.sample` and `selection.stratify` of run.json; null when the selection was no sample. */
+/** `selection.sample` and `selection.stratify` of run.json; null when the selection was not a sample. */
 function sampleFields(manifest: StoredManifest): string[] | null {
   const { selection } = manifest;
   if (typeof selection?.sample !== 'number') return null;

@@ -9,14 +9,19 @@ export interface Bar {
   readonly text: string;
 }
 
+/** A label and its value. */
+export type Fact = readonly [label: string, value: string];
+
+type Row = readonly string[];
+
 export type Block =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
-  | { readonly kind: 'facts'; readonly rows: readonly (readonly [label: string, value: string])[] }
+  | { readonly kind: 'facts'; readonly rows: readonly Fact[] }
   | {
       readonly kind: 'table';
-      readonly head: readonly string[];
+      readonly head: Row;
       readonly align: readonly ('left' | 'right')[];
-      readonly rows: readonly (readonly string[])[];
+      readonly rows: readonly Row[];
     }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'warning'; readonly text: string }
@@ -25,7 +30,7 @@ export type Block =
       readonly kind: 'ids';
       readonly label: string;
       readonly ids: readonly string[];
-      readonly onTerminal?: number;
+      readonly onTerminal?: number | undefined;
     }
   /** Verbatim lines of text, such as a diff. */
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
@@ -33,3 +38,25 @@ export type Block =
   | { readonly kind: 'bars'; readonly title: string; readonly max: number; readonly bars: readonly Bar[] };
 
 export type Document = readonly Block[];
+
+/** One function for each kind of block that reports are written with. */
+export const block = {
+  heading: (level: 1 | 2 | 3, text: string): Block => ({ kind: 'heading', level, text }),
+  facts: (rows: readonly Fact[]): Block => ({ kind: 'facts', rows }),
+  text: (text: string): Block => ({ kind: 'text', text }),
+  warning: (text: string): Block => ({ kind: 'warning', text }),
+  lines: (lines: readonly string[]): Block => ({ kind: 'lines', lines }),
+  ids: (label: string, ids: readonly string[], onTerminal?: number): Block => ({
+    kind: 'ids',
+    label,
+    ids,
+    onTerminal,
+  }),
+  /** `right` names the columns of numbers, which are aligned to the right. */
+  table: (head: Row, rows: readonly Row[], right: Row = []): Block => ({
+    kind: 'table',
+    head,
+    align: head.map((column) => (right.includes(column) ? 'right' : 'left')),
+    rows,
+  }),
+};

@@ -29,7 +29,11 @@ export const pValue = (p: number): string =>
   p < 0.0001 ? 'p < .0001' : `p = ${p.toFixed(4).replace(/^0/, '')}`;
 
 export const money = ({ nano, atLeast }: Money): string =>
-  nano === null ? 'unknown' : `${atLeast ? '≥ ' : ''}${formatCost(Math.round(nano))}`;
+  nano === null ? 'unknown' : `${atLeast ? '≥ ' : ''}${dollars(nano)}`;
+
+/** Nano-dollars; a bootstrapped end may have no bound. */
+export const dollars = (nano: number): string =>
+  Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded';
 
 export const count = (n: number): string => {
   if (n < 10_000) return String(Math.round(n * 10) / 10);

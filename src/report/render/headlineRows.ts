@@ -1,14 +1,14 @@
 /** The first facts of an arm: how many trials there are, how many count, how many of these are resolved, and how sure that is. */
+import { compact } from '../../base/compact.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { GoldScore } from '../measure/gold.ts';
 import { scoreText } from '../measure/score.ts';
 import type { EpochEstimate } from '../statistics/epochs.ts';
+import type { Fact } from './document.ts';
 import { percent, plural, range, rate } from './format.ts';
 
-type Row = [fact: string, text: string];
-
-export function headlineRows(arm: ArmSummary): Row[] {
-  const rows: Row[] = [
+export function headlineRows(arm: ArmSummary): Fact[] {
+  const rows: Fact[] = [
     [
       'planned',
       arm.epochs > 1
@@ -46,13 +46,13 @@ export function headlineRows(arm: ArmSummary): Row[] {
 }
 
 /** With epochs the mean over instances is the headline, and how much it may move stands beside it. */
-function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Row[] {
+function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Fact[] {
   const { mean, n, interval, newInstances, sameInstances } = estimate;
   return [
     ['resolved', `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`],
     [
       'trials',
-      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are no independent sample`,
+      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are not an independent sample`,
     ],
     [
       'noise',
@@ -73,10 +73,10 @@ function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Row[] {
 
 function goldLine(gold: GoldScore): string {
   const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
-  const bad = [
-    ...(gold.fails.length ? [`fails ${gold.fails.length}`] : []),
-    ...(gold.flaky.length ? [`is flaky on ${gold.flaky.length}`] : []),
-  ];
+  const bad = compact([
+    gold.fails.length > 0 && `fails ${gold.fails.length}`,
+    gold.flaky.length > 0 && `is flaky on ${gold.flaky.length}`,
+  ]);
   if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
   return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;
 }

@@ -1,23 +1,21 @@
 /** What an arm took: money, tokens, steps, time. */
+import { compact } from '../../base/compact.ts';
 import { formatCost } from '../../money.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
-import type { Block } from './document.ts';
-import { count, duration, money, percent, plural } from './format.ts';
+import { type Block, block, type Fact } from './document.ts';
+import { count, dollars, duration, money, percent, plural } from './format.ts';
 
-type Row = [fact: string, text: string];
-
-export function resourceRows(arm: ArmSummary): Row[] {
+export function resourceRows(arm: ArmSummary): Fact[] {
   const a = arm.accounting;
   const per = a.costPerResolved;
   // Of a lower bound no interval is known.
   const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
-  const dollars = (nano: number) => (Number.isFinite(nano) ? formatCost(Math.round(nano)) : 'unbounded');
-  return [
+  return compact<Fact>([
     [
       'cost',
       `${money(a.cost)} in ${plural(a.calls, 'model call')}${a.failedCalls ? ` (${a.failedCalls} failed)` : ''}`,
     ],
-    ...(a.lostCost.nano ? [['', `of it ${money(a.lostCost)} on attempts that were tried again`] as Row] : []),
+    !!a.lostCost.nano && ['', `of it ${money(a.lostCost)} on attempts that were tried again`],
     [
       'per resolved',
       per
@@ -43,22 +41,18 @@ export function resourceRows(arm: ArmSummary): Row[] {
     ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
     ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
     ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
-    ...(arm.phases.length
-      ? [['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')] as Row]
-      : []),
-    ...(arm.oomKills ? [['memory', plural(arm.oomKills, 'kill')] as Row] : []),
-  ];
+    arm.phases.length > 0 && ['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')],
+    arm.oomKills > 0 && ['memory', plural(arm.oomKills, 'kill')],
+  ]);
 }
 
 export function ledgerTables(arm: ArmSummary): Block[] {
   const a = arm.accounting;
   if (a.byModel.length === 0) return [];
   return [
-    {
-      kind: 'table',
-      head: ['answering model', 'calls', 'cost', 'input', 'cached', 'output'],
-      align: ['left', 'right', 'right', 'right', 'right', 'right'],
-      rows: a.byModel.map((m) => [
+    block.table(
+      ['answering model', 'calls', 'cost', 'input', 'cached', 'output'],
+      a.byModel.map((m) => [
         m.model,
         String(m.calls),
         money(m.cost),
@@ -66,16 +60,12 @@ export function ledgerTables(arm: ArmSummary): Block[] {
         count(m.tokens.cache_read),
         count(m.tokens.output),
       ]),
-    },
-    {
-      kind: 'table',
-      head: ['token kind', 'tokens', 'at list price'],
-      align: ['left', 'right', 'right'],
-      rows: a.byTokenKind.map((k) => [
-        k.kind,
-        count(k.tokens),
-        k.nano === null ? 'unknown' : formatCost(k.nano),
-      ]),
-    },
+      ['calls', 'cost', 'input', 'cached', 'output'],
+    ),
+    block.table(
+      ['token kind', 'tokens', 'at list price'],
+      a.byTokenKind.map((k) => [k.kind, count(k.tokens), formatCost(k.nano)]),
+      ['tokens', 'at list price'],
+    ),
   ];
 }

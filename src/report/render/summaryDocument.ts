@@ -1,4 +1,6 @@
 /** A summary as blocks: the headline first, then where the rest went. */
+
+import { compact } from '../../base/compact.ts';
 import { formatCost } from '../../money.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { Slice } from '../measure/breakdown.ts';
@@ -6,71 +8,59 @@ import { scoreText } from '../measure/score.ts';
 import type { Summary } from '../measure/summary.ts';
 import type { Missing } from '../measure/verdict.ts';
 import type { PassEstimate } from '../statistics/epochs.ts';
-import type { Block, Document } from './document.ts';
+import { type Block, block, type Document } from './document.ts';
 import { count, duration, money, percent, plural, range } from './format.ts';
 import { headlineRows } from './headlineRows.ts';
 import { ledgerTables, resourceRows } from './resourceRows.ts';
 
 export function summaryDocument(summary: Summary): Document {
   const { dataset } = summary;
-  return [
-    { kind: 'heading', level: 1, text: `Run ${summary.run}` },
-    {
-      kind: 'facts',
-      rows: [
+  return compact([
+    block.heading(1, `Run ${summary.run}`),
+    block.facts(
+      compact([
         ['status', `${summary.status}${summary.imported ? ' (imported)' : ''}`],
         ['started', summary.createdAt],
-        ...(summary.finishedAt ? [['finished', summary.finishedAt] as const] : []),
+        summary.finishedAt !== null && ['finished', summary.finishedAt],
         [
           'dataset',
           `${dataset.source}${dataset.revision ? ` @ ${dataset.revision}` : ''} (${dataset.hash.slice(0, 12)})`,
         ],
-        ...(summary.budgetNano === null ? [] : [['budget', formatCost(summary.budgetNano)] as const]),
-      ],
-    },
-    ...(summary.longestFirst
-      ? [
-          {
-            kind: 'warning',
-            text: 'a biased sample: trials started longest first and not all are decided; long ones tend to be hard',
-          } as const,
-        ]
-      : []),
+        summary.budgetNano !== null && ['budget', formatCost(summary.budgetNano)],
+      ]),
+    ),
+    summary.longestFirst &&
+      block.warning(
+        'a biased sample: trials started longest first and not all are decided; long ones tend to be hard',
+      ),
     ...summary.arms.flatMap(armBlocks),
-  ];
+  ]);
 }
 
 const named = (arm: ArmSummary): string => (arm.arm === arm.model ? arm.model : `${arm.arm} (${arm.model})`);
 
 function armBlocks(arm: ArmSummary): Block[] {
   return [
-    { kind: 'heading', level: 2, text: `Arm ${named(arm)}` },
-    { kind: 'facts', rows: headlineRows(arm) },
-    ...warnings(arm),
+    block.heading(2, `Arm ${named(arm)}`),
+    block.facts(headlineRows(arm)),
+    ...arm.missing.map((m) => block.warning(`${m.n} missing: ${WHY[m.why]}: ${someOf(m.ids)}`)),
     ...stratified(arm),
     ...passes(arm),
-    { kind: 'heading', level: 3, text: 'By exit reason' },
-    {
-      kind: 'table',
-      head: ['exit reason', 'class', 'trials', 'resolved of valid'],
-      align: ['left', 'left', 'right', 'left'],
-      rows: arm.byExitReason.map((r) => [r.reason, r.class, String(r.n), scoreText(r)]),
-    },
+    block.heading(3, 'By exit reason'),
+    block.table(
+      ['exit reason', 'class', 'trials', 'resolved of valid'],
+      arm.byExitReason.map((r) => [r.reason, r.class, String(r.n), scoreText(r)]),
+      ['trials'],
+    ),
     ...outcomes(arm),
     ...slices('By repository', 'repository', arm.byRepo),
     ...slices('By difficulty', 'difficulty', arm.byDifficulty),
-    { kind: 'heading', level: 3, text: 'Money, tokens, time' },
-    { kind: 'facts', rows: resourceRows(arm) },
+    block.heading(3, 'Money, tokens, time'),
+    block.facts(resourceRows(arm)),
     ...ledgerTables(arm),
     ...lists(arm),
   ];
 }
-
-const warnings = (arm: ArmSummary): Block[] =>
-  arm.missing.map((m) => ({
-    kind: 'warning',
-    text: `${m.n} missing: ${WHY[m.why]}: ${someOf(m.ids)}`,
-  }));
 
 const WHY: Record<Missing, string> = {
   infra: 'infrastructure failed, not the model (resume --retry infra)',
@@ -89,58 +79,50 @@ const someOf = (ids: readonly string[]): string =>
 function stratified(arm: ArmSummary): Block[] {
   const s = arm.stratified;
   if (!s) return [];
-  return [
-    { kind: 'heading', level: 3, text: 'Estimate for the whole dataset (stratified)' },
-    {
-      kind: 'text',
-      text: `${percent(s.p)} ${range(s.interval)}, n = ${s.n}, weights = stratum sizes${s.pooled ? `; ${plural(s.pooled, 'stratum', 'strata')} of one instance pooled for the error` : ''}`,
-    },
-    {
-      kind: 'table',
-      head: ['stratum', 'weight', 'size', 'valid', 'resolved'],
-      align: ['left', 'right', 'right', 'right', 'right'],
-      rows: s.strata.map((x) => [x.key, percent(x.weight), String(x.size), String(x.n), count(x.resolved)]),
-    },
-    ...(s.unseen.length
-      ? [
-          {
-            kind: 'warning',
-            text: `nothing valid in ${s.unseen.join(', ')}: the estimate does not speak for ${s.unseen.length === 1 ? 'it' : 'them'}`,
-          } as const,
-        ]
-      : []),
-  ];
+  return compact([
+    block.heading(3, 'Estimate for the whole dataset (stratified)'),
+    block.text(
+      `${percent(s.p)} ${range(s.interval)}, n = ${s.n}, weights = stratum sizes${s.pooled ? `; ${plural(s.pooled, 'stratum', 'strata')} of one instance pooled for the error` : ''}`,
+    ),
+    block.table(
+      ['stratum', 'weight', 'size', 'valid', 'resolved'],
+      s.strata.map((x) => [x.key, percent(x.weight), String(x.size), String(x.n), count(x.resolved)]),
+      ['weight', 'size', 'valid', 'resolved'],
+    ),
+    s.unseen.length > 0 &&
+      block.warning(
+        `nothing valid in ${s.unseen.join(', ')}: the estimate does not speak for ${s.unseen.length === 1 ? 'it' : 'them'}`,
+      ),
+  ]);
 }
 
 function passes(arm: ArmSummary): Block[] {
   if (arm.passes.length === 0) return [];
   const cell = (x: PassEstimate) => `${percent(x.mean)} ${range(x.interval)} (n = ${x.n})`;
   return [
-    { kind: 'heading', level: 3, text: 'Epochs' },
-    {
-      kind: 'table',
-      head: ['k', 'pass@k [95 %]', 'pass^k [95 %]'],
-      align: ['right', 'left', 'left'],
-      rows: arm.passes.map((p) => [String(p.k), cell(p.passAtK), cell(p.passHatK)]),
-    },
+    block.heading(3, 'Epochs'),
+    block.table(
+      ['k', 'pass@k [95 %]', 'pass^k [95 %]'],
+      arm.passes.map((p) => [String(p.k), cell(p.passAtK), cell(p.passHatK)]),
+      ['k'],
+    ),
   ];
 }
 
 function outcomes(arm: ArmSummary): Block[] {
   if (arm.byOutcome.length === 0) return [];
-  return [{ kind: 'text', text: `verdicts: ${arm.byOutcome.map((o) => `${o.outcome} ${o.n}`).join(', ')}` }];
+  return [block.text(`verdicts: ${arm.byOutcome.map((o) => `${o.outcome} ${o.n}`).join(', ')}`)];
 }
 
 function slices(title: string, column: string, rows: readonly Slice[]): Block[] {
   if (rows.length < 2 && rows[0]?.key === '(none)') return [];
   return [
-    { kind: 'heading', level: 3, text: title },
-    {
-      kind: 'table',
-      head: [column, 'planned', 'resolved of valid'],
-      align: ['left', 'right', 'left'],
-      rows: rows.map((r) => [r.key, String(r.planned), scoreText(r)]),
-    },
+    block.heading(3, title),
+    block.table(
+      [column, 'planned', 'resolved of valid'],
+      rows.map((r) => [r.key, String(r.planned), scoreText(r)]),
+      ['planned'],
+    ),
     {
       kind: 'bars',
       title: `${title}: resolved of valid, 95 % interval`,
@@ -160,14 +142,9 @@ function lists(arm: ArmSummary): Block[] {
   const id = (x: { instanceId: string; epoch: number }) =>
     arm.epochs > 1 ? `${x.instanceId} #${x.epoch}` : x.instanceId;
   const table = (title: string, column: string, rows: string[][]): Block[] =>
-    rows.length
-      ? [
-          { kind: 'heading', level: 3, text: title },
-          { kind: 'table', head: ['instance', column], align: ['left', 'left'], rows },
-        ]
-      : [];
+    rows.length ? [block.heading(3, title), block.table(['instance', column], rows)] : [];
   const named = (label: string, ids: readonly string[] = []): Block[] =>
-    ids.length ? [{ kind: 'ids', label, ids }] : [];
+    ids.length ? [block.ids(label, ids)] : [];
   return [
     ...table(
       'Dearest',

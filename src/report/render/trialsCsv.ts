@@ -1,89 +1,70 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
+import { type CsvValue, toCsv } from '../../base/text/csv.ts';
+import type { AttemptCost, RunData } from '../../store/records/reportQueries.ts';
+import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
+import { flagsOf } from '../measure/verdict.ts';
 
-import { toCsv } from '../../base/text/csv.ts';
-import type { RunData } from '../../store/records/reportQueries.ts';
-import { flagsOf, isGraded, standingOf } from '../measure/verdict.ts';
+interface Row extends ScoredTrial {
+  readonly run: string;
+  /** Of all its attempts. */
+  readonly costs: readonly AttemptCost[];
+}
 
-const COLUMNS = [
-  'run',
-  'arm',
-  'model',
-  'instance_id',
-  'repo',
-  'difficulty',
-  'epoch',
-  'state',
-  'attempts',
-  'exit_reason',
-  'exit_class',
-  'exit_status',
-  'outcome',
-  'valid',
-  'resolved',
-  'resolved_strict',
-  'missing',
-  'steps',
-  'elapsed_ms',
-  'working_ms',
-  'cost_nano',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'patch_source',
-  'patch_state',
-  'weight',
-  'flags',
-] as const;
+const total = ({ costs }: Row, of: (cost: AttemptCost) => number): number =>
+  costs.reduce((sum, cost) => sum + of(cost), 0);
 
-type Cell = string | number | boolean | null;
+const costOf = (row: Row): number | null =>
+  row.costs.every((c) => c.costNano !== null && c.unknownCalls === 0)
+    ? total(row, (c) => c.costNano ?? 0)
+    : null;
+
+const COLUMNS: Readonly<Record<string, (row: Row) => CsvValue>> = {
+  run: ({ run }) => run,
+  arm: ({ trial }) => trial.arm,
+  model: ({ trial }) => trial.model,
+  instance_id: ({ trial }) => trial.instanceId,
+  repo: ({ trial }) => trial.repo,
+  difficulty: ({ trial }) => trial.difficulty,
+  epoch: ({ trial }) => trial.epoch,
+  state: ({ trial }) => trial.state,
+  attempts: ({ trial }) => trial.attempts,
+  exit_reason: ({ trial }) => trial.exitReason ?? trial.notRunReason,
+  exit_class: ({ trial }) => trial.exitClass,
+  exit_status: ({ trial }) => trial.exitStatus,
+  outcome: ({ trial }) => trial.outcome,
+  valid: ({ valid }) => valid,
+  resolved: ({ valid, resolved }) => (valid ? resolved : null),
+  resolved_strict: ({ trial }) => trial.resolvedStrict,
+  missing: ({ standing }) => (standing.valid ? null : standing.why),
+  steps: ({ trial }) => trial.steps,
+  elapsed_ms: ({ trial }) => trial.elapsedMs,
+  working_ms: ({ trial }) => trial.workingMs,
+  cost_nano: costOf,
+  input_tokens: (row) => total(row, (c) => c.inputTokens),
+  cache_read_tokens: (row) => total(row, (c) => c.cacheReadTokens),
+  cache_write_tokens: (row) => total(row, (c) => c.cacheWriteTokens),
+  output_tokens: (row) => total(row, (c) => c.outputTokens),
+  reasoning_tokens: (row) => total(row, (c) => c.reasoningTokens),
+  patch_source: ({ trial }) => trial.patchSource,
+  patch_state: ({ trial }) => trial.patchState,
+  weight: ({ trial }) => trial.weight,
+  flags: ({ trial }) => flagsOf(trial).join(' '),
+};
 
 export function trialsCsv(data: RunData): string {
-  const graded = new Map(
-    data.arms.map((a) => [a.name, isGraded(data.trials.filter((t) => t.arm === a.name))]),
-  );
   const costs = Map.groupBy(data.costs, (c) => c.trialId);
-  const rows = data.trials.map((t): Record<(typeof COLUMNS)[number], Cell> => {
-    const standing = standingOf(t, graded.get(t.arm) ?? false);
-    const spent = costs.get(t.trialId) ?? [];
-    const total = (of: (c: (typeof spent)[number]) => number) => spent.reduce((s, c) => s + of(c), 0);
-    const known = spent.every((c) => c.costNano !== null && c.unknownCalls === 0);
-    return {
+  const byArm = Map.groupBy(data.trials, (t) => t.arm);
+  const scored = new Map([...byArm.values()].flatMap(scoredTrials).map((row) => [row.trial.trialId, row]));
+  // In the order of the record, whatever arm a trial belongs to.
+  const rows = data.trials.map(
+    (trial): Row => ({
+      ...scored.get(trial.trialId)!,
       run: data.run.name,
-      arm: t.arm,
-      model: t.model,
-      instance_id: t.instanceId,
-      repo: t.repo,
-      difficulty: t.difficulty,
-      epoch: t.epoch,
-      state: t.state,
-      attempts: t.attempts,
-      exit_reason: t.exitReason ?? t.notRunReason,
-      exit_class: t.exitClass,
-      exit_status: t.exitStatus,
-      outcome: t.outcome,
-      valid: standing.valid,
-      resolved: standing.valid ? standing.resolved : null,
-      resolved_strict: t.resolvedStrict,
-      missing: standing.valid ? null : standing.why,
-      steps: t.steps,
-      elapsed_ms: t.elapsedMs,
-      working_ms: t.workingMs,
-      cost_nano: known ? total((c) => c.costNano ?? 0) : null,
-      input_tokens: total((c) => c.inputTokens),
-      cache_read_tokens: total((c) => c.cacheReadTokens),
-      cache_write_tokens: total((c) => c.cacheWriteTokens),
-      output_tokens: total((c) => c.outputTokens),
-      reasoning_tokens: total((c) => c.reasoningTokens),
-      patch_source: t.patchSource,
-      patch_state: t.patchState,
-      weight: t.weight,
-      flags: flagsOf(t).join(' '),
-    };
-  });
+      costs: costs.get(trial.trialId) ?? [],
+    }),
+  );
   return toCsv(
-    COLUMNS.map((header) => ({ header, value: (row: (typeof rows)[number]) => row[header] })),
+    Object.entries(COLUMNS).map(([header, value]) => ({ header, value })),
     rows,
   );
 }

@@ -2,6 +2,7 @@
  * Whether a run may be submitted: counts reconcile, and the four boxes are answered from the record. A box that somebody ticks against
  * the record is refused.
  */
+import { compact } from '../../base/compact.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import type { Missing } from '../measure/verdict.ts';
@@ -56,7 +57,7 @@ export function reviewSubmission(input: ReviewInput): Review {
     ([, n]) => n > 0,
   );
   const predictions = rows.length - unfinished.reduce((s, [, n]) => s + n, 0);
-  // A failed call carries the name that was asked for, which is no answer.
+  // A failed call carries the name that was asked for: nothing answered.
   const models = [
     ...new Set(data.ledger.filter((l) => l.arm === arm && l.calls > l.failedCalls).map((l) => l.model)),
   ];
@@ -64,26 +65,23 @@ export function reviewSubmission(input: ReviewInput): Review {
   const checklist = answers(input);
   const attempts = checklist.find((a) => a.box === 'pass_at_1')!.ticked ? '1' : '2+';
   return {
-    problems: [
-      ...(rows.length === 0 ? [`arm ${arm} planned nothing`] : []),
-      ...(unfinished.length
-        ? [
-            `${unfinished.map(([why, n]) => plural(n, `${why.replaceAll('_', ' ')} instance`)).join(', ')} unresolved; ${predictions}/${rows.length} predictions`,
-          ]
-        : []),
+    problems: compact([
+      rows.length === 0 && `arm ${arm} planned nothing`,
+      unfinished.length > 0 &&
+        `${unfinished.map(([why, n]) => plural(n, `${why.replaceAll('_', ' ')} instance`)).join(', ')} unresolved; ${predictions}/${rows.length} predictions`,
       ...recordProblems(rows),
-      ...(others && !input.acceptModelChange
-        ? [`${others}; --accept-model-change says that this is meant`]
-        : []),
+      others !== null &&
+        !input.acceptModelChange &&
+        `${others}; --accept-model-change says that this is meant`,
       ...contradictions(checklist, input.claims ?? {}),
-      ...(metadata && metadata.tags.system.attempts === '1' && attempts === '2+'
-        ? ['metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance']
-        : []),
-    ],
-    warnings: [
-      ...(epochs > 1 ? [`the run has ${epochs} epochs; the entry holds the first`] : []),
-      ...warningsOf(metadata, models),
-    ],
+      metadata?.tags.system.attempts === '1' &&
+        attempts === '2+' &&
+        'metadata tags.system.attempts is "1", but the record shows more than one attempt on an instance',
+    ]),
+    warnings: compact([
+      epochs > 1 && `the run has ${epochs} epochs; the entry holds the first`,
+      ...(metadata ? metadataWarnings(metadata, models) : []),
+    ]),
     checklist,
     models,
     attempts,
@@ -102,21 +100,14 @@ function recordProblems(rows: readonly ScoredTrial[]): string[] {
   const ungraded = missing(rows, ['not_graded', 'grading_infra', 'ungradable']);
   const unknown = rows.filter(({ trial }) => trial.patchUnknown);
   const leaky = rows.filter(({ trial }) => trial.history === 'failed' || trial.history === 'skipped');
-  return [
-    ...(ungraded.length
-      ? [`${plural(ungraded.length, 'prediction')} without a verdict: ${ids(ungraded)}; run "evaluate" first`]
-      : []),
-    ...(unknown.length
-      ? [
-          `the patch of ${plural(unknown.length, 'instance')} is not known: ${ids(unknown)}; import the predictions with their reports`,
-        ]
-      : []),
-    ...(leaky.length
-      ? [
-          `history was not sealed for ${plural(leaky.length, 'instance')}: ${firstIds(leaky)}; such a run is not submittable`,
-        ]
-      : []),
-  ];
+  return compact([
+    ungraded.length > 0 &&
+      `${plural(ungraded.length, 'prediction')} without a verdict: ${ids(ungraded)}; run "evaluate" first`,
+    unknown.length > 0 &&
+      `the patch of ${plural(unknown.length, 'instance')} is not known: ${ids(unknown)}; import the predictions with their reports`,
+    leaky.length > 0 &&
+      `history was not sealed for ${plural(leaky.length, 'instance')}: ${firstIds(leaky)}; such a run is not submittable`,
+  ]);
 }
 
 /** What is wrong with who answered; null when it was the model that was asked for. */
@@ -198,19 +189,15 @@ function contradictions(checklist: readonly Answer[], claims: Partial<Record<Box
   );
 }
 
-const warningsOf = (metadata: SubmissionMetadata | null, answered: readonly string[]): string[] =>
-  metadata === null
-    ? []
-    : [
-        ...(metadata.info.report === ''
-          ? ['info.report is empty: entries without a technical report were rejected']
-          : []),
-        ...(metadata.info.site === '' ? ['info.site is empty'] : []),
-        ...(metadata.tags.checked ? ['tags.checked is for the maintainers to set'] : []),
-        ...metadata.tags.model
-          .filter((m) => m !== 'Undisclosed' && !answered.some((a) => sameModel(m, a) || sameModel(a, m)))
-          .map((m) => `tags.model "${m}" is not one of the models that answered: ${answered.join(', ')}`),
-        ...metadata.tags.model
-          .filter((m) => /latest$/i.test(m))
-          .map((m) => `tags.model "${m}" is an alias, not a snapshot`),
-      ];
+const metadataWarnings = ({ info, tags }: SubmissionMetadata, answered: readonly string[]): string[] =>
+  compact([
+    info.report === '' && 'info.report is empty: entries without a technical report were rejected',
+    info.site === '' && 'info.site is empty',
+    tags.checked && 'tags.checked is for the maintainers to set',
+    ...tags.model
+      .filter((m) => m !== 'Undisclosed' && !answered.some((a) => sameModel(m, a) || sameModel(a, m)))
+      .map((m) => `tags.model "${m}" is not one of the models that answered: ${answered.join(', ')}`),
+    ...tags.model
+      .filter((m) => /latest$/i.test(m))
+      .map((m) => `tags.model "${m}" is an alias, not a snapshot`),
+  ]);

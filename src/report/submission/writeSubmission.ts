@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
+import { compact } from '../../base/compact.ts';
 import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
@@ -79,7 +80,7 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   const draft = draftMetadata({ models: review.models, attempts: review.attempts, place });
   const metadata = request.metadata ?? draft.metadata;
   const folder = pathInside(request.target, 'evaluation', request.split, entry);
-  const problems = [...review.problems, ...(existsSync(folder) ? [`${folder} exists already`] : [])];
+  const problems = compact([...review.problems, existsSync(folder) && `${folder} exists already`]);
   if (problems.length > 0) return { ok: false, problems, review };
 
   const partial = join(dirname(folder), `.${entry}.partial`);
@@ -97,15 +98,12 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
       files: written.hashes.length,
       bytes: written.bytes,
       review,
-      warnings: [
+      warnings: compact([
         ...review.warnings,
-        ...(request.metadata ? [] : [`metadata.yaml is a draft; fill in ${draft.toFillIn.join(', ')}`]),
-        ...(review.planned === SPLITS[request.split]
-          ? []
-          : [
-              `${review.planned} instances, but ${request.split} has ${SPLITS[request.split]}: the board divides by ${SPLITS[request.split]}`,
-            ]),
-      ],
+        !request.metadata && `metadata.yaml is a draft; fill in ${draft.toFillIn.join(', ')}`,
+        review.planned !== SPLITS[request.split] &&
+          `${review.planned} instances, but ${request.split} has ${SPLITS[request.split]}: the board divides by ${SPLITS[request.split]}`,
+      ]),
       resolved: written.resolved,
       total: review.planned,
     };
@@ -183,7 +181,7 @@ function writeFiles(
         .filter((f) => f.exact || !request.acceptFindings)
         .map(
           (f) =>
-            `${f.file}:${f.line}: ${f.kind}${f.exact ? '' : ' (look at it; --accept-findings if it is none)'}`,
+            `${f.file}:${f.line}: ${f.kind}${f.exact ? '' : ' (look at it; --accept-findings if it is not a secret)'}`,
         ),
     ],
   };

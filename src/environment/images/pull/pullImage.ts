@@ -83,7 +83,7 @@ export async function pullImage(
       const result = await tryOnce(image, reference, login, context, signal);
       if (result.ok) return settle(image, reference, result, context);
       if (result.kind === 'cancelled') return { ok: false, cancelled: true };
-      // An engine that is gone is no trouble of the registry: what this throws is told as daemon_lost.
+      // An engine that is gone is not the registry's fault: what this throws is reported as daemon_lost.
       if (context.elsewhere || attempt === config.attempts) await context.engine.info();
       const { kind, message } = result;
       round.push({ kind, message, reference, hasCredentials: login !== undefined });

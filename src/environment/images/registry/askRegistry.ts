@@ -169,7 +169,7 @@ export async function askReset(
     }
     return undefined;
   } catch {
-    return undefined; // not knowing the time is no failure of its own
+    return undefined; // an unknown time is not a failure
   }
 }
 

@@ -56,7 +56,7 @@ const runCredentialHelper: RunHelper = (helper, server) =>
       ['get'],
       { timeout: HELPER_TIMEOUT_MS },
       (error, stdout) => {
-        // Helpers print "credentials not found in native keychain" to stdout and fail: that is no login, not a fault.
+        // Helpers print "credentials not found in native keychain" to stdout and fail: nobody is logged in, and nothing is wrong.
         if (error && /not found/i.test(stdout)) resolve('');
         else if (error) reject(error);
         else resolve(stdout);

@@ -62,7 +62,7 @@ const CUT_BY_ERROR = { message: 'the reply ended with finish_reason "error"' };
 
 export function readCompletion(body: unknown): ReadResult {
   const object = asObject(body);
-  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
+  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
   const facts = factsOf(object);
   const first = asObject(Array.isArray(object.choices) ? object.choices[0] : null);
   // OpenRouter reports an upstream failure inside the choice, also beside the part of a message that came before it.

@@ -74,7 +74,7 @@ function blocked(body: Record<string, unknown>): string | null {
 
 export function readGenerated(body: unknown): ReadResult {
   const object = asObject(Array.isArray(body) ? body[0] : body);
-  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
+  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
   const facts = factsOf(object);
   if (object.error !== undefined && object.error !== null) {
     const error = providerError(object);

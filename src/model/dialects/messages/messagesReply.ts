@@ -92,7 +92,7 @@ function messageOf(
 
 export function readMessage(body: unknown): ReadResult {
   const object = asObject(body);
-  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
+  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
   const facts = factsOf(object);
   if (object.error !== undefined && object.error !== null) {
     const error = providerError(object);

@@ -79,7 +79,7 @@ export function assembleMessages(): Assembly {
           error = event.error ?? event;
           break;
         default:
-          // A gateway may answer with an error that is no event of the API.
+          // A gateway may answer with an error that is not an event of the API.
           if (event && 'error' in event) error = event.error;
       }
     },

@@ -24,7 +24,7 @@ export const textBlocks = (content: Message['content']): Block[] => {
   });
 };
 
-/** A call whose arguments are no JSON object cannot go back as a call. */
+/** A call whose arguments are not a JSON object cannot go back as a call. */
 function inputOf({ function: { arguments: written } }: ToolCall): Record<string, unknown> {
   try {
     return asObject(JSON.parse(written)) ?? {};
@@ -63,7 +63,7 @@ function userBlocks(messages: readonly Message[]): Block[] {
   return [...results, ...others.flatMap((message) => textBlocks(message.content))];
 }
 
-/** Thought alone is no turn: the API wants an answer or a call behind it. */
+/** A turn cannot be thought alone: the API wants an answer or a call behind it. */
 function says(message: Message): boolean {
   if (message.role !== 'assistant') return true;
   const native = nativeBlocks(message);
@@ -71,7 +71,7 @@ function says(message: Message): boolean {
   return (message.tool_calls?.length ?? 0) > 0 || textBlocks(message.content).length > 0;
 }
 
-/** System messages are no turns; an assistant message that would be empty is left out, and its neighbours become one turn. */
+/** System messages are not turns; an assistant message that would be empty is left out, and its neighbours become one turn. */
 export function turnsOf(messages: readonly Message[]): Turn[] {
   const turns: Turn[] = [];
   let asked: Message[] = [];

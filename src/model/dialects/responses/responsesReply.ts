@@ -75,12 +75,12 @@ function readItem(item: Response['output'][number], into: Read): string | null {
   return null;
 }
 
-/** A reply that failed, was cancelled or still runs is no answer: the provider's error says which. */
+/** A reply that failed, was cancelled or still runs does not count as an answer: the provider's error says which. */
 const UNFINISHED = new Set(['failed', 'cancelled', 'in_progress', 'queued']);
 
 export function readResponse(body: unknown): ReadResult {
   const object = asObject(body);
-  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is no JSON object' };
+  if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
   const facts = factsOf(object);
   const status = asText(object.status);
   const failed =
