@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
+import { all } from './query.ts';
 import type { RunRow } from './records/runs.ts';
 
 interface Check {
@@ -103,7 +104,7 @@ export function verifyRun(db: Store, run: RunRow): Verification {
     found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
     found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
     found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
-    ...CHECKS.map(({ name, sql }) => found(name, statement(db, sql).all({ run: run.id }).length)),
+    ...CHECKS.map(({ name, sql }) => found(name, all(db, sql, { run: run.id }).length)),
   ];
   return { ok: checks.every((c) => c.ok), checks };
 }

@@ -1,7 +1,7 @@
 // A database with one run, made through the store's own functions.
 
 import { createHash } from 'node:crypto';
-import { type ExitReason, exitClassOf } from '../../src/outcome.ts';
+import type { ExitReason } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertRun, type RunRow } from '../../src/store/records/runs.ts';
 import type { AttemptEnd } from '../../src/store/records/trials.ts';
@@ -43,23 +43,22 @@ export function planted(
 }
 
 export const ending = (reason: ExitReason, more: Partial<AttemptEnd> = {}): AttemptEnd => ({
-  endedAt: '2026-01-01T00:01:00.000Z',
-  exitReason: reason,
-  exitClass: exitClassOf(reason),
-  exitDetail: null,
-  exitStatus: null,
-  errorMessage: null,
-  errorEvidence: null,
+  ended_at: '2026-01-01T00:01:00.000Z',
+  exit_reason: reason,
+  exit_detail: null,
+  exit_status: null,
+  error_message: null,
+  error_evidence: null,
   submission: null,
-  capturedPatch: null,
-  patchSource: 'none',
-  patchState: 'empty',
-  modelPatch: '',
-  patchSha256: createHash('sha256').digest('hex'),
+  captured_patch: null,
+  patch_source: 'none',
+  patch_state: 'empty',
+  model_patch: '',
+  patch_sha256: createHash('sha256').digest('hex'),
   steps: 1,
-  oomKills: 0,
-  elapsedMs: 1,
-  workingMs: 1,
+  oom_kills: 0,
+  elapsed_ms: 1,
+  working_ms: 1,
   suspicion: '[]',
   notes: '[]',
   ...more,

@@ -6,7 +6,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
-import { exitClassOf } from '../../outcome.ts';
 import { newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { abandonCalls } from '../../store/records/modelCalls.ts';
@@ -34,37 +33,28 @@ export function recoverRun(store: Store, runId: number, endedAt: string): Recove
     for (const attempt of runningAttempts(store, trial.id)) {
       const billed = abandonCalls(store, attempt.id);
       possiblyBilled += billed;
-      const patch = choosePatch('submitted', null, null);
+      const { source, state, modelPatch, sha256 } = choosePatch('submitted', null, null);
+      const notes = billed > 0 ? [`${billed} model call(s) possibly billed without a record`] : [];
       endAttempt(
         store,
         attempt.id,
         {
-          endedAt,
-          exitReason: 'orchestrator_lost',
-          exitClass: exitClassOf('orchestrator_lost'),
-          exitDetail: null,
-          exitStatus: 'OrchestratorLost',
-          errorMessage: 'the swebatch process ended while this attempt ran',
-          errorEvidence: null,
-          submission: null,
-          capturedPatch: null,
-          patchSource: patch.source,
-          patchState: patch.state,
-          modelPatch: patch.modelPatch,
-          patchSha256: patch.sha256,
-          steps: 0,
-          oomKills: 0,
-          elapsedMs: 0,
-          workingMs: 0,
-          suspicion: '[]',
-          notes: JSON.stringify(
-            billed > 0 ? [`${billed} model call(s) possibly billed without a record`] : [],
-          ),
+          ended_at: endedAt,
+          exit_reason: 'orchestrator_lost',
+          exit_status: 'OrchestratorLost',
+          error_message: 'the swebatch process ended while this attempt ran',
+          patch_source: source,
+          patch_state: state,
+          model_patch: modelPatch,
+          patch_sha256: sha256,
+          elapsed_ms: 0,
+          working_ms: 0,
+          notes: JSON.stringify(notes),
         },
         'again',
       );
     }
-    releaseTrial(store, trial.id, null);
+    releaseTrial(store, trial.id);
   }
   return { trials: abandoned.length, possiblyBilled };
 }

@@ -6,7 +6,8 @@ import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch, sha256 } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
-import { insert, insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
+import { insert } from '../../store/query.ts';
+import { insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
 import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
 import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
@@ -139,28 +140,21 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
     store,
     attempt.id,
     {
-      endedAt: isoOf(instance.endedAt, startedAt),
-      exitReason: instance.exitReason,
-      exitClass: instance.exitClass,
-      exitDetail: null,
-      exitStatus: instance.exitStatus,
-      errorMessage: instance.errorMessage,
-      errorEvidence: null,
+      ended_at: isoOf(instance.endedAt, startedAt),
+      exit_reason: instance.exitReason,
+      exit_status: instance.exitStatus,
+      error_message: instance.errorMessage,
       submission,
-      capturedPatch: null,
-      patchSource: known ? patch.source : null,
-      patchState: known ? patch.state : null,
-      modelPatch: known ? patch.modelPatch : null,
+      patch_source: known ? patch.source : null,
+      patch_state: known ? patch.state : null,
+      model_patch: known ? patch.modelPatch : null,
       // Its verdict still has to find it.
-      patchSha256: known ? patch.sha256 : '',
+      patch_sha256: known ? patch.sha256 : '',
       steps: instance.steps,
-      oomKills: 0,
-      elapsedMs:
+      elapsed_ms:
         instance.startedAt !== null && instance.endedAt !== null
           ? durationOrNull(Math.round((instance.endedAt - instance.startedAt) * 1000))
           : null,
-      workingMs: null,
-      suspicion: '[]',
       notes: JSON.stringify([
         ...(instance.file === null ? ['imported from a prediction alone'] : []),
         ...(instance.notes ?? []),

@@ -2,13 +2,13 @@
  * The large parts of attempts, read by exports: predictions, messages and commands for trajectories, logs and reports of the grader.
  * Each function reads one at a time.
  */
-import type Database from 'better-sqlite3';
 import type { TrajectorySource } from '../../formats/trajectories/trajectoryJson.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { type Store, statement } from '../open.ts';
+import { all, first } from '../query.ts';
 import { type CommandRow, commandsOf, type MessageRow, messagesOf } from './steps.ts';
 import { type StoredArm, storedArm } from './storedConfig.ts';
 
-type Db = Database.Database;
 type Row = Record<string, unknown>;
 
 /** A prediction as its trial's final attempt left it, whatever its class. */
@@ -25,15 +25,15 @@ export interface PredictionRow {
   readonly modelPatch: string | null;
 }
 
-export const predictionRows = (db: Db, runId: number): PredictionRow[] =>
-  db
-    .prepare(
-      `SELECT m.name AS arm, m.model, i.instance_id AS instanceId, t.epoch, t.state, f.exit_class AS exitClass, f.exit_reason AS exitReason,
+export const predictionRows = (db: Store, runId: number): PredictionRow[] =>
+  all(
+    db,
+    `SELECT m.name AS arm, m.model, i.instance_id AS instanceId, t.epoch, t.state, f.exit_class AS exitClass, f.exit_reason AS exitReason,
          f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, f.model_patch AS modelPatch
        FROM trials t JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
        LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? ORDER BY t.position`,
-    )
-    .all(runId) as PredictionRow[];
+    runId,
+  );
 
 /** Everything a trajectory file of one attempt is made of. */
 export interface AttemptRecord extends TrajectorySource {
@@ -49,7 +49,7 @@ const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id 
     coalesce(c.unknown_calls, 0) AS unknownCalls, coalesce(a.config, m.config) AS config
   FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id`;
 
-const recordOf = (db: Db, row: Row): AttemptRecord => ({
+const recordOf = (db: Store, row: Row): AttemptRecord => ({
   ...(row as unknown as AttemptRecord),
   final: row.final === 1,
   config: storedArm(row as { config: string }),
@@ -57,18 +57,18 @@ const recordOf = (db: Db, row: Row): AttemptRecord => ({
   commands: commandsOf(db, row.attemptId as number),
 });
 
-export function attemptRecord(db: Db, attemptId: number): AttemptRecord | undefined {
-  const row = db.prepare(`${ATTEMPTS} WHERE a.id = ?`).get(attemptId) as Row | undefined;
+export function attemptRecord(db: Store, attemptId: number): AttemptRecord | undefined {
+  const row = first<Row>(db, `${ATTEMPTS} WHERE a.id = ?`, attemptId);
   return row && recordOf(db, row);
 }
 
 /** Ended attempts of a run, one at a time: bodies are large. */
-export function* attemptRecords(db: Db, runId: number): Generator<AttemptRecord> {
-  const ids = db
-    .prepare(
-      `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? AND a.state = 'ended' ORDER BY t.position, a.number`,
-    )
-    .all(runId) as { id: number }[];
+export function* attemptRecords(db: Store, runId: number): Generator<AttemptRecord> {
+  const ids = all<{ id: number }>(
+    db,
+    `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? AND a.state = 'ended' ORDER BY t.position, a.number`,
+    runId,
+  );
   for (const { id } of ids) yield attemptRecord(db, id)!;
 }
 
@@ -86,8 +86,9 @@ export interface GradingBody {
 }
 
 /** One at a time: logs are large. */
-export function* gradingBodies(db: Db, trialIds: readonly number[]): Generator<GradingBody> {
-  const body = db.prepare(
+export function* gradingBodies(db: Store, trialIds: readonly number[]): Generator<GradingBody> {
+  const body = statement(
+    db,
     `SELECT v.trial_id AS trialId, v.instance_id AS instanceId, coalesce(f.model_patch, '') AS modelPatch,
        coalesce(json_extract(i.row, '$.created_at'), '') AS createdAt, e.report, e.log
      FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk

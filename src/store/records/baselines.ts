@@ -1,5 +1,6 @@
 /** Baselines: names for runs that later runs are compared with, and the newest run that can be one. */
-import { guarded, type Store, statement } from '../open.ts';
+import type { Store } from '../open.ts';
+import { all, change, first } from '../query.ts';
 import type { RunRow } from './runs.ts';
 import { IS_RESULT, type TrialResultRow } from './trialResults.ts';
 
@@ -10,52 +11,44 @@ export interface BaselineRow {
   set_at: string;
 }
 
-export function setBaseline(db: Store, name: string, runId: number, at: string): void {
-  guarded(db, () =>
-    statement(
-      db,
-      'INSERT INTO baselines (name, run_id, set_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id, set_at = excluded.set_at',
-    ).run(name, runId, at),
+export const setBaseline = (db: Store, name: string, runId: number, at: string): number =>
+  change(
+    db,
+    'INSERT INTO baselines (name, run_id, set_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id, set_at = excluded.set_at',
+    name,
+    runId,
+    at,
   );
-}
 
 export const removeBaseline = (db: Store, name: string): boolean =>
-  guarded(db, () => statement(db, 'DELETE FROM baselines WHERE name = ?').run(name).changes === 1);
+  change(db, 'DELETE FROM baselines WHERE name = ?', name) === 1;
 
 export const listBaselines = (db: Store): BaselineRow[] =>
-  statement(
+  all(
     db,
     'SELECT b.name, b.run_id, r.name AS run, b.set_at FROM baselines b JOIN runs r ON r.id = b.run_id ORDER BY b.name',
-  ).all() as BaselineRow[];
+  );
 
 export const baselineRun = (db: Store, name: string): RunRow | undefined =>
-  statement(db, 'SELECT r.* FROM baselines b JOIN runs r ON r.id = b.run_id WHERE b.name = ?').get(name) as
-    | RunRow
-    | undefined;
+  first(db, 'SELECT r.* FROM baselines b JOIN runs r ON r.id = b.run_id WHERE b.name = ?', name);
 
 /**
  * The newest complete and graded run before this one with the same configuration and dataset; a run of the same
  * selected rows comes before one of the same source. Runs that measured another one again are left out.
  */
 export const lastComparable = (db: Store, run: RunRow): RunRow | undefined =>
-  statement(
+  first(
     db,
     `SELECT r.* FROM runs r WHERE r.id < @id AND r.status = 'complete' AND r.config_hash = @config_hash
        AND r.dataset_source = @dataset_source AND json_extract(r.manifest, '$.remeasures') IS NULL
        AND EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id)
      ORDER BY r.dataset_hash = @dataset_hash DESC, r.id DESC LIMIT 1`,
-  ).get({
-    id: run.id,
-    config_hash: run.config_hash,
-    dataset_source: run.dataset_source,
-    dataset_hash: run.dataset_hash,
-  }) as RunRow | undefined;
+    run,
+  );
 
 /** Runs that measured instances of this one again (manifest `remeasures`). */
 export const remeasurementsOfRun = (db: Store, runName: string): RunRow[] =>
-  statement(db, `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures.run') = ? ORDER BY id`).all(
-    runName,
-  ) as RunRow[];
+  all(db, `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures.run') = ? ORDER BY id`, runName);
 
 /** Every valid or missing result of some instances over all runs, oldest first. */
 export interface NightRow extends TrialResultRow {
@@ -66,14 +59,15 @@ export interface NightRow extends TrialResultRow {
 }
 
 export const nightsOf = (db: Store, runId: number): NightRow[] =>
-  statement(
+  all(
     db,
     `SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
        EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
      FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
      WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ?)
      ORDER BY r.created_at, r.id, v.position`,
-  ).all(runId) as NightRow[];
+    runId,
+  );
 
 /** Ended attempts of the past for a forecast: what instances cost and took, newest first. */
 export interface PastRow {
@@ -86,7 +80,7 @@ export interface PastRow {
 }
 
 export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
-  statement(
+  all(
     db,
     `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN c.unknown_calls > 0 OR (c.calls IS NULL AND r.imported) THEN NULL ELSE coalesce(c.cost_nano, 0) END AS costNano,
        a.elapsed_ms AS elapsedMs,
@@ -95,11 +89,14 @@ export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] 
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      LEFT JOIN attempt_costs c ON c.attempt_id = a.id
      WHERE m.model = ? AND a.exit_class ${IS_RESULT} ORDER BY a.id DESC LIMIT ?`,
-  ).all(model, limit) as PastRow[];
+    model,
+    limit,
+  );
 
 /** How long pulls of images took, newest first. */
 export const pastPulls = (db: Store, limit = 2000): { image: string; ms: number }[] =>
-  statement(
+  all<{ image: string; ms: number }>(
     db,
     `SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT ?`,
-  ).all(limit) as { image: string; ms: number }[];
+    limit,
+  );

@@ -1,5 +1,6 @@
 /** What gold patches did on this machine: per instance, image and spec, from every evaluation of model "gold" ever recorded here. */
-import { type Store, statement } from '../open.ts';
+import type { Store } from '../open.ts';
+import { all } from '../query.ts';
 
 export type GoldStanding = 'passes' | 'fails' | 'flaky';
 
@@ -20,13 +21,13 @@ export interface Calibrated {
  * network is counted apart, because gold that fails without the network only is not flaky. The newest of an instance comes last.
  */
 export function calibration(db: Store): Calibrated[] {
-  const rows = statement(
+  const rows = all<Omit<Calibrated, 'standing'>>(
     db,
     `SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
        max(started_at) AS last_at
      FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
      GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`,
-  ).all() as Omit<Calibrated, 'standing'>[];
+  );
   return rows.map((row) => ({
     ...row,
     standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',

@@ -1,7 +1,7 @@
 /** Verdict history: rows are appended, never overwritten. */
 import type { Outcome } from '../../outcome.ts';
-import { type Store, statement } from '../open.ts';
-import { insert } from './runs.ts';
+import type { Store } from '../open.ts';
+import { all, insert } from '../query.ts';
 import { IS_RESULT } from './trialResults.ts';
 
 export interface EvaluationRow {
@@ -36,10 +36,11 @@ export const insertEvaluation = (db: Store, row: Omit<EvaluationRow, 'id'>): num
 
 /** The verdict that counts for each trial that has one, keyed by trial. */
 export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow> {
-  const rows = statement(
+  const rows = all<EvaluationRow>(
     db,
     'SELECT e.* FROM trial_results v JOIN evaluations e ON e.id = v.evaluation_id WHERE v.run_id = ?',
-  ).all(runId) as EvaluationRow[];
+    runId,
+  );
   return new Map(rows.map((r) => [r.trial_id!, r]));
 }
 
@@ -56,10 +57,11 @@ export interface Gradable {
 
 /** Sealed trials whose attempt is a result and left a patch, empty or not. */
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
-  statement(
+  all(
     db,
     `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
        coalesce(f.patch_sha256, '') AS patch_sha256
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
      WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL ORDER BY t.position`,
-  ).all(runId) as Gradable[];
+    runId,
+  );

@@ -1,6 +1,6 @@
 /** The event stream of a run, with sequence numbers: what a viewer follows and a notifier reads. */
 import type { Store } from '../open.ts';
-import { insert } from './runs.ts';
+import { insert } from '../query.ts';
 
 export interface EventRow {
   seq: number;

@@ -1,6 +1,6 @@
 /** The money ledger: one row for every HTTP attempt, begun before the request leaves and ended before its answer is used. */
-import { durably, guarded, type Store, statement } from '../open.ts';
-import { insert } from './runs.ts';
+import { durably, type Store } from '../open.ts';
+import { all, assignments, change, insert } from '../query.ts';
 
 export interface ModelCallRow {
   id: number;
@@ -75,32 +75,23 @@ export function beginCall(db: Store, call: CallBegan): number {
   return call.estimate_nano === 0 ? write() : durably(db, write);
 }
 
-export function endCall(db: Store, id: number, call: CallEnded): void {
-  const values = Object.keys(call).map((column) => `${column} = @${column}`);
-  const sql = `UPDATE model_calls SET ${values.join(', ')} WHERE id = @id`;
-  guarded(db, () => statement(db, sql).run({ ...call, id }));
-}
+export const endCall = (db: Store, id: number, call: CallEnded): number =>
+  change(db, `UPDATE model_calls SET ${assignments(call)} WHERE id = @id`, { ...call, id });
 
 /** A call whose attempt ended before its answer came. */
-export function loseCall(db: Store, id: number): void {
+export const loseCall = (db: Store, id: number): number =>
   lose(db, 'id = ?', id, 'the attempt ended before the answer was there');
-}
 
 /** Calls of dead processes: their state says so from now on, their cost stays unknown. Returns how many there were. */
 export const abandonCalls = (db: Store, attemptId: number): number =>
   lose(db, 'attempt_id = ?', attemptId, 'the process died before the answer was recorded');
 
 const lose = (db: Store, which: string, id: number, why: string): number =>
-  guarded(
+  change(
     db,
-    () =>
-      statement(
-        db,
-        `UPDATE model_calls SET state = 'aborted', notes = '["possibly billed: ${why}"]' WHERE ${which} AND state = 'in_flight'`,
-      ).run(id).changes,
+    `UPDATE model_calls SET state = 'aborted', notes = '["possibly billed: ${why}"]' WHERE ${which} AND state = 'in_flight'`,
+    id,
   );
 
 export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
-  statement(db, `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`).all(
-    attemptId,
-  ) as EndedCallRow[];
+  all(db, `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`, attemptId);

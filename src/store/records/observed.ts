@@ -1,5 +1,6 @@
 /** The part of the manifest that is known only afterwards: which models answered, which images ran, what was changed on the way. */
-import { type Store, statement } from '../open.ts';
+import type { Store } from '../open.ts';
+import { all as allRows } from '../query.ts';
 
 export interface Observed {
   readonly models: readonly {
@@ -22,7 +23,7 @@ export interface Observed {
 const OF_RUN = 'JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?';
 
 export function observedIn(db: Store, runId: number): Observed {
-  const all = <T>(sql: string) => statement(db, sql).all(runId) as T[];
+  const all = <T>(sql: string) => allRows<T>(db, sql, runId);
   const countsOf = (column: string) =>
     Object.fromEntries(
       all<{ name: string; n: number }>(

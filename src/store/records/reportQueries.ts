@@ -2,8 +2,9 @@
  * What reports and comparisons read of a run, as plain data. The cores in src/report work on these types alone, so they can be fed from
  * a database, from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
  */
-import type Database from 'better-sqlite3';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
+import type { Store } from '../open.ts';
+import { all, first } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
 import { type FirstResult, firstResultsOf } from './firstResults.ts';
@@ -19,8 +20,6 @@ import {
 } from './storedConfig.ts';
 import type { TrialResultRow } from './trialResults.ts';
 import type { AttemptRow } from './trials.ts';
-
-type Db = Database.Database;
 
 interface ReportRun {
   readonly id: number;
@@ -143,18 +142,16 @@ const flag = (value: unknown): boolean | null => (value === null ? null : value 
 type Row = Record<string, unknown>;
 
 /** `undefined` when there is no such run. */
-export function loadRunData(db: Db, runId: number): RunData | undefined {
-  const row = db.prepare('SELECT * FROM runs WHERE id = ?').get(runId) as RunRow | undefined;
+export function loadRunData(db: Store, runId: number): RunData | undefined {
+  const row = first<RunRow>(db, 'SELECT * FROM runs WHERE id = ?', runId);
   if (!row) return undefined;
   // One read transaction: the run may still be going on, and the parts must fit each other.
   const read = db.transaction(() => ({
     run: runOf(row),
-    arms: (db.prepare('SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as ArmRow[]).map(
-      armOf,
-    ),
-    trials: (db.prepare(TRIALS).all(runId) as TrialRow[]).map(trialOf),
-    costs: db.prepare(COSTS).all(runId) as AttemptCost[],
-    ledger: (db.prepare(LEDGER).all(runId) as Row[]).map(
+    arms: all<ArmRow>(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId).map(armOf),
+    trials: all<TrialRow>(db, TRIALS, runId).map(trialOf),
+    costs: all<AttemptCost>(db, COSTS, runId),
+    ledger: all<Row>(db, LEDGER, runId).map(
       (line) =>
         ({
           ...line,
@@ -162,7 +159,7 @@ export function loadRunData(db: Db, runId: number): RunData | undefined {
           priceVersions: list<string>(line.priceVersions),
         }) as unknown as LedgerLine,
     ),
-    phases: db.prepare(PHASES).all(runId) as PhaseTotal[],
+    phases: all<PhaseTotal>(db, PHASES, runId),
     firstResults: firstResultsOf(db, runId),
     gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
   }));

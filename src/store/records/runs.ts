@@ -1,5 +1,6 @@
 /** Rows of `runs`, `arms` and `instances`: what was planned. */
-import { guarded, type Store, statement } from '../open.ts';
+import { guarded, type Store } from '../open.ts';
+import { all, change, first, insert } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
 
 export type RunStatus =
@@ -85,60 +86,54 @@ export function insertRun(db: Store, plan: RunPlan): RunRow {
   return runById(db, id)!;
 }
 
-/** Inserts one row whose keys are column names of ours (never of a user). */
-export function insert(db: Store, table: string, row: object): number {
-  const columns = Object.keys(row);
-  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((c) => `@${c}`).join(', ')})`;
-  return guarded(db, () => Number(statement(db, sql).run(row).lastInsertRowid));
-}
-
 export const runById = (db: Store, id: number): RunRow | undefined =>
-  statement(db, 'SELECT * FROM runs WHERE id = ?').get(id) as RunRow | undefined;
+  first(db, 'SELECT * FROM runs WHERE id = ?', id);
 
 export const runByName = (db: Store, name: string): RunRow | undefined =>
-  statement(db, 'SELECT * FROM runs WHERE name = ?').get(name) as RunRow | undefined;
+  first(db, 'SELECT * FROM runs WHERE name = ?', name);
 
 /** A run by its name, a unique prefix of it, or "last". */
 export function findRun(db: Store, selector: string): RunRow | { candidates: string[] } {
   if (selector === 'last') {
     // A run that measures another one again was not started by a person.
-    const last = statement(
+    const last = first<RunRow>(
       db,
       `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`,
-    ).get() as RunRow | undefined;
+    );
     return last ?? { candidates: [] };
   }
   const exact = runByName(db, selector);
   if (exact) return exact;
-  const matches = statement(db, 'SELECT * FROM runs WHERE substr(name, 1, length(?)) = ? ORDER BY id').all(
+  const matches = all<RunRow>(
+    db,
+    'SELECT * FROM runs WHERE substr(name, 1, length(?)) = ? ORDER BY id',
     selector,
     selector,
-  ) as RunRow[];
+  );
   return matches.length === 1 ? matches[0]! : { candidates: matches.map((r) => r.name) };
 }
 
-export const hasRuns = (db: Store): boolean =>
-  statement(db, 'SELECT 1 FROM runs LIMIT 1').get() !== undefined;
+export const hasRuns = (db: Store): boolean => first(db, 'SELECT 1 FROM runs LIMIT 1') !== undefined;
 
-export const listRuns = (db: Store): RunRow[] =>
-  statement(db, 'SELECT * FROM runs ORDER BY id').all() as RunRow[];
+export const listRuns = (db: Store): RunRow[] => all(db, 'SELECT * FROM runs ORDER BY id');
 
 export const armsOf = (db: Store, runId: number): ArmRow[] =>
-  statement(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position').all(runId) as ArmRow[];
+  all(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId);
 
 export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
-  statement(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position').all(runId) as InstanceRow[];
+  all(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position', runId);
 
 /** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
 export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
-  const rows = statement(
+  const rows = all<{ image: string; digest: string | null }>(
     db,
     `SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i
      LEFT JOIN (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
        JOIN arms m ON m.id = t.arm_id WHERE json_extract(m.config, '$.environment.image') IS NULL) a ON a.instance_pk = i.id
      WHERE i.run_id = ? AND i.image IN (SELECT p.image FROM instances p JOIN trials t ON t.instance_pk = p.id
        WHERE p.run_id = i.run_id AND t.state <> 'sealed')`,
-  ).all(runId) as { image: string; digest: string | null }[];
+    runId,
+  );
   return new Map(
     [...Map.groupBy(rows, (r) => r.image)].map(([image, all]) => [
       image,
@@ -147,28 +142,23 @@ export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
   );
 }
 
-export function setRunStatus(db: Store, runId: number, status: RunStatus, finishedAt: string | null): void {
-  guarded(db, () =>
-    statement(db, 'UPDATE runs SET status = ?, finished_at = ? WHERE id = ?').run(status, finishedAt, runId),
-  );
-}
+export const setRunStatus = (
+  db: Store,
+  runId: number,
+  status: RunStatus,
+  finishedAt: string | null,
+): number =>
+  change(db, 'UPDATE runs SET status = ?, finished_at = ? WHERE id = ?', status, finishedAt, runId);
 
-export function setRunBudget(db: Store, runId: number, budgetNano: number | null): void {
-  guarded(db, () => statement(db, 'UPDATE runs SET budget_nano = ? WHERE id = ?').run(budgetNano, runId));
-}
+export const setRunBudget = (db: Store, runId: number, budgetNano: number | null): number =>
+  change(db, 'UPDATE runs SET budget_nano = ? WHERE id = ?', budgetNano, runId);
 
-export function setRunConfig(db: Store, runId: number, config: string, hash: string): void {
-  guarded(db, () =>
-    statement(db, 'UPDATE runs SET config = ?, config_hash = ? WHERE id = ?').run(config, hash, runId),
-  );
-}
+export const setRunConfig = (db: Store, runId: number, config: string, hash: string): number =>
+  change(db, 'UPDATE runs SET config = ?, config_hash = ? WHERE id = ?', config, hash, runId);
 
 /** The settings of attempts from now on. Earlier attempts keep theirs in their own row. */
-export function setArmConfig(db: Store, runId: number, name: string, config: string): void {
-  guarded(db, () =>
-    statement(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?').run(config, runId, name),
-  );
-}
+export const setArmConfig = (db: Store, runId: number, name: string, config: string): number =>
+  change(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?', config, runId, name);
 
 export interface Spent {
   /** What is known: a lower bound while `unknownCalls` is not 0. */
@@ -179,13 +169,13 @@ export interface Spent {
 }
 
 /** Money of a run over every attempt, finished or not. The cost of an imported attempt without calls is unknown. */
-export function spentNano(db: Store, runId: number): Spent {
-  return statement(
+export const spentNano = (db: Store, runId: number): Spent =>
+  first<Spent>(
     db,
     `SELECT coalesce(${safeSum('c.cost_nano')}, 0) AS nano,
        coalesce(sum((c.state <> 'in_flight' OR c.id IS NULL AND r.imported) AND c.cost_nano IS NULL), 0) AS unknownCalls,
        coalesce(${safeSum('coalesce(c.cost_nano, c.estimate_nano)')}, 0) AS committedNano
      FROM runs r JOIN trials t ON t.run_id = r.id JOIN attempts a ON a.trial_id = t.id LEFT JOIN model_calls c ON c.attempt_id = a.id
      WHERE r.id = ?`,
-  ).get(runId) as Spent;
-}
+    runId,
+  )!;

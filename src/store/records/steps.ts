@@ -1,6 +1,6 @@
 /** What an attempt did, row by row as it happens: messages, commands, phases. Each write is one small transaction. */
-import { guarded, type Store, statement } from '../open.ts';
-import { insert } from './runs.ts';
+import type { Store } from '../open.ts';
+import { all, change, insert } from '../query.ts';
 
 export interface MessageRow {
   attempt_id: number;
@@ -11,12 +11,10 @@ export interface MessageRow {
   created_at: string;
 }
 
-export function insertMessage(db: Store, row: MessageRow): void {
-  insert(db, 'messages', row);
-}
+export const insertMessage = (db: Store, row: MessageRow): number => insert(db, 'messages', row);
 
 export const messagesOf = (db: Store, attemptId: number): MessageRow[] =>
-  statement(db, 'SELECT * FROM messages WHERE attempt_id = ? ORDER BY seq').all(attemptId) as MessageRow[];
+  all(db, 'SELECT * FROM messages WHERE attempt_id = ? ORDER BY seq', attemptId);
 
 export interface CommandRow {
   attempt_id: number;
@@ -38,16 +36,15 @@ export interface CommandRow {
 
 export const insertCommand = (db: Store, row: CommandRow): number => insert(db, 'commands', row);
 
-export function linkCommand(db: Store, commandId: number, messageSeq: number): void {
-  guarded(db, () =>
-    statement(db, 'UPDATE commands SET message_seq = ? WHERE id = ?').run(messageSeq, commandId),
-  );
-}
+export const linkCommand = (db: Store, commandId: number, messageSeq: number): number =>
+  change(db, 'UPDATE commands SET message_seq = ? WHERE id = ?', messageSeq, commandId);
 
 export const commandsOf = (db: Store, attemptId: number): (CommandRow & { id: number })[] =>
-  statement(db, 'SELECT * FROM commands WHERE attempt_id = ? ORDER BY step, idx, id').all(
+  all<CommandRow & { id: number }>(
+    db,
+    'SELECT * FROM commands WHERE attempt_id = ? ORDER BY step, idx, id',
     attemptId,
-  ) as (CommandRow & { id: number })[];
+  );
 
 export interface PhaseRow {
   attempt_id: number;
@@ -57,12 +54,11 @@ export interface PhaseRow {
   duration_ms: number | null;
 }
 
-export function beginPhase(db: Store, row: Omit<PhaseRow, 'duration_ms'>): void {
+export const beginPhase = (db: Store, row: Omit<PhaseRow, 'duration_ms'>): number =>
   insert(db, 'phases', row);
-}
 
 /** How long a trial waited for its slot before the attempt began. The time lies before the attempt's clock and counts against no limit. */
-export function recordQueue(db: Store, attemptId: number, waitedMs: number): void {
+export const recordQueue = (db: Store, attemptId: number, waitedMs: number): number =>
   insert(db, 'phases', {
     attempt_id: attemptId,
     seq: -1,
@@ -70,14 +66,12 @@ export function recordQueue(db: Store, attemptId: number, waitedMs: number): voi
     offset_ms: -waitedMs,
     duration_ms: waitedMs,
   });
-}
 
-export function endPhase(db: Store, attemptId: number, seq: number, durationMs: number): void {
-  guarded(db, () =>
-    statement(db, 'UPDATE phases SET duration_ms = ? WHERE attempt_id = ? AND seq = ?').run(
-      durationMs,
-      attemptId,
-      seq,
-    ),
+export const endPhase = (db: Store, attemptId: number, seq: number, durationMs: number): number =>
+  change(
+    db,
+    'UPDATE phases SET duration_ms = ? WHERE attempt_id = ? AND seq = ?',
+    durationMs,
+    attemptId,
+    seq,
   );
-}

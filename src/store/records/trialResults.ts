@@ -10,7 +10,8 @@ import {
   type PatchState,
   SEALED_CLASSES,
 } from '../../outcome.ts';
-import { type Store, statement } from '../open.ts';
+import type { Store } from '../open.ts';
+import { all } from '../query.ts';
 
 export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
@@ -80,9 +81,10 @@ const LISTED = [
 export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
 
 export const trialLines = (db: Store, runId: number): TrialLine[] =>
-  statement(
+  all(
     db,
     `SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
        CASE WHEN c.unknown_calls > 0 THEN NULL ELSE coalesce(c.cost_nano, 0) END AS cost_nano
      FROM trial_results v LEFT JOIN attempt_costs c ON c.attempt_id = v.attempt_id WHERE v.run_id = ? ORDER BY v.position`,
-  ).all(runId) as TrialLine[];
+    runId,
+  );

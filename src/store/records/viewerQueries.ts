@@ -2,7 +2,8 @@
  * What the viewer reads: read-only SQL over a results root, one function a question. Rows come back as they are stored;
  * src/viewer turns them into documents. Nothing here writes, so it is safe beside a run that does.
  */
-import { type Store, statement } from '../open.ts';
+import type { Store } from '../open.ts';
+import { all as allRows, first } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
 import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
 import type { EventRow as StoredEvent } from './eventLog.ts';
@@ -123,11 +124,11 @@ const readerOf = (db: Store) => ({
   all:
     <Row, Of extends Args = []>(sql: string) =>
     (...args: Of) =>
-      statement(db, sql).all(...args) as Row[],
+      allRows<Row>(db, sql, ...args),
   one:
     <Row, Of extends Args = []>(sql: string) =>
     (...args: Of) =>
-      statement(db, sql).get(...args) as Row | undefined,
+      first<Row>(db, sql, ...args),
 });
 type Reader = ReturnType<typeof readerOf>;
 

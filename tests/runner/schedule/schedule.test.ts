@@ -19,7 +19,7 @@ function finish(
   store: Store,
   run: RunRow,
   place: number,
-  elapsedMs: number,
+  elapsed_ms: number,
   reason: 'submitted' | 'env_died' = 'submitted',
 ): void {
   const trial = trialsOf(store, run.id)[place]!;
@@ -29,7 +29,7 @@ function finish(
     slot: 1,
     config: '{}',
   });
-  endAttempt(store, attempt.id, ending(reason, { elapsedMs }), 'seal');
+  endAttempt(store, attempt.id, ending(reason, { elapsed_ms }), 'seal');
 }
 const idsOf = (store: Store, run: RunRow, trials: readonly { instance_pk: number }[]) => {
   const names = new Map(instancesOf(store, run.id).map((row) => [row.id, row.instance_id]));
