@@ -1,12 +1,6 @@
 /** What `agent.compat` means for a configuration: the defaults of the published agent's code where the files say nothing. */
-import { at, isTree, merge, type Tree } from './merge.ts';
+import { at, isTree, merge, type Rewritten, type Tree } from './merge.ts';
 import { V2_ACTION_REGEX } from './miniSweAgent.ts';
-
-export interface Completed {
-  readonly tree: Tree;
-  readonly warnings: readonly string[];
-  readonly problems: readonly string[];
-}
 
 const DEFAULTS = {
   'mini-swe-agent-1': {
@@ -18,7 +12,7 @@ const DEFAULTS = {
   },
 } as const satisfies Record<string, Tree>;
 
-export function applyCompat(given: Tree): Completed {
+export function applyCompat(given: Tree): Rewritten {
   const compat = at(given, ['agent', 'compat']);
   if (compat !== 'mini-swe-agent-1' && compat !== 'mini-swe-agent-2')
     return { tree: given, warnings: [], problems: [] };

@@ -15,14 +15,9 @@ export const PACKAGE_CONFIGS = join(import.meta.dirname, '..', '..', 'configs');
 
 export const BUILT_IN_CONFIGS = ['default', 'demo', 'nightly', 'swebench', 'swebench-text'] as const;
 
-export function findConfig(
-  name: string,
-  cwd: string,
-  readFile: ReadFile,
-  configsDir = PACKAGE_CONFIGS,
-): Found {
+export function findConfig(name: string, cwd: string, readFile: ReadFile): Found {
   const asGiven = isAbsolute(name) ? name : join(cwd, name);
-  const inPackage = join(configsDir, name);
+  const inPackage = join(PACKAGE_CONFIGS, name);
   const spellings = (path: string) => (/\.ya?ml$/.test(path) ? [path] : [path, `${path}.yaml`]);
   const candidates = [...spellings(asGiven), ...(isAbsolute(name) ? [] : spellings(inPackage))];
   for (const path of candidates) {

@@ -2,9 +2,9 @@
  * Which settings make a run what it is, from the class that stands beside each key of the schema. Which rows a run takes is in neither hash
  * nor refusal by key, because one selection has many spellings: runs are compared by the hashes of the rows themselves.
  */
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { FieldClass } from '../base/fieldClass.ts';
+import { sha256 } from '../base/sha256.ts';
 import { allPaths, type Config, schemaAt } from './configSchema.ts';
 import { at, isTree } from './merge.ts';
 
@@ -28,7 +28,7 @@ export function configHash(config: Config): string {
   const identity = IDENTITY.map((path) => [path, at(config, path.split('.')) ?? null] as const).filter(
     ([path, value]) => value !== null || !LATER.has(path),
   );
-  return createHash('sha256').update(canonical(identity)).digest('hex');
+  return sha256(canonical(identity));
 }
 
 /** JSON with sorted keys. */

@@ -2,9 +2,9 @@
  * From what a user gave (`-c` files and key=value, flags) to one checked configuration, with where each value came from.
  * All problems are found before it throws, and nothing here touches the world but `readFile`.
  */
-import { createHash } from 'node:crypto';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { sha256 } from '../base/sha256.ts';
 import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { applyCompat } from './applyCompat.ts';
@@ -13,22 +13,21 @@ import { ConfigError } from './configError.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
 import { findConfig, type ReadFile } from './findConfig.ts';
 import { isKeyValue, parseKeyValue } from './keyValue.ts';
-import { at, isTree, leaves, merge, type Tree } from './merge.ts';
+import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
 import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
 import { recognise } from './recognise.ts';
-import { type Arm, resolveArms } from './resolveArms.ts';
+import { type Arm, type Checked, resolveArms } from './resolveArms.ts';
 import { suggest } from './suggest.ts';
 
 export interface LoadRequest {
   /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
   readonly specs: readonly string[];
-  /** What flags set, over everything else; UNSET and undefined say nothing. */
+  /** What flags set, over everything else; undefined says nothing. */
   readonly overrides?: Tree;
   /** Text of a path, null where there is no file; `-` is standard input. */
   readonly readFile: ReadFile;
   readonly cwd: string;
-  readonly configsDir?: string;
 }
 
 export interface LoadedConfig {
@@ -89,7 +88,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     origins,
     warnings: [...new Set([...warnings, ...arms.warnings])],
     files,
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(apiKey !== undefined && { apiKey }),
   };
 }
 
@@ -109,9 +108,9 @@ function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: str
     const { path, text } =
       spec === '-'
         ? { path: 'standard input', text: request.readFile('-') ?? '' }
-        : findConfig(spec, request.cwd, request.readFile, request.configsDir);
+        : findConfig(spec, request.cwd, request.readFile);
     layers.push({ from: path, tree: parseYaml(text, path) });
-    files.push({ path, sha256: createHash('sha256').update(text).digest('hex') });
+    files.push({ path, sha256: sha256(text) });
   }
   layers.push({ from: 'command line', tree: request.overrides ?? {} });
   return { layers, files };
@@ -133,14 +132,8 @@ function parseYaml(text: string, path: string): Tree {
   return value;
 }
 
-interface CheckedTree {
-  readonly config: Config | null;
-  readonly warnings: readonly string[];
-  readonly problems: readonly string[];
-}
-
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */
-function checkTree(given: Tree): CheckedTree {
+function checkTree(given: Tree): Checked {
   const compat = applyCompat(noneIsOff(given));
   const parsed = configSchema.safeParse(promptOfProtocol(compat.tree));
   const problems = [...compat.problems];
@@ -188,8 +181,7 @@ function noneIsOff(tree: Tree): Tree {
   let out = tree;
   for (const path of leaves(tree)) {
     const keys = path.split('.');
-    if (at(tree, keys) === 'none' && isNumberAt(keys))
-      out = merge(out, keys.reduceRight<unknown>((value, key) => ({ [key]: value }), 0) as Tree);
+    if (at(tree, keys) === 'none' && isNumberAt(keys)) out = merge(out, nest(keys, 0));
   }
   return out;
 }

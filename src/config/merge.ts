@@ -1,9 +1,13 @@
-/** Layers of a configuration, merged left to right: objects merge, everything else replaces, UNSET says nothing. */
-
-/** A flag that was not given: unlike null and 0 it never overrides. */
-export const UNSET: unique symbol = Symbol('unset');
+/** Layers of a configuration, merged left to right: objects merge, everything else replaces, undefined says nothing. */
 
 export type Tree = { readonly [key: string]: unknown };
+
+/** What a rule makes of a configuration, and what there is to say about it. */
+export interface Rewritten {
+  readonly tree: Tree;
+  readonly warnings: readonly string[];
+  readonly problems: readonly string[];
+}
 
 export const isTree = (value: unknown): value is Tree =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -12,7 +16,7 @@ export const isTree = (value: unknown): value is Tree =>
 export function merge(base: Tree, over: Tree): Tree {
   const out: Record<string, unknown> = { ...base };
   for (const [key, value] of Object.entries(over)) {
-    if (value === UNSET || value === undefined) continue;
+    if (value === undefined) continue;
     const before = Object.hasOwn(out, key) ? out[key] : undefined;
     define(out, key, isTree(value) ? merge(isTree(before) ? before : {}, value) : value);
   }
@@ -28,7 +32,7 @@ const define = (target: object, key: string, value: unknown): void => {
 export function leaves(tree: Tree, prefix = ''): string[] {
   return Object.entries(tree).flatMap(([key, value]) => {
     const path = prefix ? `${prefix}.${key}` : key;
-    if (value === UNSET || value === undefined) return [];
+    if (value === undefined) return [];
     return isTree(value) && Object.keys(value).length > 0 ? leaves(value, path) : [path];
   });
 }

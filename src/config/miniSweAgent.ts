@@ -5,12 +5,9 @@
 
 import { PROVIDERS } from '../model/names.ts';
 import { mapRunArgs } from './dockerRunArgs.ts';
-import { at, isTree, merge, nest, type Tree, without } from './merge.ts';
+import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
-export interface Mapped {
-  readonly tree: Tree;
-  readonly warnings: readonly string[];
-  readonly problems: readonly string[];
+export interface Mapped extends Rewritten {
   /** A key that stood in the configuration itself; it is kept out of the tree, so that no record holds it. */
   readonly key?: string;
 }
@@ -206,7 +203,7 @@ function modelKwargs(value: unknown): Answer {
     set = merge(set, answer.set);
     key = answer.key ?? key;
   }
-  return { set, warning: notes.join('; '), ...(key === undefined ? {} : { key }) };
+  return { set, warning: notes.join('; '), ...(key !== undefined && { key }) };
 }
 
 /** Rewrites one layer, so that a later layer still wins over what an earlier one's key became. */
@@ -231,5 +228,5 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
       apiKey = answer.key ?? apiKey;
     }
   }
-  return { tree, warnings, problems, ...(apiKey === undefined ? {} : { key: apiKey }) };
+  return { tree, warnings, problems, ...(apiKey !== undefined && { key: apiKey }) };
 }

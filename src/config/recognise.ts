@@ -2,16 +2,10 @@
  * A configuration file of mini-swe-agent 2, given with `-c` and nothing else, runs in the protocol that its own program would use.
  * The file does not say which: its program chose it by the model class. The prompt tells, and where it does not, nothing starts.
  */
-import { at, type Tree } from './merge.ts';
+import { at, type Rewritten, type Tree } from './merge.ts';
 import { V2_ACTION_REGEX } from './miniSweAgent.ts';
 
-export interface Recognised {
-  readonly tree: Tree;
-  readonly warnings: readonly string[];
-  readonly problems: readonly string[];
-}
-
-const NOTHING: Recognised = { tree: {}, warnings: [], problems: [] };
+const NOTHING: Rewritten = { tree: {}, warnings: [], problems: [] };
 
 /** Only 2's files have their templates under `model`. */
 const isVersion2 = (layer: Tree): boolean =>
@@ -25,35 +19,29 @@ const PROMPTS = [
 ];
 
 /** `merged` is what all layers so far say, this one included, in our own keys. */
-export function recognise(layer: Tree, from: string, merged: Tree): Recognised {
+export function recognise(layer: Tree, from: string, merged: Tree): Rewritten {
   const settled =
     at(merged, ['agent', 'protocol']) !== undefined || at(merged, ['agent', 'compat']) !== undefined;
   if (settled || !isVersion2(layer)) return NOTHING;
-  const said = (protocol: string, why: string): string[] => [
-    `agent.protocol: ${protocol}, because ${from} is a configuration of mini-swe-agent 2 ${why}; agent.compat=mini-swe-agent-2 restores the rest of its behaviour`,
-  ];
+  const inProtocol = (agent: { readonly protocol: string } & Tree, why: string): Rewritten => ({
+    tree: { agent },
+    warnings: [
+      `agent.protocol: ${agent.protocol}, because ${from} is a configuration of mini-swe-agent 2 ${why}; agent.compat=mini-swe-agent-2 restores the rest of its behaviour`,
+    ],
+    problems: [],
+  });
   if (at(layer, ['model', 'action_regex']) !== undefined)
-    return {
-      tree: { agent: { protocol: 'bash-block' } },
-      warnings: said('bash-block', 'with a regular expression for its commands'),
-      problems: [],
-    };
+    return inProtocol({ protocol: 'bash-block' }, 'with a regular expression for its commands');
   const text = PROMPTS.map((path) => String(at(layer, path) ?? '')).join('\n');
   if (text.includes('```mswea_bash_command'))
-    return {
-      tree: { agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX } },
-      warnings: said('bash-block', 'whose prompt asks for mswea_bash_command blocks'),
-      problems: [],
-    };
+    return inProtocol(
+      { protocol: 'bash-block', action_regex: V2_ACTION_REGEX },
+      'whose prompt asks for mswea_bash_command blocks',
+    );
   if (/\btool calls?\b/i.test(text))
-    return {
-      tree: { agent: { protocol: 'tool-call' } },
-      warnings: said('tool-call', 'whose prompt asks for tool calls'),
-      problems: [],
-    };
+    return inProtocol({ protocol: 'tool-call' }, 'whose prompt asks for tool calls');
   return {
-    tree: {},
-    warnings: [],
+    ...NOTHING,
     problems: [
       `agent.protocol: ${from} is a configuration of mini-swe-agent 2, and its prompt asks neither for tool calls nor for blocks; set agent.compat=mini-swe-agent-2, or agent.protocol`,
     ],

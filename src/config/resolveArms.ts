@@ -14,7 +14,8 @@ export interface Arm {
   readonly model: ModelConfig;
 }
 
-interface Checked {
+/** A tree that was read as a configuration; null where it is none. */
+export interface Checked {
   readonly config: Config | null;
   readonly warnings: readonly string[];
   readonly problems: readonly string[];

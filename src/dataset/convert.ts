@@ -1,13 +1,8 @@
 /** A loaded dataset as flat rows again: what `datasets convert` writes, and what loads back with the same row hashes. */
 import type { Instance } from './instance.ts';
 
-function flatRow(instance: Instance): Record<string, unknown> {
-  const { extra, ...columns } = instance;
-  return { ...columns, ...extra };
-}
-
 export function datasetText(instances: readonly Instance[], form: 'jsonl' | 'json'): string {
-  const rows = instances.map(flatRow);
+  const rows = instances.map(({ extra, ...columns }) => ({ ...columns, ...extra }));
   if (form === 'json') return `${JSON.stringify(rows, null, 2)}\n`;
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }

@@ -1,5 +1,5 @@
 /** How rows of a dataset stand in the record of a run: the columns of an instance, and one hash over what was selected. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/sha256.ts';
 import { imageOf } from './instance.ts';
 import type { LoadedRow } from './read/loadDataset.ts';
 
@@ -17,6 +17,4 @@ export const recordedRow = ({ instance, rowHash, weight = 1 }: Recorded & { read
 
 /** Over ids and rows in order: two runs with the same hash worked on the same instances. */
 export const datasetHash = (rows: readonly Recorded[]): string =>
-  createHash('sha256')
-    .update(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'))
-    .digest('hex');
+  sha256(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'));

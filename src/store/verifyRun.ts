@@ -1,5 +1,5 @@
 /** Every invariant that a run's record must satisfy, as sentences about what does not hold. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/sha256.ts';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
 import { all } from './query.ts';
@@ -82,13 +82,7 @@ function changedPatches(db: Store, runId: number): number {
      WHERE t.run_id = ? AND a.state = 'ended' AND a.patch_sha256 IS NOT NULL`,
   ).iterate(runId) as Iterable<{ patch: string | null; hash: string }>;
   let changed = 0;
-  for (const { patch, hash } of rows)
-    if (
-      createHash('sha256')
-        .update(patch ?? '')
-        .digest('hex') !== hash
-    )
-      changed += 1;
+  for (const { patch, hash } of rows) if (sha256(patch ?? '') !== hash) changed += 1;
   return changed;
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
-import { merge, type Tree, UNSET } from '../../src/config/merge.ts';
+import { merge, type Tree } from '../../src/config/merge.ts';
 
 const files = (map: Record<string, string>) => (path: string) => map[path] ?? null;
 const load = (specs: string[], map: Record<string, string> = {}, overrides: Tree = {}) =>
@@ -33,8 +33,8 @@ describe('layers', () => {
     expect(config.model.model_name).toBe('m');
   });
   test('a flag that was not given overrides nothing, 0 does', () => {
-    const flags = (cost: unknown): Tree => ({ agent: { cost_limit: cost, step_limit: UNSET } });
-    expect(load(['base.yaml', 'agent.cost_limit=4'], {}, flags(UNSET)).config.agent.cost_limit).toBe(4);
+    const flags = (cost: unknown): Tree => ({ agent: { cost_limit: cost, step_limit: undefined } });
+    expect(load(['base.yaml', 'agent.cost_limit=4'], {}, flags(undefined)).config.agent.cost_limit).toBe(4);
     expect(load(['base.yaml', 'agent.cost_limit=4'], {}, flags(0)).config.agent.cost_limit).toBe(0);
     expect(load(['base.yaml'], {}, flags(0)).config.agent.step_limit).toBe(7);
   });

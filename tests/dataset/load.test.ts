@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type LoadOptions, loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import type { LocateOptions } from '../../src/dataset/read/locate.ts';
 import { rawRow } from './rows.ts';
 
 let dir: string;
@@ -24,12 +25,12 @@ function parquet(rows: Record<string, unknown>[]): Uint8Array {
   const columns = Object.keys(rows[0]!).map((name) => ({ name, data: rows.map((row) => row[name]) }));
   return new Uint8Array(parquetWriteBuffer({ columnData: columns }));
 }
-async function idsIn(source: string, options?: LoadOptions): Promise<string[]> {
+async function idsIn(source: string, options?: LocateOptions): Promise<string[]> {
   const result = await loadDataset(source, options);
   if (!result.ok) throw new Error(result.problems.map((p) => p.message).join('\n'));
   return result.dataset.rows.map((row) => row.instance.instance_id);
 }
-async function problemsIn(source: string, options?: LoadOptions) {
+async function problemsIn(source: string, options?: LocateOptions) {
   const result = await loadDataset(source, options);
   return result.ok ? [] : result.problems;
 }

@@ -5,11 +5,10 @@ import { dirname, extname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
-import { type HubAccessEnv, hubAccess } from '../../dataset/hub/hubAccess.ts';
+import { hubAccess } from '../../dataset/hub/hubAccess.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
 import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
-import { hubVariables as hubSettings } from '../../service/hubVariables.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
@@ -38,11 +37,6 @@ const datasetsFlags = flags({
 });
 type Options = Args<typeof datasetsFlags>;
 
-/** The variables of the hub's own tools, from this process. */
-export function hubVariables(): HubAccessEnv {
-  return hubSettings(process.env);
-}
-
 const sourceOf = ({ action, source }: Options): string => {
   if (source) return source;
   throw new UserError(`datasets ${action} needs the name of a dataset`, {
@@ -52,7 +46,7 @@ const sourceOf = ({ action, source }: Options): string => {
 
 async function load(options: Options): Promise<Dataset> {
   const { split, revision, dataDir } = options;
-  const result = await loadDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
+  const result = await loadDataset(sourceOf(options), { split, revision, dataDir, env: process.env });
   if (result.ok) return result.dataset;
   throw new UserError(result.problems.map((problem) => inert(problem.message)).join('\n'));
 }
@@ -60,7 +54,7 @@ async function load(options: Options): Promise<Dataset> {
 function ls(options: Options): number {
   const rows = DATASET_ALIASES.map((name) => {
     const { dataDir, revision, split } = options;
-    const location = locateDataset(name, { dataDir, revision, split, env: hubVariables() });
+    const location = locateDataset(name, { dataDir, revision, split, env: process.env });
     const found = location.ok ? location.found : undefined;
     return {
       name,
@@ -133,7 +127,7 @@ async function pull(options: Options): Promise<number> {
   const { split, revision } = options;
   const shown = new Map<string, number>();
   const result = await pullDataset(sourceOf(options), {
-    access: hubAccess(hubVariables()),
+    access: hubAccess(process.env),
     split,
     revision,
     onWait: (message) => say(inert(message)),
@@ -163,7 +157,7 @@ async function pull(options: Options): Promise<number> {
 /** Checksums first, where the cache knows them: what is damaged can mostly not be read either. Then every row. */
 async function verify(options: Options): Promise<number> {
   const { split, revision, dataDir } = options;
-  const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: hubVariables() });
+  const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: process.env });
   if (!location.ok) throw new UserError(inert(location.message));
   const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(location.found.files[0]!))?.[0];
   const files = snapshot === undefined ? [] : await verifySnapshot(snapshot);

@@ -18,7 +18,6 @@ import { type ImagesSettings, settingsOf } from '../flags/imagesSettings.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
-import { hubVariables } from './datasets.ts';
 
 interface Result {
   readonly code: number;
@@ -44,7 +43,7 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
       hint: `for example: swebatch images ${args.action} verified --slice 0:50`,
     });
   const { split, dataDir, slice, filter } = args;
-  const loaded = await loadDataset(args.source, { split, dataDir, env: hubVariables() });
+  const loaded = await loadDataset(args.source, { split, dataDir, env: process.env });
   if (!loaded.ok) throw new UserError(loaded.problems.map((p) => inert(p.message)).join('\n'));
   const selection = selectInstances(loaded.dataset.rows, { slice, filter });
   if (selection.kind === 'empty') throw new UserError(selection.message);

@@ -9,10 +9,10 @@ import { OutsideRootError, pathInside } from '../../base/files/pathInside.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 import { cacheFolderOf } from '../read/locate.ts';
 import type { HubAccess } from './hubAccess.ts';
-import { type CachedFile, downloadIntoCache, etagOf, type HubFile } from './hubDownload.ts';
+import { type CachedFile, downloadIntoCache, etagOf, type HubFile, type Transfer } from './hubDownload.ts';
 import { causeOf, hubFetch } from './hubFetch.ts';
 
-export interface PullOptions {
+export interface PullOptions extends Transfer {
   readonly access: HubAccess;
   /** Branch, tag or commit. */
   readonly revision?: string | undefined;
@@ -20,10 +20,7 @@ export interface PullOptions {
   readonly split?: string | undefined;
   readonly fetch?: typeof fetch;
   readonly sleep?: (ms: number) => Promise<void>;
-  readonly stallMs?: number;
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: (file: HubFile, bytes: number) => void;
-  readonly onWait?: (message: string) => void;
 }
 
 export type PullResult =
@@ -102,12 +99,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   for (const file of chosen) {
     const open = (wanted: HubFile) =>
       downloadFile({ ...client, revision: commit, path: wanted.path, xet: false });
-    const more = {
-      onProgress: options.onProgress,
-      onWait,
-      ...(options.stallMs && { stallMs: options.stallMs }),
-    };
-    files.push(await downloadIntoCache(file, { repoDir, commit, open, sleep, ...more }));
+    files.push(await downloadIntoCache(file, { ...options, repoDir, commit, open, sleep }));
   }
   // Last, so that a broken download never becomes what "main" means.
   if (revision !== commit) await writeAtomically(pathInside(repoDir, 'refs', revision), commit);

@@ -5,28 +5,6 @@ import { join } from 'node:path';
 import { stripChars } from '../../base/python/text.ts';
 import { type HubEnv, hubCacheDir, hubHome } from '../read/locate.ts';
 
-export interface HubAccessEnv extends HubEnv {
-  readonly HF_ENDPOINT?: string | undefined;
-  readonly HF_TOKEN?: string | undefined;
-  /** The name that older tools set. */
-  readonly HUGGING_FACE_HUB_TOKEN?: string | undefined;
-  readonly HF_TOKEN_PATH?: string | undefined;
-  readonly HF_HUB_OFFLINE?: string | undefined;
-}
-
-export const HUB_VARIABLES = [
-  'HF_HOME',
-  'HF_HUB_CACHE',
-  'HUGGINGFACE_HUB_CACHE',
-  'XDG_CACHE_HOME',
-  'HOME',
-  'HF_ENDPOINT',
-  'HF_TOKEN',
-  'HUGGING_FACE_HUB_TOKEN',
-  'HF_TOKEN_PATH',
-  'HF_HUB_OFFLINE',
-] as const satisfies readonly (keyof HubAccessEnv)[];
-
 export interface HubAccess {
   readonly cacheDir: string;
   /** Undefined: the client's own default. */
@@ -36,17 +14,17 @@ export interface HubAccess {
 }
 
 /** `huggingface-cli login` leaves the token in a file of its home, also when the cache is elsewhere. */
-function storedToken(env: HubAccessEnv): string | undefined {
+function storedToken(env: HubEnv): string | undefined {
   const path = env.HF_TOKEN_PATH || join(hubHome(env), 'token');
   return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;
 }
 
-export function hubAccess(env: HubAccessEnv): HubAccess {
+export function hubAccess(env: HubEnv): HubAccess {
   const cacheDir = hubCacheDir(env);
   return {
     cacheDir,
     hubUrl: stripChars(env.HF_ENDPOINT ?? '', '/', 'right') || undefined,
-    // A line end from a file makes no header.
+    // A line end from a file makes no header. The second name is that of older tools.
     token: env.HF_TOKEN?.trim() || env.HUGGING_FACE_HUB_TOKEN?.trim() || storedToken(env),
     offline: /^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? ''),
   };

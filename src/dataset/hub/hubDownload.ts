@@ -73,18 +73,22 @@ async function claimPartial(blob: string): Promise<string> {
   return mine;
 }
 
-export interface DownloadInto {
+/** How patient a transfer is, and whom it tells. */
+export interface Transfer {
+  readonly onProgress?: ((file: HubFile, bytes: number) => void) | undefined;
+  readonly onWait?: ((message: string) => void) | undefined;
+  /** A transfer that moves no byte for this long is cut and resumed. */
+  readonly stallMs?: number | undefined;
+}
+
+export interface DownloadInto extends Transfer {
   /** `<cache>/datasets--ORG--NAME`. */
   readonly repoDir: string;
   readonly commit: string;
   /** Opens the file's content from a byte offset; from the hub client. */
   readonly open: (file: HubFile) => Promise<Blob | null>;
   readonly sleep: (ms: number) => Promise<void>;
-  readonly onProgress?: ((file: HubFile, bytes: number) => void) | undefined;
-  readonly onWait?: ((message: string) => void) | undefined;
   readonly attempts?: number;
-  /** A transfer that moves no byte for this long is cut and resumed. */
-  readonly stallMs?: number;
 }
 
 export async function downloadIntoCache(file: HubFile, into: DownloadInto): Promise<CachedFile> {
@@ -95,18 +99,11 @@ export async function downloadIntoCache(file: HubFile, into: DownloadInto): Prom
   const pointer = join(snapshot, basename(file.path));
   await mkdir(dirname(blob), { recursive: true });
   await mkdir(dirname(pointer), { recursive: true });
-  const result = (reusedBytes: number): CachedFile => ({
-    path: file.path,
-    bytes: file.size,
-    etag: file.etag,
-    reusedBytes,
-  });
-  let reused = file.size;
-  if ((await sizeOf(blob)) !== file.size || (await etagOf(blob, file.etag)) !== file.etag)
-    reused = await fetchBlob(file, blob, into);
+  const isThere = (await sizeOf(blob)) === file.size && (await etagOf(blob, file.etag)) === file.etag;
+  const reusedBytes = isThere ? file.size : await fetchBlob(file, blob, into);
   await rm(pointer, { force: true });
   await symlink(relative(dirname(pointer), blob), pointer);
-  return result(reused);
+  return { path: file.path, bytes: file.size, etag: file.etag, reusedBytes };
 }
 
 async function fetchBlob(file: HubFile, blob: string, into: DownloadInto): Promise<number> {

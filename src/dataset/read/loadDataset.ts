@@ -1,4 +1,4 @@
-/** Reads a dataset whole and checks every row before anything starts: either all rows are good, or all problems are listed (T-56). */
+/** Reads a dataset whole and checks every row before anything starts: either all rows are good, or all problems are listed. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -36,7 +36,6 @@ interface DatasetProblem {
   readonly message: string;
 }
 
-export type LoadOptions = LocateOptions;
 export type LoadResult =
   | { readonly ok: true; readonly dataset: Dataset }
   | { readonly ok: false; readonly problems: readonly DatasetProblem[] };
@@ -101,7 +100,7 @@ function collector() {
   return { add, rows, problems };
 }
 
-export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
+export async function loadDataset(source: string, options: LocateOptions = {}): Promise<LoadResult> {
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;

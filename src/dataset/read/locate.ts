@@ -7,15 +7,8 @@ import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 
-/** The variables that decide where the Hugging Face cache lies. */
-export interface HubEnv {
-  readonly HF_HOME?: string | undefined;
-  readonly HF_HUB_CACHE?: string | undefined;
-  /** The name that older tools set. */
-  readonly HUGGINGFACE_HUB_CACHE?: string | undefined;
-  readonly XDG_CACHE_HOME?: string | undefined;
-  readonly HOME?: string | undefined;
-}
+/** The variables that the hub's own tools read are taken from here; an empty one is not set. */
+export type HubEnv = Readonly<Record<string, string | undefined>>;
 
 interface Located {
   readonly files: readonly string[];
@@ -28,13 +21,13 @@ export type Location = { ok: true; found: Located } | { ok: false; message: stri
 const SUFFIXES = ['.parquet', '.jsonl', '.ndjson', '.json'] as const;
 const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
 
-/** As huggingface_hub computes it. */
-export function hubCacheDir(env: HubEnv): string {
-  return env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
-}
+/** As huggingface_hub computes it. Older tools set the second name. */
+export const hubCacheDir = (env: HubEnv): string =>
+  env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
+
 /** Where the token of a login lies too, wherever the cache is. */
 export const hubHome = (env: HubEnv): string =>
-  env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), '.cache'), 'huggingface');
+  env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'huggingface');
 
 export const cacheFolderOf = (repo: string) => `datasets--${repo.replaceAll('/', '--')}`;
 
@@ -93,10 +86,7 @@ function choose(
 
 /** A directory with `<split>.parquet` (or JSON), or in the hub's layout `data/<split>-*.parquet`. */
 function inDirectory(dir: string, split: string | undefined): Location | undefined {
-  const flat = splitsIn(dir);
-  const nested = splitsIn(join(dir, 'data'));
-  const both = new Map([...nested, ...flat]);
-  return choose(both, split, dir);
+  return choose(new Map([...splitsIn(join(dir, 'data')), ...splitsIn(dir)]), split, dir);
 }
 
 /** `<cache>/datasets--ORG--NAME/snapshots/<revision>/…`: the revision asked for, else the one `refs/main` names, else the newest. */

@@ -3,9 +3,9 @@
  * else kept in `extra`. Text stays text; nothing in a row is ever rendered or evaluated here.
  */
 
-import { createHash } from 'node:crypto';
 import type { ZodError } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
 import { isRecord } from '../../formats/foreignJson.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
@@ -162,15 +162,12 @@ function canonical(value: unknown): unknown {
       .map((key) => [key, canonical(value[key])]),
   );
 }
-const sha256 = (value: unknown) =>
-  createHash('sha256')
-    .update(JSON.stringify(canonical(value)))
-    .digest('hex');
+const hashOf = (value: unknown) => sha256(JSON.stringify(canonical(value)));
 
 /** Of the whole normalised row. */
-export const rowHashOf = (instance: Instance): string => sha256(instance);
+export const rowHashOf = (instance: Instance): string => hashOf(instance);
 
 /** Of what decides a verdict. Revisions of one dataset differ in exactly these columns. */
 export const gradingHashOf = (
   row: Pick<Instance, 'eval_script' | 'FAIL_TO_PASS' | 'PASS_TO_PASS' | 'test_patch'>,
-): string => sha256([row.eval_script ?? null, row.FAIL_TO_PASS, row.PASS_TO_PASS, row.test_patch]);
+): string => hashOf([row.eval_script ?? null, row.FAIL_TO_PASS, row.PASS_TO_PASS, row.test_patch]);

@@ -2,7 +2,7 @@
  * A sample that grows: each instance has a place that depends on its id, its stratum and the seed alone, and a sample of N is the N first
  * places. So a larger N holds every smaller one, and tomorrow's night can be compared with today's on the common part.
  */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256.ts';
 
 export interface Stratum {
   /** Values of the stratify fields, in their order. */
@@ -25,8 +25,6 @@ interface Placed<T> {
   readonly hash: string;
   readonly stratum: string;
 }
-
-const hashOf = (seed: number, id: string) => createHash('sha256').update(`${seed}\0${id}`).digest('hex');
 
 /**
  * Within a stratum of size n the k-th instance by hash stands at (k + 1/2) / n, which is Webster's apportionment: proportional,
@@ -53,7 +51,11 @@ export function stratifiedSample<T>(
   stratumOf: (item: T) => readonly string[],
 ): Sampled<T> {
   const groups = Map.groupBy(
-    items.map((item) => ({ item, hash: hashOf(seed, idOf(item)), stratum: JSON.stringify(stratumOf(item)) })),
+    items.map((item) => ({
+      item,
+      hash: sha256(`${seed}\0${idOf(item)}`),
+      stratum: JSON.stringify(stratumOf(item)),
+    })),
     (entry) => entry.stratum,
   );
   const order = [...groups]

@@ -70,10 +70,8 @@ function problemsOf(rows: readonly HasInstance[], options: SelectOptions): strin
     problems.push(
       `the dataset has no instance named ${unknown.join(', ')}; \`swebatch datasets show\` lists the ids`,
     );
-  const filter = parseFilter(options.filter ?? '');
-  if (!filter.ok) problems.push(filter.message);
-  const slice = parseSlice(options.slice || ':');
-  if (!slice.ok) problems.push(slice.message);
+  for (const parsed of [parseFilter(options.filter ?? ''), parseSlice(options.slice || ':')])
+    if (!parsed.ok) problems.push(parsed.message);
   for (const name of ['limit', 'sample', 'seed'] as const) {
     const value = options[name];
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 0))

@@ -1,6 +1,6 @@
 /** Which patch a prediction carries and what state it is in. Pure. */
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256.ts';
 import type { CapturedPatch } from '../../environment/environment.ts';
 import type { PatchSource, PatchState } from '../../outcome.ts';
 
@@ -14,8 +14,6 @@ export interface PatchFacts {
   /** What a person should know of it. */
   readonly notes: readonly string[];
 }
-
-export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
 
 /** `submitted` is null when nothing was submitted; a submission of nothing is an empty array. */
 export function choosePatch(

@@ -1,7 +1,7 @@
 /** `evaluate preds.json | all_preds.jsonl | gold`: predictions become an imported run and are graded like any other. */
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { sha256 } from '../../base/sha256.ts';
 import { runConfigSchema } from '../../config/runConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../../dataset/read/loadDataset.ts';
@@ -60,10 +60,7 @@ function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): 
 /** Predictions from the same file for the same rows land in the same run, so that a second call goes on with the first. */
 const defaultName = (target: string, dataset: Dataset): string => {
   const stem = basename(target).replace(/\.(json|jsonl|ndjson)$/, '');
-  const tag = createHash('sha256')
-    .update([target, dataset.source, dataset.split, dataset.fileHash].join('\0'))
-    .digest('hex')
-    .slice(0, 8);
+  const tag = sha256([target, dataset.source, dataset.split, dataset.fileHash].join('\0')).slice(0, 8);
   return `evaluate-${stem.replace(/[^A-Za-z0-9_.-]/g, '_')}-${tag}`;
 };
 
@@ -134,7 +131,7 @@ function recordedRun(store: Store, { name, target, dataset, predictions, config 
     rows: new Map(dataset.rows.map((row) => [row.instance.instance_id, row])),
     dataset: { source, revision },
     config: JSON.stringify({ run: runConfigSchema.parse({}), grading: config, arms: [] }),
-    configHash: createHash('sha256').update(JSON.stringify(config)).digest('hex'),
+    configHash: sha256(JSON.stringify(config)),
     armConfig: JSON.stringify({ environment: environmentConfigSchema.parse({}) }),
     manifest: JSON.stringify({ kind: 'predictions', source: target, dataset: source, split }),
     now: () => new Date(),

@@ -1,7 +1,6 @@
 /** The rows of a dataset that somebody named, or why it cannot be used. */
 import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Variables } from '../caller.ts';
-import { hubVariables } from '../hubVariables.ts';
 import { UserError } from '../userError.ts';
 
 export interface DatasetChoice {
@@ -16,7 +15,7 @@ export async function requireSubset(
   { subset, split, dataDir }: DatasetChoice,
   env: Variables,
 ): Promise<Dataset> {
-  const loaded = await loadDataset(subset, { split, dataDir, env: hubVariables(env) });
+  const loaded = await loadDataset(subset, { split, dataDir, env });
   if (loaded.ok) return loaded.dataset;
   throw new UserError(
     `the dataset ${subset} cannot be used:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,

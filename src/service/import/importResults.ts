@@ -12,7 +12,6 @@ import { type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
-import { hubVariables } from '../hubVariables.ts';
 import { databasePath } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
@@ -146,7 +145,7 @@ async function datasetOf({ dataset, dataDir }: ImportOptions, env: Caller['env']
   const loaded = await loadDataset(dataset.subset, {
     ...(dataset.split ? { split: dataset.split } : {}),
     ...(dataDir ? { dataDir } : {}),
-    env: hubVariables(env),
+    env,
   });
   if (!loaded.ok) throw new UserError(loaded.problems.map((p) => p.message).join('\n'));
   return loaded.dataset;

@@ -1,10 +1,11 @@
 /** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
 
 import { durationOrNull } from '../../base/plausible.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { SEALED_CLASSES } from '../../outcome.ts';
-import { choosePatch, sha256 } from '../../runner/attempt/choosePatch.ts';
+import { choosePatch } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
 import { insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../runner/attempt/choosePatch.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { PACKAGE_ROOT, VERSION } from '../version.ts';
 
 export interface ProgramFacts {

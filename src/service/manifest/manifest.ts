@@ -2,11 +2,11 @@
 
 import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { describeRequests } from '../../model/describe.ts';
-import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig, RunRequest } from '../../runner/schedule/planRun.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';

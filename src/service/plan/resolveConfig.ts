@@ -1,7 +1,7 @@
 /** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
 
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { sha256 } from '../../base/sha256.ts';
 import { ConfigError } from '../../config/configError.ts';
 import { withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
@@ -9,12 +9,10 @@ import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import { isRecord } from '../../formats/foreignJson.ts';
 import { settleModel } from '../../model/settleModel.ts';
-import { sha256 } from '../../runner/attempt/choosePatch.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Caller, Variables } from '../caller.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { UserError } from '../userError.ts';
-import { PACKAGE_ROOT } from '../version.ts';
 import type { ResolvedConfig } from './resolvedConfig.ts';
 
 type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
@@ -74,7 +72,7 @@ export function loadLayers(
   cwd: string,
 ): LoadedConfig {
   try {
-    return loadConfig({ specs, overrides, cwd, configsDir: join(PACKAGE_ROOT, 'configs'), readFile });
+    return loadConfig({ specs, overrides, cwd, readFile });
   } catch (error) {
     if (error instanceof ConfigError) throw new UserError(error.message);
     throw error;

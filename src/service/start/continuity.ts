@@ -23,7 +23,6 @@ import {
 } from '../../store/records/runs.ts';
 import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { hubVariables } from '../hubVariables.ts';
 import { contentsHere, type ImageContent } from '../images/imageContents.ts';
 import { UserError } from '../userError.ts';
 
@@ -54,7 +53,7 @@ const SECTIONS = new Set(['agent', 'environment', 'model']);
 export function tellOtherRevision(run: RunRow, { env, tell }: Caller): void {
   const { dataset_source: source, dataset_revision: recorded } = run;
   if (recorded === null) return;
-  const location = locateDataset(source, { env: hubVariables(env) });
+  const location = locateDataset(source, { env });
   const here = location.ok ? location.found.revision : null;
   if (here !== null && here !== recorded)
     tell({

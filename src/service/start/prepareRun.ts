@@ -6,7 +6,6 @@ import { selectInstances } from '../../dataset/select/select.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { hubVariables } from '../hubVariables.ts';
 import { resolveConfig } from '../plan/resolveConfig.ts';
 import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
 import { commandOn, openForReading, requireRun } from '../resultsRoot.ts';
@@ -61,7 +60,7 @@ async function datasetOf(
     throw new UserError('--subset is missing, and the configuration names no dataset.subset', {
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
-  const loaded = await loadDataset(subset, { split, revision, dataDir, env: hubVariables(env) });
+  const loaded = await loadDataset(subset, { split, revision, dataDir, env });
   if (loaded.ok) return loaded.dataset;
   throw new UserError(
     `the dataset cannot be used; ${loaded.problems.length} problem(s), nothing was started:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
