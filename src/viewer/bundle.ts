@@ -55,17 +55,10 @@ export function withDocuments<T>(
   try {
     const queries = viewerQueries(store);
     const ids = options.runs?.map((name) => {
-      const id = queries.runNamed(name)?.id;
-      if (id === undefined)
-        throw new Error(
-          `there is no run "${name}" in ${results}; it holds ${
-            queries
-              .runs()
-              .map((run) => run.name)
-              .join(', ') || 'none'
-          }`,
-        );
-      return id;
+      const run = queries.runNamed(name);
+      if (run) return run.id;
+      const names = queries.runs().map((one) => one.name);
+      throw new Error(`there is no run "${name}" in ${results}; it holds ${names.join(', ') || 'none'}`);
     });
     // One snapshot: a run that writes meanwhile must not make the files disagree with each other.
     store.exec('BEGIN');
@@ -102,7 +95,7 @@ export function writeBundle(
     }
     for (const path of pathsOf(queries, documents)) {
       const document = documents.read(path);
-      // Ids that a data set or an import brought along become file names only when they are plain ones.
+      // Ids come from datasets and imports: only plain ones become file names.
       if (document !== undefined && SAFE_PATH.test(path))
         write(`data/${path}.json`, JSON.stringify(document));
     }

@@ -61,7 +61,7 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
   });
 }
 
-/** What a mail program that runs no scripts shows. */
+/** Shown by mail programs, which run no scripts. */
 function summaryOf(run: RunDocument, rows: TrialPage['rows'], left: number): string {
   const { summary } = run;
   const { tally, money } = summary;

@@ -67,7 +67,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       try {
         handle({ rules, page, documents, live }, request, response);
       } catch (error) {
-        send(response, 500, 'text/plain; charset=utf-8', `the viewer failed: ${messageOf(error)}\n`);
+        say(response, 500, `the viewer failed: ${messageOf(error)}`);
       }
     });
     await new Promise<void>((done, failed) => {
@@ -93,7 +93,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       return closing;
     };
     options.signal?.addEventListener('abort', () => void close(), { once: true });
-    const shown = host === '0.0.0.0' ? hostname() : host === '::' ? hostname() : host;
+    const shown = host === '0.0.0.0' || host === '::' ? hostname() : host;
     const base = `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}/`;
     return { url: token === undefined ? base : `${base}?token=${encodeURIComponent(token)}`, port, close };
   } catch (error) {
@@ -111,9 +111,9 @@ interface Serving {
 
 function handle(serving: Serving, request: IncomingMessage, response: ServerResponse): ServerResponse {
   const target = request.url ?? '/';
-  // Anything but a plain path (another authority, the form for proxies) is not for us.
+  // Anything but a plain path (another authority, the form for proxies) is refused.
   const url = /^\/(?!\/)/.test(target) ? URL.parse(target, 'http://viewer.invalid') : null;
-  if (url === null) return send(response, 404, 'text/plain; charset=utf-8', 'no such page\n');
+  if (url === null) return say(response, 404, 'no such page');
   const decision = decide(serving.rules, {
     method: request.method ?? '',
     host: request.headers.host,
@@ -124,8 +124,7 @@ function handle(serving: Serving, request: IncomingMessage, response: ServerResp
     cookie: request.headers.cookie,
     queryToken: url.searchParams.get('token') ?? undefined,
   });
-  if (!decision.allow)
-    return send(response, decision.status, 'text/plain; charset=utf-8', `${decision.why}\n`);
+  if (!decision.allow) return say(response, decision.status, decision.why);
   if (decision.setCookie && !url.pathname.startsWith('/api/')) {
     // Lax, since a link in a chat or a mail leads here too. The token leaves the address bar at once, so that it ends up in no bookmark and no screenshot.
     response.setHeader(
@@ -133,13 +132,13 @@ function handle(serving: Serving, request: IncomingMessage, response: ServerResp
       `${serving.rules.cookie}=${serving.rules.token}; HttpOnly; SameSite=Lax; Path=/`,
     );
     response.setHeader('Location', url.pathname);
-    return send(response, 303, 'text/plain; charset=utf-8', 'see the page\n');
+    return say(response, 303, 'see the page');
   }
   if (url.pathname === '/api/live') return serving.live.follow(request, response);
   if (url.pathname.startsWith('/api/'))
     return sendDocument(serving.documents, url.pathname.slice(5), response);
   const file = serving.page.get(url.pathname === '/' ? 'index.html' : url.pathname.slice(1));
-  if (!file) return send(response, 404, 'text/plain; charset=utf-8', 'no such page\n');
+  if (!file) return say(response, 404, 'no such page');
   const isIndex = file.name === 'index.html';
   return send(response, 200, file.type, isIndex ? withMode(file.body.toString('utf8'), 'live') : file.body);
 }
@@ -161,6 +160,9 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.writeHead(status, { ...SECURITY_HEADERS, 'Content-Type': type });
   return response.end(response.req.method === 'HEAD' ? undefined : body);
 }
+
+const say = (response: ServerResponse, status: number, text: string): ServerResponse =>
+  send(response, status, 'text/plain; charset=utf-8', `${text}\n`);
 
 interface LiveUpdates {
   follow(request: IncomingMessage, response: ServerResponse): ServerResponse;
@@ -185,13 +187,13 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
     if (now !== seen) {
       seen = now;
       quiet = 0;
-      say(`event: change\ndata: ${JSON.stringify({ seq: lastEvent() })}\n\n`);
+      tell(`event: change\ndata: ${JSON.stringify({ seq: lastEvent() })}\n\n`);
     } else if (quiet >= 15_000) {
       quiet = 0;
-      say(': still here\n\n');
+      tell(': still here\n\n');
     }
   };
-  const say = (text: string) => {
+  const tell = (text: string) => {
     for (const follower of followers) follower.write(text);
   };
   return {

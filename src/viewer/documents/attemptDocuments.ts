@@ -118,9 +118,7 @@ function factsOf(attempt: AttemptRow, ledger: Ledger): AttemptDocument['attempt'
  * answered; commands say themselves which observation shows them.
  */
 function outlineOf(queries: ViewerQueries, attemptId: number): OutlineRow[] {
-  const byStep = new Map<number, CallRow[]>();
-  for (const call of queries.calls(attemptId))
-    byStep.set(call.step, [...(byStep.get(call.step) ?? []), call]);
+  const byStep = Map.groupBy(queries.calls(attemptId), (call) => call.step);
   const answered = [...byStep.values()].filter((calls) => calls.some((call) => call.state === 'ok'));
   const commands = new Map<number, { ms: number; code: number; timedOut: boolean }>();
   for (const command of queries.commandOutline(attemptId)) {
@@ -163,9 +161,7 @@ function range(chunk: number): [from: number, to: number] {
 
 export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: number): MessageChunk {
   const [from, to] = range(chunk);
-  const commands = new Map<number, CommandRow[]>();
-  for (const command of queries.commands(attemptId, from, to))
-    commands.set(command.message_seq!, [...(commands.get(command.message_seq!) ?? []), command]);
+  const commands = Map.groupBy(queries.commands(attemptId, from, to), (command) => command.message_seq);
   return {
     attempt: attemptId,
     from,

@@ -1,7 +1,7 @@
 /**
  * The documents the page reads. The same path names a document everywhere: `/api/<path>` on a live server, `data/<path>.json`
- * in a static bundle, a key inside a single page. All of them are plain JSON; lists of pairs stand where names come from
- * models or data sets, so that a test called `__proto__` stays a test.
+ * in a static bundle, a key inside a single page. All of them are plain JSON. Names that come from models or datasets are
+ * in lists of pairs, so that a test called `__proto__` stays a test.
  */
 import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
 

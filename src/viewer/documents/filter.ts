@@ -1,6 +1,6 @@
 /**
- * The filter box: `django class:limit steps>50 cost>=0.5 -flag:any "two words"`. Words look into the text of a row, the rest
- * compares one field; a minus turns a part around; all parts must hold.
+ * The filter box: `django class:limit steps>50 cost>=0.5 -flag:any "two words"`. A word is looked for in the text of a row,
+ * any other part compares one field. A minus negates a part. All parts must hold.
  */
 
 export type FieldValue = string | number | null | undefined | readonly string[];
@@ -9,7 +9,7 @@ export type Fields<Row> = ReadonlyMap<string, (row: Row) => FieldValue>;
 
 export interface Filter<Row> {
   readonly test: (row: Row) => boolean;
-  /** What cannot be understood, in words for the person who typed it. */
+  /** The parts that cannot be understood, explained to the person who typed them. */
   readonly problems: readonly string[];
 }
 

@@ -40,7 +40,7 @@ export function readTexts(text: string | null): string[] {
     : [];
 }
 
-/** The row of a data set as far as the viewer shows it. */
+/** The fields of a dataset row that the viewer shows. */
 export const rowSchema = z.object({
   problem_statement: z.string().catch(''),
   patch: z.string().catch(''),

@@ -75,7 +75,7 @@ function breakerOf(events: readonly EventRow[]): RunDocument['breaker'] {
   return { open: HELD.has(last.type), reason: reasonOf(last.data), at: last.at };
 }
 
-/** What cannot be read is shown as it is: the viewer must open whatever the database holds. */
+/** An event that cannot be read is shown as it is: the viewer must open whatever the database holds. */
 function reasonOf(data: string): string {
   const event = readJson(data);
   return typeof event === 'object' && event !== null && 'reason' in event ? String(event.reason) : data;

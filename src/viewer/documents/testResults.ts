@@ -1,4 +1,4 @@
-/** Which tests a verdict rests on, and where the test output speaks of the ones that failed. */
+/** The tests that a verdict rests on, and the lines of the test output that mention the failed ones. */
 import { z } from 'zod';
 import type { EvaluationDocument } from './documents.ts';
 import { readJson } from './lenient.ts';

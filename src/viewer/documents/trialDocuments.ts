@@ -1,4 +1,4 @@
-/** Documents about trials: how many came to what, the trials of a run page by page, the history of an instance. */
+/** Documents about trials: the tally of a run, its trials page by page, the history of an instance. */
 import { SEALED_CLASSES } from '../../outcome.ts';
 import { standingOf } from '../../report/measure/verdict.ts';
 import type { TrialRow, ViewerQueries } from '../../store/records/viewerQueries.ts';
@@ -13,7 +13,7 @@ import {
 } from './documents.ts';
 import { readFlags } from './lenient.ts';
 
-/** What the report says of a trial, so that page and report never disagree. */
+/** The verdict by the rule of the report, so that page and report never disagree. */
 function verdictOf(row: TrialRow, graded: boolean): string {
   const standing = standingOf(
     {
@@ -31,11 +31,10 @@ function verdictOf(row: TrialRow, graded: boolean): string {
 }
 const VALID = new Set(['resolved', 'unresolved', 'not_graded']);
 
-const count = (names: Iterable<string>): [string, number][] => {
-  const found = new Map<string, number>();
-  for (const name of names) found.set(name, (found.get(name) ?? 0) + 1);
-  return [...found].sort(([a], [b]) => a.localeCompare(b));
-};
+const count = (names: Iterable<string>): [string, number][] =>
+  [...Map.groupBy(names, (name) => name)]
+    .map(([name, group]): [string, number] => [name, group.length])
+    .sort(([a], [b]) => a.localeCompare(b));
 
 /** As classCounts of the store: a trial that had its result and was asked for once more has not run yet. */
 const classOf = ({ state, exit_class }: TrialRow): string => {
@@ -86,12 +85,13 @@ export function trialsWithMoney(
   runId: number,
   rows: readonly TrialRow[],
 ): TrialDocument[] {
-  const parts = new Map<number, Money[]>();
-  for (const attempt of queries.attemptIds(runId))
-    parts.set(attempt.trial_id, [...(parts.get(attempt.trial_id) ?? []), ledger.money(attempt)]);
-  // Asked of the whole run, not of these rows, so that all pages of a run that is being graded agree.
+  const attempts = Map.groupBy(queries.attemptIds(runId), (attempt) => attempt.trial_id);
+  // The whole run decides, not these rows, so that all pages of a run that is being graded agree.
   const graded = queries.anyVerdict(runId) !== undefined;
-  return rows.map((row) => trialDocument(row, addMoney(parts.get(row.trial) ?? []), graded));
+  return rows.map((row) => {
+    const money = addMoney((attempts.get(row.trial) ?? []).map(ledger.money));
+    return trialDocument(row, money, graded);
+  });
 }
 
 export function trialPage(queries: ViewerQueries, ledger: Ledger, runId: number, page: number): TrialPage {

@@ -6,7 +6,7 @@ import type { Column } from './tables/column.ts';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 
-/** What a document says while it is not there. */
+/** Shown in the place of a document that is loading or missing. */
 export function Waiting({ entry }: { entry: Entry<unknown> }) {
   if (entry.error)
     return (
@@ -16,6 +16,10 @@ export function Waiting({ entry }: { entry: Entry<unknown> }) {
     );
   return <p className="pad quiet">loading …</p>;
 }
+
+export const NoRun = ({ name }: { name: string }) => (
+  <p className="pad">There is no run “{plain(name)}” here.</p>
+);
 
 const TONES = new Map([
   ['resolved', 'good'],
@@ -188,7 +192,7 @@ export function Tabs({
   );
 }
 
-/** Text that is long enough to be opened only when asked for. */
+/** Long text that is drawn only when somebody opens it. */
 export function Foldout({ title, children }: { title: string; children: () => ReactNode }) {
   const [open, setOpen] = useState(false);
   return (

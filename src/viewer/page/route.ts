@@ -53,7 +53,7 @@ export function go(to: string): void {
   location.hash = to;
 }
 
-/** Changes parts of the query in place: what is typed into a filter is part of the address, not of the history. */
+/** Changes parts of the query in place: typing into a filter changes the address and adds nothing to the history. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const { path, query } = read();
   const next = new URLSearchParams(query);

@@ -81,11 +81,11 @@ async function load(path: string, slot: Slot): Promise<void> {
   slot.generation = asked;
   slot.loading = false;
   for (const watcher of slot.watchers) watcher.changed();
-  // What changed while this answer was on its way is asked for again.
+  // The document may have changed while this answer was on its way: ask again.
   if (asked < generation && [...slot.watchers].some((watcher) => watcher.live)) void load(path, slot);
 }
 
-/** `live: false` for what cannot change any more. */
+/** `live: false` for a document that cannot change any more. */
 export function useDocument<T>(path: string | undefined, live = true): Entry<T> {
   const subscribe = useCallback(
     (changed: () => void) => {

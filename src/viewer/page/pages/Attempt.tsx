@@ -118,7 +118,7 @@ function Task({ doc }: { doc: AttemptDocument }) {
       <pre className="output">{plain(instance.problem)}</pre>
       <h2>Tests</h2>
       <p>
-        {instance.failToPass.length} must turn, {instance.passToPass} must stay.
+        {instance.failToPass.length} must pass after the patch, {instance.passToPass} must still pass.
       </p>
       <ul>
         {instance.failToPass.map((test) => (

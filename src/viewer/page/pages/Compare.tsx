@@ -49,7 +49,6 @@ function useSides(list: RunList | undefined): { all: Side[]; chosen: Side[] } {
 export function ComparePage() {
   const entry = useDocument<RunList>('runs');
   const { all, chosen } = useSides(entry.data);
-  const { query } = useRoute();
   const runs = useMemo(() => [...new Set(chosen.map((side) => side.run))], [chosen]);
   const { trials, error } = useManyTrials(runs, entry.data);
   const rowsOf = useMemo(() => {
@@ -84,7 +83,7 @@ export function ComparePage() {
       <h2>Cost against resolved</h2>
       <CostPlot sides={chosen} rowsOf={rowsOf} />
       <h2>Matrix</h2>
-      <Matrix sides={chosen} rowsOf={rowsOf} filter={query.get('f') ?? ''} />
+      <Matrix sides={chosen} rowsOf={rowsOf} />
     </article>
   );
 }
@@ -143,13 +142,13 @@ function Picker({
   );
 }
 
-/** What makes a comparison unfair is said before its result. */
+/** States what makes a comparison unfair, before its result. */
 function Warnings({ a, b }: { a: Side; b: Side }) {
   return (
     <>
       {a.datasetHash !== b.datasetHash ? (
         <p className="problem" role="note">
-          These runs did not work on the same data: only instances of both are compared.
+          These runs worked on different data: only the instances that both have are compared.
         </p>
       ) : null}
       {a.configHash !== b.configHash && a.run !== b.run ? (

@@ -1,46 +1,37 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
-import { useMemo } from 'react';
 import type { HistoryRow } from '../../documents/documents.ts';
+import { scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Waiting } from '../parts.tsx';
-import { href, setQuery, useRoute } from '../route.ts';
+import { href } from '../route.ts';
 import type { Column } from '../tables/column.ts';
+import { textColumn } from '../tables/columnKinds.tsx';
 import { DataTable } from '../tables/DataTable.tsx';
+import { useSort } from '../tables/FilteredTable.tsx';
 import { TRIAL_COLUMNS } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { rate, time } from '../text/numbers.ts';
 
-const SHOWN = new Set([
-  'verdict',
-  'reason',
-  'class',
-  'arm',
-  'model',
-  'epoch',
-  'steps',
-  'cost',
-  'time',
-  'flags',
-]);
+const SHOWN = new Set('verdict reason class arm model epoch steps cost time flags'.split(' '));
 const COLUMNS: readonly Column<HistoryRow>[] = [
-  { id: 'run', header: 'Run', width: 180, value: (r) => r.run, cell: (r) => plain(r.run) },
-  { id: 'date', header: 'Started', width: 140, value: (r) => r.createdAt, cell: (r) => time(r.createdAt) },
+  textColumn('run', 'Run', 180, (r) => r.run),
+  textColumn('date', 'Started', 140, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   ...TRIAL_COLUMNS.filter((column) => SHOWN.has(column.id)),
 ];
+const ALL = new Set(COLUMNS.map((column) => column.id));
 
 export function HistoryPage({ instanceId }: { instanceId: string }) {
   const entry = useDocument<HistoryRow[]>(`history/${instanceId}`);
-  const { query } = useRoute();
-  const rows = useMemo(() => entry.data ?? [], [entry.data]);
-  if (!entry.data) return <Waiting entry={entry} />;
-  const graded = rows.filter((row) => row.verdict === 'resolved' || row.verdict === 'unresolved');
-  const resolved = graded.filter((row) => row.verdict === 'resolved').length;
+  const sorting = useSort('-date');
+  const rows = entry.data;
+  if (!rows) return <Waiting entry={entry} />;
+  const { graded, resolved } = scoreOf(rows);
   return (
     <section className="page">
       <h1>History of {plain(instanceId)}</h1>
       <div className="bar">
         <p>
-          Resolved {resolved} of {graded.length} times: {rate(resolved, graded.length)}
+          Resolved {resolved} of {graded} times: {rate(resolved, graded)}
         </p>
         <ol className="strip" aria-label="verdicts, oldest first">
           {rows.map((row) => (
@@ -59,11 +50,10 @@ export function HistoryPage({ instanceId }: { instanceId: string }) {
         label={`History of ${plain(instanceId)}`}
         rows={rows}
         columns={COLUMNS}
-        visible={new Set(COLUMNS.map((column) => column.id))}
+        visible={ALL}
         rowId={(row) => String(row.trial)}
         rowHref={(row) => (row.attempt === null ? undefined : href(['attempt', row.attempt]))}
-        sort={query.get('sort') ?? '-date'}
-        onSort={(sort) => setQuery({ sort })}
+        {...sorting}
         empty="No run has this instance."
       />
     </section>

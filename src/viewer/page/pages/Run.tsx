@@ -1,12 +1,13 @@
 /** One run: how far it is, what it found, where money and time go, what each slot does now. */
-import { useMemo } from 'react';
-import type { RunDocument } from '../../documents/documents.ts';
+import type { ArmSummary, RunDocument } from '../../documents/documents.ts';
 import { pace, RunSeries } from '../charts/RunSeries.tsx';
 import { useRun, useRunId } from '../data/useTrials.ts';
-import { Badge, Fact, Foldout, Waiting } from '../parts.tsx';
-import { href, setQuery, useRoute } from '../route.ts';
+import { Badge, Fact, Foldout, NoRun, Waiting } from '../parts.tsx';
+import { href } from '../route.ts';
 import type { Column } from '../tables/column.ts';
+import { costColumn, numberColumn, textColumn } from '../tables/columnKinds.tsx';
 import { DataTable } from '../tables/DataTable.tsx';
+import { useSort } from '../tables/FilteredTable.tsx';
 import { SlotTable } from '../tables/SlotTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import {
@@ -26,14 +27,14 @@ import {
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
   const entry = useRun(found.id);
-  if (found.data && found.id === undefined)
-    return <p className="pad">There is no run “{plain(run)}” here.</p>;
+  if (found.data && found.id === undefined) return <NoRun name={run} />;
   if (!entry.data) return <Waiting entry={found.error ? found : entry} />;
   return <Overview run={entry.data} />;
 }
 
 function Overview({ run }: { run: RunDocument }) {
   const { summary } = run;
+  const instances = (f?: string) => href(['run', summary.name, 'instances'], { f });
   const isGoing = summary.status === 'running' || summary.status === 'paused';
   return (
     <article className="page scroll">
@@ -42,12 +43,9 @@ function Overview({ run }: { run: RunDocument }) {
       </h1>
       <Facts run={run} />
       <p>
-        <a href={href(['run', summary.name, 'instances'])}>All instances</a> ·{' '}
-        <a href={href(['run', summary.name, 'instances'], { f: 'verdict=unresolved' })}>unresolved</a> ·{' '}
-        <a href={href(['run', summary.name, 'instances'], { f: 'class:infra|config' })}>
-          infrastructure failures
-        </a>{' '}
-        · <a href={href(['run', summary.name, 'instances'], { f: 'flags:any' })}>flagged</a> ·{' '}
+        <a href={instances()}>All instances</a> · <a href={instances('verdict=unresolved')}>unresolved</a> ·{' '}
+        <a href={instances('class:infra|config')}>infrastructure failures</a> ·{' '}
+        <a href={instances('flags:any')}>flagged</a> ·{' '}
         <a href={href(['compare'], { a: summary.id })}>compare with another run</a>
       </p>
       {isGoing ? <Now run={run} /> : null}
@@ -143,53 +141,34 @@ function Now({ run }: { run: RunDocument }) {
   );
 }
 
-interface ArmRow {
-  readonly arm: RunDocument['arms'][number];
-}
-const ARM_COLUMNS: readonly Column<ArmRow>[] = [
-  { id: 'arm', header: 'Arm', width: 140, value: (r) => r.arm.arm, cell: (r) => plain(r.arm.arm) },
-  { id: 'model', header: 'Model', width: 220, value: (r) => r.arm.model, cell: (r) => plain(r.arm.model) },
-  {
-    id: 'valid',
-    header: 'Valid',
-    width: 100,
-    numeric: true,
-    value: (r) => r.arm.tally.valid,
-    cell: (r) => `${r.arm.tally.valid} / ${r.arm.tally.planned}`,
-  },
-  {
-    id: 'resolved',
-    header: 'Resolved, 95 % interval',
-    width: 200,
-    numeric: true,
-    value: (r) => r.arm.tally.resolved / Math.max(1, r.arm.tally.graded),
-    cell: (r) => rate(r.arm.tally.resolved, r.arm.tally.graded),
-  },
-  {
-    id: 'cost',
-    header: 'Cost',
-    width: 100,
-    numeric: true,
-    value: (r) => r.arm.money.costNano,
-    cell: (r) => cost(r.arm.money),
-  },
+const ARM_COLUMNS: readonly Column<ArmSummary>[] = [
+  textColumn('arm', 'Arm', 140, (r) => r.arm),
+  textColumn('model', 'Model', 220, (r) => r.model),
+  numberColumn('valid', 'Valid', 100, (r) => r.tally.valid, {
+    cell: (r) => `${r.tally.valid} / ${r.tally.planned}`,
+  }),
+  numberColumn(
+    'resolved',
+    'Resolved, 95 % interval',
+    200,
+    (r) => r.tally.resolved / Math.max(1, r.tally.graded),
+    { cell: (r) => rate(r.tally.resolved, r.tally.graded) },
+  ),
+  costColumn(100),
 ];
 
 function Arms({ run }: { run: RunDocument }) {
-  const { query } = useRoute();
-  const rows = useMemo(() => run.arms.map((arm) => ({ arm })), [run.arms]);
   return (
     <>
       <h2>Arms</h2>
       <div className="short">
         <DataTable
           label="Arms"
-          rows={rows}
+          rows={run.arms}
           columns={ARM_COLUMNS}
-          rowId={(row) => row.arm.arm}
-          rowHref={(row) => href(['run', run.summary.name, 'instances'], { f: `arm="${row.arm.arm}"` })}
-          sort={query.get('arms') ?? ''}
-          onSort={(arms) => setQuery({ arms })}
+          rowId={(row) => row.arm}
+          rowHref={(row) => href(['run', run.summary.name, 'instances'], { f: `arm="${row.arm}"` })}
+          {...useSort('', 'arms')}
           empty=""
         />
       </div>

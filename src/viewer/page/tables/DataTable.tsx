@@ -160,7 +160,7 @@ function Body<Row extends object>(props: BodyProps<Row>) {
   );
 }
 
-/** The row that the keys move, and what they do. */
+/** The active row, and the keys that move it or open it. */
 function useActiveRow<Row extends object>(
   { sorted, rowHref }: BodyProps<Row>,
   scroller: RefObject<HTMLDivElement | null>,

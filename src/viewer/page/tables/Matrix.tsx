@@ -1,14 +1,15 @@
 /** Instances down, runs across; a cell is a verdict and leads to its attempt. */
-import { useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
-import { compileFilter, type Fields, type FieldValue } from '../../documents/filter.ts';
+import type { Fields, FieldValue } from '../../documents/filter.ts';
 import { keyOf } from '../../documents/pairs.ts';
 import type { Side } from '../data/comparedSide.ts';
-import { Badge, CsvButton, FilterBox } from '../parts.tsx';
-import { href, setQuery, useRoute } from '../route.ts';
+import { Badge } from '../parts.tsx';
+import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import type { Column } from './column.ts';
-import { DataTable } from './DataTable.tsx';
+import { numberColumn, textColumn } from './columnKinds.tsx';
+import { FilteredTable } from './FilteredTable.tsx';
 
 interface MatrixRow {
   readonly key: string;
@@ -51,85 +52,53 @@ const FIELDS: Fields<MatrixRow> = new Map<string, (row: MatrixRow) => FieldValue
   ['share', resolvedShare],
 ]);
 
+const matrixWords = (row: MatrixRow): string => `${row.instanceId} ${row.repo}`;
+
+function verdictCell(cell: TrialDocument | undefined): ReactNode {
+  if (!cell) return <span className="quiet">–</span>;
+  const badge = <Badge word={cell.verdict} />;
+  return cell.attempt === null ? badge : <a href={href(['attempt', cell.attempt])}>{badge}</a>;
+}
+
+const columnsOf = (sides: readonly Side[]): Column<MatrixRow>[] => [
+  textColumn('instance', 'Instance', 230, (r) => r.instanceId),
+  ...sides.map((side, i) => ({
+    id: `side${i}`,
+    header: `${i === 0 ? 'A ' : i === 1 ? 'B ' : ''}${plain(side.label)}`,
+    width: 150,
+    value: (r: MatrixRow) => r.cells[i]?.verdict,
+    cell: (r: MatrixRow) => verdictCell(r.cells[i]),
+  })),
+  numberColumn('share', 'Share', 80, resolvedShare, {
+    title: 'share of these runs that resolved it',
+    cell: (r) => `${Math.round(resolvedShare(r) * 100)} %`,
+  }),
+  numberColumn('epoch', 'Epoch', 70, (r) => r.epoch),
+  textColumn('repo', 'Repository', 150, (r) => r.repo),
+];
+
 export function Matrix({
   sides,
   rowsOf,
-  filter: text,
 }: {
   sides: readonly Side[];
   rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
-  filter: string;
 }) {
-  const { query } = useRoute();
-  const all = useMemo(() => rowsOfMatrix(sides, rowsOf), [sides, rowsOf]);
-  const filter = useMemo(() => compileFilter(text, FIELDS, (row) => `${row.instanceId} ${row.repo}`), [text]);
-  const rows = useMemo(() => all.filter(filter.test), [all, filter]);
-  const columns = useMemo<readonly Column<MatrixRow>[]>(
-    () => [
-      {
-        id: 'instance',
-        header: 'Instance',
-        width: 230,
-        value: (r) => r.instanceId,
-        cell: (r) => plain(r.instanceId),
-      },
-      ...sides.map((side, i) => ({
-        id: `side${i}`,
-        header: `${i === 0 ? 'A ' : i === 1 ? 'B ' : ''}${plain(side.label)}`,
-        width: 150,
-        value: (r: MatrixRow) => r.cells[i]?.verdict,
-        cell: (r: MatrixRow) => {
-          const cell = r.cells[i];
-          if (!cell) return <span className="quiet">–</span>;
-          return cell.attempt === null ? (
-            <Badge word={cell.verdict} />
-          ) : (
-            <a href={href(['attempt', cell.attempt])}>
-              <Badge word={cell.verdict} />
-            </a>
-          );
-        },
-      })),
-      {
-        id: 'share',
-        header: 'Share',
-        title: 'share of these runs that resolved it',
-        width: 80,
-        numeric: true,
-        value: resolvedShare,
-        cell: (r) => `${Math.round(resolvedShare(r) * 100)} %`,
-      },
-      { id: 'epoch', header: 'Epoch', width: 70, numeric: true, value: (r) => r.epoch },
-      { id: 'repo', header: 'Repository', width: 150, value: (r) => r.repo, cell: (r) => plain(r.repo) },
-    ],
-    [sides],
-  );
+  const rows = useMemo(() => rowsOfMatrix(sides, rowsOf), [sides, rowsOf]);
+  const columns = useMemo(() => columnsOf(sides), [sides]);
   return (
-    <>
-      <div className="bar">
-        <FilterBox
-          value={text}
-          onChange={(f) => setQuery({ f })}
-          problems={filter.problems}
-          hint="filter: django a=resolved b=unresolved share<0.5"
-        />
-        <span className="quiet" role="status">
-          {rows.length} of {all.length}
-        </span>
-        <CsvButton name="matrix" columns={columns} rows={rows} />
-      </div>
-      <div className="tall">
-        <DataTable
-          label="Matrix"
-          rows={rows}
-          columns={columns}
-          rowId={(row) => row.key}
-          rowHref={(row) => href(['history', row.instanceId])}
-          sort={query.get('sort') ?? ''}
-          onSort={(sort) => setQuery({ sort })}
-          empty="No instance matches."
-        />
-      </div>
-    </>
+    <FilteredTable
+      label="Matrix"
+      rows={rows}
+      columns={columns}
+      fields={FIELDS}
+      words={matrixWords}
+      hint="django a=resolved b=unresolved share<0.5"
+      csvName="matrix"
+      wrapper="tall"
+      rowId={(row) => row.key}
+      rowHref={(row) => href(['history', row.instanceId])}
+      empty="No instance matches."
+    />
   );
 }

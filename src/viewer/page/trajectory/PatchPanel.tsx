@@ -94,7 +94,7 @@ function Verdict({ id }: { id: number }) {
       </p>
       {verdict.error ? <p className="problem">{plain(verdict.error.slice(0, 1000))}</p> : null}
       <p>
-        {failed.length} of {verdict.tests.length} tests that count failed
+        {failed.length} of {verdict.tests.length} counted tests failed
       </p>
       <ul className="tests">
         {failed.slice(0, 200).map((test) => (

@@ -1,4 +1,4 @@
-/** The conversation of an attempt. Only what is in sight is drawn and fetched, so that thousands of messages stay smooth. */
+/** The conversation of an attempt. Only messages in sight are fetched and drawn, so that thousands of them stay smooth. */
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import {
