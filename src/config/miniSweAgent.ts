@@ -155,7 +155,13 @@ const FROM_VARIABLE = /^os\.environ\/(\w+)$/;
 
 /** What litellm reads itself and an endpoint does not know: each means a setting of ours, or nothing. */
 const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
-  drop_params: () => ({ warning: 'parameters are sent as they are given' }),
+  drop_params: (value) =>
+    value === true
+      ? {
+          set: { model: { drop_params: true } },
+          warning: 'what the model is known to refuse is left out; the rest is sent as it is given',
+        }
+      : 'drop',
   api_base: (value) => ({ set: { model: { base_url: value } } }),
   base_url: (value) => ({ set: { model: { base_url: value } } }),
   api_key: (value) => {

@@ -15,6 +15,8 @@ export interface Fault {
   readonly transport?: TransportFault;
   /** The body was not what the status promised: HTML, cut, or an error object in a 200. */
   readonly broken?: boolean;
+  /** The parameter that a refusal names. */
+  readonly parameter?: string | null;
 }
 
 export interface Verdict {
@@ -38,7 +40,9 @@ const CONTEXT = verdict('CONTEXT_LENGTH_EXCEEDED', 'context');
 const REFUSAL = verdict('INVALID_RESPONSE', 'refusal');
 /** No code of the seed says "no money left"; it is a limit of the account, and waiting does not help. */
 const QUOTA = verdict('RATE_LIMITED', 'quota');
-const REJECTED = verdict('UNKNOWN', 'rejected');
+export const REJECTED = verdict('UNKNOWN', 'rejected');
+/** Every call sends the same parameters, so every instance would end like this one. */
+const PARAMETER = verdict('PROVIDER_NOT_CONFIGURED', 'config');
 
 /** Deadlines that we set are timeouts; everything else that happens to a connection is the network. */
 const BY_TRANSPORT: Readonly<Record<TransportFault, Verdict>> = {
@@ -133,17 +137,27 @@ const says = (message: string, wordings: readonly RegExp[]): boolean => {
   return wordings.some((wording) => wording.test(text));
 };
 
+/** vLLM speaks of the context also where the answer alone is asked to be longer than all of it. */
+function alone(message: string): boolean {
+  const text = message.slice(0, WORDING_CHARACTERS);
+  const asked = /tokens'? is too large: (\d{1,12})/.exec(text)?.[1];
+  const context = /context length is (\d{1,12})/.exec(text)?.[1];
+  return asked !== undefined && context !== undefined && Number(asked) >= Number(context);
+}
+
 /** Of a request that the server read and did not like. */
-function byWording(message: string): Verdict | null {
+function byWording(message: string, parameter: string | null): Verdict | null {
   if (says(message, QUOTA_WORDING)) return QUOTA;
+  if (alone(message)) return PARAMETER;
   if (says(message, CONTEXT_WORDING)) return CONTEXT;
   if (says(message, AUTH_WORDING)) return AUTH;
   if (says(message, REFUSAL_WORDING)) return REFUSAL;
+  if (parameter !== null) return parameter === 'model' ? NOT_FOUND : PARAMETER;
   if (says(message, MODEL_WORDING)) return NOT_FOUND;
   return null;
 }
 
-function byStatus(status: number, message: string): Verdict {
+function byStatus(status: number, message: string, parameter: string | null): Verdict {
   if (status === 401) return AUTH;
   if (status === 402) return QUOTA;
   // OpenRouter answers 403 when its moderation stops a prompt.
@@ -158,7 +172,7 @@ function byStatus(status: number, message: string): Verdict {
     return /request too large/i.test(message) ? CONTEXT : RATE_LIMITED;
   }
   if (status >= 500) return NETWORK;
-  if (status >= 400) return byWording(message) ?? REJECTED;
+  if (status >= 400) return byWording(message, parameter) ?? REJECTED;
   // A redirect is not followed: it would carry the key to another host.
   return status >= 300 ? REJECTED : NETWORK;
 }
@@ -173,7 +187,7 @@ export function classify(fault: Fault): Verdict {
     return row[1];
   }
   if (fault.status) {
-    const found = byStatus(fault.status, fault.message);
+    const found = byStatus(fault.status, fault.message, fault.parameter ?? null);
     // An error object in a 200 is the network's fault unless it clearly says that no retry can help.
     return fault.broken && (found.retryable || found.kind === 'rejected') && found.code !== 'RATE_LIMITED'
       ? NETWORK

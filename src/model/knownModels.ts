@@ -10,6 +10,10 @@ export interface KnownModel {
   /** Tokens of the longest answer. */
   readonly output: number | null;
   readonly reasoning: boolean;
+  /** Words for how much it thinks; null where the table does not say. */
+  readonly efforts: readonly string[] | null;
+  /** What it takes when none is named. */
+  readonly defaultEffort: string | null;
   /** Claude that decides itself how long it thinks, and refuses a budget. */
   readonly adaptive: boolean;
   /** Refuses temperature and top_p. */
@@ -22,6 +26,8 @@ interface Row {
   readonly context?: number;
   readonly output?: number;
   readonly reasoning?: boolean;
+  readonly efforts?: readonly string[];
+  readonly defaultEffort?: string;
   readonly adaptive?: boolean;
   readonly fixedSampling?: boolean;
   readonly gone?: string;
@@ -35,9 +41,9 @@ function find(maker: string, name: string): KnownModel | null {
   const rows = byMaker[maker];
   const row = rows && Object.hasOwn(rows, name) ? rows[name] : undefined;
   if (!row) return null;
-  const { context = null, output = null, gone = null } = row;
+  const { context = null, output = null, gone = null, efforts = null, defaultEffort = null } = row;
   return {
-    ...{ name, maker, context, output, gone },
+    ...{ name, maker, context, output, gone, efforts, defaultEffort },
     reasoning: row.reasoning === true,
     adaptive: row.adaptive === true,
     fixedSampling: row.fixedSampling === true,

@@ -45,6 +45,10 @@ export const modelConfigSchema = z.strictObject({
     .default('OPENAI_API_KEY')
     .meta(runtime('name of the environment variable that holds the key')),
   model_kwargs: z.record(z.string(), z.unknown()).default({}).meta(identity('sent with every request')),
+  drop_params: z
+    .boolean()
+    .default(false)
+    .meta(runtime('leave out parameters that the model is known to refuse')),
   prices: z
     .union([pricesSchema, z.literal('free')])
     .optional()

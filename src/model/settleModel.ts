@@ -4,11 +4,12 @@
  */
 import { stripChars } from '../base/python/text.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import { type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
 export type Settled =
-  | { readonly ok: true; readonly model: ModelConfig }
+  | { readonly ok: true; readonly model: ModelConfig; readonly warnings?: readonly string[] }
   | { readonly ok: false; readonly message: string; readonly fix: string };
 
 interface Around {
@@ -40,20 +41,34 @@ const unknownPrefix = (name: string): Settled => ({
   fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url for another OpenAI-compatible server`,
 });
 
-export function settleModel(model: ModelConfig, { env, litellm }: Around): Settled {
+/** All problems at once, with what to do about each. */
+function withParameters(settled: ModelConfig): Settled {
+  const { model, refused, warnings } = checkedParameters(settled);
+  const [first, ...others] = refused;
+  if (!first) return { ok: true, model, ...(warnings.length > 0 ? { warnings } : {}) };
+  return {
+    ok: false,
+    message: refused.map(({ parameter, why }) => `model.model_kwargs.${parameter}: ${why}`).join('; '),
+    fix: [first, ...others].map(({ parameter, fix }) => `${parameter}: ${fix}`).join('; '),
+  };
+}
+
+export function settleModel(model: ModelConfig, around: Around): Settled {
   const name = model.model_name;
   if (!name || isFreeName(name) || model.model_class !== 'openai') return { ok: true, model };
   const named = nameMeans(model);
-  if (!named) {
-    const mistaken = name.includes('/') && model.base_url === undefined && model.dialect === undefined;
-    return mistaken ? unknownPrefix(name) : { ok: true, model };
-  }
+  if (named) return settleNamed(model, named, around);
+  const mistaken = name.includes('/') && model.base_url === undefined && model.dialect === undefined;
+  return mistaken ? unknownPrefix(name) : withParameters(model);
+}
+
+function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Around): Settled {
   const { provider } = named;
   const elsewhere = model.base_url === undefined ? addressOf(provider, env) : undefined;
   if (provider.baseUrl === null && model.base_url === undefined && elsewhere === undefined)
     return {
       ok: false,
-      message: `"${name}" is on a server of your own`,
+      message: `"${model.model_name}" is on a server of your own`,
       fix: `set model.base_url, or ${provider.baseUrls.map((variable) => `$${variable}`).join(' or ')}`,
     };
   const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
@@ -61,13 +76,10 @@ export function settleModel(model: ModelConfig, { env, litellm }: Around): Settl
   // What the name alone says is not written down, so that the hashes of earlier runs stay.
   const open =
     model.dialect === undefined && elsewhere === undefined && dialect === 'chat' && named.dialect === 'chat';
-  return {
-    ok: true,
-    model: {
-      ...model,
-      ...(open ? {} : { dialect }),
-      ...(elsewhere === undefined ? {} : { base_url: elsewhere }),
-      api_key_env: keyVariable(model, provider, env),
-    },
-  };
+  return withParameters({
+    ...model,
+    ...(open ? {} : { dialect }),
+    ...(elsewhere === undefined ? {} : { base_url: elsewhere }),
+    api_key_env: keyVariable(model, provider, env),
+  });
 }

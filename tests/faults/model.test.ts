@@ -89,6 +89,34 @@ describe.skipIf(!docker)('model faults', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
+  test('a refused parameter stops the whole run at its first call, with the parameter and what to do', async () => {
+    const refused = {
+      status: 400,
+      body: {
+        error: {
+          message: "Unsupported parameter: 'temperature' is not supported with this model.",
+          type: 'invalid_request_error',
+          param: 'temperature',
+          code: 'unsupported_parameter',
+        },
+      },
+    };
+    bench = await faultBench({
+      scripts: Object.fromEntries([1, 2, 3, 4].map((n) => [`a__a-${n}`, [refused]])),
+      model: { model_kwargs: { temperature: 0 } },
+    });
+    const result = await bench.run(bench.id);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toMatch(
+      /temperature rejected \(400\) by \S+ for model fake-1 — set model\.model_kwargs\.temperature to a value/,
+    );
+    expect(bench.trials(bench.id).map((t) => t.exit_class)).toEqual([null, null, null, null]);
+    expect(bench.trials(bench.id).map((t) => t.not_run_reason)).toEqual(Array(4).fill('config_invalid'));
+    // One for each slot at most: nothing starts after the first answer.
+    expect(bench.server.requests.length).toBeLessThanOrEqual(2);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
   test('T-10 a full context window is a limit, not retried, and the work is captured', async () => {
     bench = await faultBench({
       scripts: {

@@ -433,7 +433,7 @@ describe.each(KINDS)('%s', (name, kind) => {
     ['badKey', 'auth'],
     ['noModel', 'not_found'],
     ['tooLong', 'context'],
-    ['badParameter', 'rejected'],
+    ['badParameter', 'config'],
   ] as const)('%s ends at once', async (fault, why) => {
     const { answer, requests } = await ask(kind, [kind[fault]]);
     expect(answer).toMatchObject({ success: false, metadata: { kind: why } });

@@ -463,11 +463,11 @@ describe('errors that no retry helps', () => {
 
   test('any other 400 is told in the server’s words', async () => {
     const { response, requests } = await ask([
-      { status: 400, body: { error: { message: "Unknown parameter: 'x'" } } },
+      { status: 400, body: { error: { message: 'the last turn is of no known form' } } },
     ]);
     expect(requests).toBe(1);
     expect(failed(response)).toMatchObject({ error: 'UNKNOWN', metadata: { kind: 'rejected' } });
-    expect(failed(response).message).toContain("Unknown parameter: 'x'");
+    expect(failed(response).message).toContain('the last turn is of no known form');
   });
 });
 

@@ -35,6 +35,8 @@ export interface ProviderError {
   readonly code: string | null;
   readonly type: string | null;
   readonly message: string;
+  /** The field of the request that it is about, where it says so outside of its sentence. */
+  readonly param?: string | null;
   /** Milliseconds after which the body itself says to come back. */
   readonly retryMs: number | null;
 }

@@ -2,19 +2,37 @@
 import type { ProviderError } from './dialect.ts';
 import { asObject, asText } from './shapes.ts';
 
-/** Google's details of an error: when to come back, and which quota was met. */
-function googleDetails(details: unknown): { retryMs: number | null; code: string | null } {
+interface Details {
+  retryMs: number | null;
+  code: string | null;
+  param: string | null;
+}
+
+/** Google's details of an error: when to come back, which quota was met, which field is wrong. */
+function googleDetails(details: unknown): Details {
   let retryMs: number | null = null;
   let code: string | null = null;
+  let param: string | null = null;
   for (const detail of Array.isArray(details) ? details : []) {
-    const { '@type': type, retryDelay, violations } = asObject(detail) ?? {};
+    const { '@type': type, retryDelay, violations, fieldViolations } = asObject(detail) ?? {};
     const seconds = /^(\d+(?:\.\d+)?)s$/.exec(asText(retryDelay)?.slice(0, 40) ?? '')?.[1];
     if (String(type).endsWith('RetryInfo') && seconds !== undefined) retryMs = Number(seconds) * 1000;
     // The quota of a day is used up until tomorrow; that of a minute is a rate.
     for (const violation of Array.isArray(violations) ? violations : [])
       if (/PerDay/.test(asText(asObject(violation)?.quotaId) ?? '')) code = 'insufficient_quota';
+    for (const violation of Array.isArray(fieldViolations) ? fieldViolations : [])
+      param ??= asText(asObject(violation)?.field);
   }
-  return { retryMs, code };
+  return { retryMs, code, param };
+}
+
+/** What FastAPI (vLLM, SGLang, Mistral) says of a body that does not fit: `[{loc: ['body', 'top_k'], msg: '…'}]`. */
+function misfit(detail: unknown): { param: string; message: string } | null {
+  const first = asObject(Array.isArray(detail) ? detail[0] : null);
+  const message = asText(first?.msg);
+  if (!first || message === null || !Array.isArray(first.loc)) return null;
+  const param = first.loc.filter((part) => part !== 'body').join('.');
+  return param === '' ? null : { param, message: `${param}: ${message}` };
 }
 
 /** The error inside a body in the forms providers use: `{error: {message, code, type}}`, `{error: "text"}`, vLLM's and Anthropic's own. */
@@ -28,12 +46,19 @@ export function providerError(body: unknown): ProviderError | null {
   const code = from.code ?? outer.code;
   const number = Number(from.status_code ?? code);
   const google = googleDetails(from.details);
-  const message = asText(from.message) ?? asText(outer.error) ?? asText(from.detail) ?? JSON.stringify(from);
+  const unfit = misfit(from.detail ?? asObject(from.message)?.detail);
+  const message =
+    unfit?.message ??
+    asText(from.message) ??
+    asText(outer.error) ??
+    asText(from.detail) ??
+    JSON.stringify(from);
   return {
     status: Number.isInteger(number) && number >= 400 && number <= 599 ? number : null,
     code: google.code ?? (typeof code === 'string' && !/^\d+$/.test(code) ? code : asText(from.status)),
     type: asText(from.type),
     message,
+    param: asText(from.param) ?? google.param ?? unfit?.param ?? null,
     retryMs: google.retryMs,
   };
 }

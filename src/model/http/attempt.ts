@@ -6,6 +6,7 @@ import { classify, type Fault, type Verdict } from '../classify.ts';
 import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { parameterFix, rejectedParameter } from '../parameters/rejectedParameter.ts';
 import { type Exchange, newExchange, type TransportError } from './exchange.ts';
 import { readEvents } from './serverSentEvents.ts';
 
@@ -53,9 +54,17 @@ const parseJson = (text: string): Body | null => {
 };
 
 /** A status of the request's own making, told in a way that says what to do. */
-function statusText(endpoint: Endpoint, verdict: Verdict, status: number, message: string): string {
+function statusText(
+  endpoint: Endpoint,
+  verdict: Verdict,
+  status: number,
+  message: string,
+  parameter: string | null,
+): string {
   const { model, host, config, baseUrl } = endpoint;
   switch (verdict.kind) {
+    case 'config':
+      return `${parameter ?? 'a parameter'} rejected (${status}) by ${host} for model ${model} — ${parameterFix(parameter ?? 'max_tokens', config.model_kwargs)}; it said: "${message}"`;
     case 'auth':
       if (status === 403)
         return `access denied (403) for model ${model} at host ${host} — check that the key in $${config.api_key_env} may use it from here; it said: "${message}"`;
@@ -96,11 +105,13 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     : (error?.message ?? exchange.text);
   const message = snippet(told, endpoint.redact);
   const last = snippet(exchange.text, endpoint.redact) || null;
+  const parameter = error ? rejectedParameter(error, endpoint.config.model_kwargs) : null;
   const fault: Fault = {
     status,
     code: error?.code ?? null,
     type: error?.type ?? null,
     message: error?.message ?? exchange.text,
+    parameter,
   };
   // A page is written by something on the way: its 413 speaks of bytes, not of tokens, and its 403 not of the key.
   const gateway = (status === 413 || status === 403) && /^\s*</.test(exchange.text);
@@ -109,7 +120,7 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     (verdict) =>
       !parsed && exchange.text !== '' && verdict.retryable && verdict.code !== 'RATE_LIMITED'
         ? `non-JSON ${status}`
-        : statusText(endpoint, verdict, status, message),
+        : statusText(endpoint, verdict, status, message, parameter),
     last,
   );
   return { ...failure, retryMs: error?.retryMs ?? null };
@@ -117,12 +128,14 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
 
 function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: ProviderError): Failure {
   const status = exchange.status ?? 200;
+  const parameter = rejectedParameter(error, endpoint.config.model_kwargs);
   const fault: Fault = {
     status: error.status,
     code: error.code,
     type: error.type,
     message: error.message,
     broken: true,
+    parameter,
   };
   const message = snippet(error.message, endpoint.redact);
   const inside = `error object in ${status}`;
@@ -131,7 +144,7 @@ function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: Provi
     (verdict) =>
       verdict.retryable
         ? inside
-        : `${inside}: ${statusText(endpoint, verdict, error.status ?? status, message)}`,
+        : `${inside}: ${statusText(endpoint, verdict, error.status ?? status, message, parameter)}`,
     message,
   );
   return { ...failure, retryMs: error.retryMs };

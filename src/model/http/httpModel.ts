@@ -4,6 +4,7 @@
  */
 
 import { redactor } from '../../base/text/keyShapes.ts';
+import { REJECTED } from '../classify.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
 import { sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
@@ -53,6 +54,8 @@ interface Shared {
   readonly limiter: Limiter;
   readonly clock: Clock;
   readonly name: string;
+  /** A call has succeeded: the parameters are taken, whatever a later refusal names. */
+  accepted: boolean;
 }
 
 /** 503 and 529 say "too much" as 429 does. */
@@ -118,6 +121,7 @@ async function tryOnce(
     listener?.ended(record);
     if (signal?.aborted) throw abortError(signal);
     if (!failure && reply) {
+      shared.accepted = true;
       const { message, content, toolCalls, finishReason, modelId } = reply;
       const { usage, costNano } = record;
       return {
@@ -125,7 +129,8 @@ async function tryOnce(
         value: { message, content, toolCalls, finishReason, modelId, usage, costNano, raw: result.body },
       };
     }
-    const { verdict, what, last } = failure!;
+    const { what, last } = failure!;
+    const verdict = failure!.verdict.kind === 'config' && shared.accepted ? REJECTED : failure!.verdict;
     return {
       ok: false,
       verdict,
@@ -250,7 +255,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     ]),
   };
   const limiter = createLimiter(config.max_concurrent, clock);
-  const shared: Shared = { style: options.style ?? 'own', endpoint, limiter, clock, name };
+  const shared: Shared = { style: options.style ?? 'own', endpoint, limiter, clock, name, accepted: false };
   return {
     name,
     free: config.prices === 'free',

@@ -35,7 +35,7 @@ export function resolveConfig(
   if (onlyValues && loaded.config.agent.protocol === 'tool-call')
     loaded = loadLayers(['swebench', ...specs], settings, cwd);
   const { config } = loaded;
-  const arms = settled(loaded.arms, env);
+  const { arms, warnings } = settled(loaded.arms, env);
   return {
     arms,
     run: config.run,
@@ -45,17 +45,23 @@ export function resolveConfig(
     // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
     hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
     keys: loaded.apiKey === undefined ? {} : { [CONFIGURED_KEY]: loaded.apiKey },
-    warnings: loaded.warnings,
+    warnings: [...loaded.warnings, ...warnings],
     files: loaded.files,
   };
 }
 
-/** A name that means nothing stays as it is: the checks of the arm say so, and a dry run shows it. */
-const settled = (arms: readonly ArmConfig[], env: Variables): ArmConfig[] =>
-  arms.map((arm) => {
-    const answer = settleModel(arm.model, { env, litellm: arm.agent.compat !== null });
+/** What cannot be settled stays as it is: the checks of the arm say so, and a dry run shows it. */
+function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig[]; warnings: string[] } {
+  const answers = given.map((arm) => settleModel(arm.model, { env, litellm: arm.agent.compat !== null }));
+  const arms = given.map((arm, k) => {
+    const answer = answers[k]!;
     return answer.ok ? { ...arm, model: answer.model } : arm;
   });
+  return {
+    arms,
+    warnings: [...new Set(answers.flatMap((answer) => (answer.ok ? (answer.warnings ?? []) : [])))],
+  };
+}
 
 /** What is undefined was not said, and overrides nothing. */
 const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>

@@ -1,0 +1,50 @@
+/** What the rules about parameters look at, and what they say. */
+import type { DialectName } from '../dialects/dialectName.ts';
+import type { KnownModel } from '../knownModels.ts';
+
+export interface ParameterProblem {
+  /** As `model.model_kwargs` names it. */
+  readonly parameter: string;
+  readonly why: string;
+  readonly fix: string;
+  /** No server takes it, whatever is behind the address. */
+  readonly always?: boolean;
+  /** Its value is wrong, and another one would be taken: it is not left out in silence. */
+  readonly value?: boolean;
+  /** The rule may be out of date: worth a warning, never a refusal. */
+  readonly unsure?: boolean;
+}
+
+export interface Asked {
+  /** Parameters that are set, without what the user vouches for (extra_body, allowed_openai_params). */
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  readonly dialect: DialectName;
+  /** The name without a provider's prefix. */
+  readonly model: string;
+  readonly known: KnownModel | null;
+}
+
+export type ParameterRule = (asked: Asked) => ParameterProblem[];
+
+/** Names of the longest answer, in the order in which requests take them. */
+export const LONGEST = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+
+export const numberOf = (kwargs: Asked['kwargs'], name: string): number | null => {
+  const value = kwargs[name];
+  return typeof value === 'number' ? value : null;
+};
+
+/** A value as it stands in a message, whatever it is and however long. */
+export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 60);
+
+export const isSet = (kwargs: Asked['kwargs'], name: string): boolean =>
+  kwargs[name] !== undefined && kwargs[name] !== null;
+
+/** Those of `names` that are set: each is refused for the same reason. */
+export const refused = (
+  { kwargs }: Pick<Asked, 'kwargs'>,
+  names: readonly string[],
+  why: string,
+  fix = 'leave it out',
+): ParameterProblem[] =>
+  names.filter((name) => isSet(kwargs, name)).map((parameter) => ({ parameter, why, fix }));

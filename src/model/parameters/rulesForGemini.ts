@@ -1,0 +1,59 @@
+/** What Gemini refuses, by generateContent. */
+import { asObject } from '../dialects/shapes.ts';
+import { type ParameterRule, refused, shown } from './parameterRule.ts';
+
+/** Names of chat completions that generateContent does not know. */
+const NOT_IN_GEMINI = [
+  ...['n', 'logit_bias', 'logprobs', 'top_logprobs', 'response_format', 'user', 'store', 'reasoning'],
+  ...['verbosity', 'max_output_tokens', 'stream_options'],
+];
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high'];
+const ALWAYS_THINKS = /^gemini-2\.5-pro/;
+/** Tokens of thought, for the models that count them. */
+const BUDGETS: readonly (readonly [RegExp, number, number])[] = [
+  [/^gemini-2\.5-pro/, 128, 32_768],
+  [/^gemini-2\.5-flash-lite/, 512, 24_576],
+  [/^gemini-2\.5-flash/, 1, 24_576],
+];
+/** The model decides. */
+const OPEN = -1;
+
+const unknownNames: ParameterRule = (asked) =>
+  refused(asked, NOT_IN_GEMINI, 'generateContent does not know it');
+
+const effortRule: ParameterRule = (asked) => {
+  const { kwargs, known, model } = asked;
+  const parameter = 'reasoning_effort';
+  const effort = kwargs[parameter];
+  if (effort === undefined || effort === null) return [];
+  if (known && !known.reasoning && effort !== 'none')
+    return refused(asked, [parameter], `${model} does not think`);
+  if (!EFFORTS.includes(String(effort)))
+    return [{ parameter, why: `${shown(effort)} is no effort`, fix: `set one of ${EFFORTS.join(', ')}` }];
+  return effort === 'none' && ALWAYS_THINKS.test(model)
+    ? refused(asked, [parameter], `${model} always thinks`, 'set minimal or more')
+    : [];
+};
+
+const budgetRule: ParameterRule = (asked) => {
+  const { kwargs, known, model } = asked;
+  const parameter = 'thinking';
+  const thinking = asObject(kwargs.thinking);
+  const budget = thinking?.budget_tokens ?? thinking?.thinkingBudget;
+  if (typeof budget !== 'number' || budget === OPEN) return [];
+  if (known && !known.reasoning && budget !== 0)
+    return refused(asked, [parameter], `${model} does not think`);
+  const range = BUDGETS.find(([names]) => names.test(model));
+  if (!range || (budget === 0 && !ALWAYS_THINKS.test(model))) return [];
+  const [, from, to] = range;
+  if (budget >= from && budget <= to) return [];
+  const why = `${model} thinks with ${from} to ${to} tokens, not ${budget}`;
+  return [{ parameter, why, fix: `set a budget from ${from} to ${to}`, value: true }];
+};
+
+const samplingRule: ParameterRule = (asked) =>
+  asked.known?.fixedSampling
+    ? refused(asked, ['temperature', 'top_p', 'top_k'], `${asked.model} does not take it`)
+    : [];
+
+export const GEMINI_RULES: readonly ParameterRule[] = [unknownNames, effortRule, budgetRule, samplingRule];
