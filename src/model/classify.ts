@@ -177,6 +177,11 @@ function byStatus(status: number, message: string, parameter: string | null): Ve
   return status >= 300 ? REJECTED : NETWORK;
 }
 
+/** Inside a 200 the type of an error is all that says what its status would have been. */
+const IMPLIED = /^(invalid_request(_error)?|invalid_argument|badrequesterror)$/;
+const impliedStatus = ({ code, type }: Fault): number | null =>
+  [code, type].some((word) => word && IMPLIED.test(word.toLowerCase())) ? 400 : null;
+
 export function classify(fault: Fault): Verdict {
   if (fault.transport) return BY_TRANSPORT[fault.transport];
   for (const word of [fault.code, fault.type]) {
@@ -186,8 +191,9 @@ export function classify(fault: Fault): Verdict {
     if (row[1] === RATE_LIMITED && /request too large/i.test(fault.message)) return CONTEXT;
     return row[1];
   }
-  if (fault.status) {
-    const found = byStatus(fault.status, fault.message, fault.parameter ?? null);
+  const status = fault.status ?? (fault.broken ? impliedStatus(fault) : null);
+  if (status) {
+    const found = byStatus(status, fault.message, fault.parameter ?? null);
     // An error object in a 200 is the network's fault unless it clearly says that no retry can help.
     return fault.broken && (found.retryable || found.kind === 'rejected') && found.code !== 'RATE_LIMITED'
       ? NETWORK

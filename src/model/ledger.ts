@@ -1,8 +1,7 @@
 /** The ledger row of one HTTP attempt: what came back, what it cost, and what is odd about it. */
 
 import type { AttemptResult, Endpoint } from './http/attempt.ts';
-import type { CallRecord, Usage } from './model.ts';
-import type { ModelConfig } from './modelConfig.ts';
+import type { CallRecord } from './model.ts';
 import { type CostOfCall, costOf } from './prices.ts';
 
 const NO_COST: CostOfCall = {
@@ -13,16 +12,20 @@ const NO_COST: CostOfCall = {
   notes: [],
 };
 
-/** A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. */
-function partialCost(config: ModelConfig, result: AttemptResult, requestBytes: number, at: Date): CostOfCall {
-  const usage: Usage = {
-    input: Math.ceil(requestBytes / 4),
-    cacheRead: 0,
-    cacheWrite: 0,
-    output: Math.ceil(result.characters / 4),
-    reasoning: 0,
-  };
-  const estimated = costOf(config, null, at, { usage, cacheWrite1h: 0, notes: [] });
+/**
+ * A rough count for an answer of which we saw only the beginning: billed for sure, but never counted by anyone. What the provider stated
+ * of the prompt counts; of the answer it had stated the first token at most.
+ */
+function partialCost(
+  { config, dialect }: Endpoint,
+  result: AttemptResult,
+  requestBytes: number,
+  at: Date,
+): CostOfCall {
+  const { usage: stated, cacheWrite1h } = dialect.readUsage(result.facts?.rawUsage);
+  const output = Math.max(stated?.output ?? 0, Math.ceil(result.characters / 4));
+  const prompt = stated ?? { input: Math.ceil(requestBytes / 4), cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+  const estimated = costOf(config, null, at, { usage: { ...prompt, output }, cacheWrite1h, notes: [] });
   return {
     ...estimated,
     providerCostNano: null,
@@ -32,22 +35,23 @@ function partialCost(config: ModelConfig, result: AttemptResult, requestBytes: n
 
 /** What the attempt cost. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
-  { config, dialect }: Endpoint,
+  endpoint: Endpoint,
   result: AttemptResult,
   requestBytes: number,
   at: Date,
 ): CostOfCall {
+  const { config, dialect } = endpoint;
   const { exchange, facts, failure } = result;
-  if (!failure || (facts?.rawUsage !== null && facts?.rawUsage !== undefined))
-    return costOf(config, facts?.rawUsage, at, dialect.readUsage(facts?.rawUsage));
+  const stated = result.partial !== true && facts?.rawUsage !== null && facts?.rawUsage !== undefined;
+  if (!failure || stated) return costOf(config, facts?.rawUsage, at, dialect.readUsage(facts?.rawUsage));
   if (config.prices === 'free' || (exchange.status !== null && exchange.status >= 300)) return NO_COST;
-  if (exchange.streaming && result.characters > 0) return partialCost(config, result, requestBytes, at);
+  if (exchange.streaming && result.characters > 0) return partialCost(endpoint, result, requestBytes, at);
   const fault = exchange.failure?.fault;
   if (fault === 'connect' || fault === 'connect_timeout') return NO_COST;
   if (result.body === null)
     return { ...NO_COST, costNano: null, notes: ['answer lost: it may have been billed'] };
   // An error object in a 200 is an error like any other; a reply that we cannot use was paid for, at a price nobody said.
-  return failure.verdict.kind === 'unavailable'
+  return failure.verdict.kind === 'unavailable' || result.partial === true
     ? NO_COST
     : { ...NO_COST, costNano: null, notes: ['usage missing'] };
 }

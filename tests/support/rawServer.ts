@@ -6,6 +6,10 @@ export interface RawReply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
+  /** What comes behind the body: nothing more, with the connection open, or a broken connection. */
+  readonly after?: 'silence' | 'reset';
+  /** Take the request and never answer. */
+  readonly hang?: boolean;
 }
 interface RawRequest {
   readonly path: string;
@@ -42,8 +46,10 @@ export async function startRawServer(replies: readonly RawReply[]) {
       body: JSON.parse(Buffer.concat(parts).toString() || 'null'),
     });
     const reply = replies[Math.min(requests.length, replies.length) - 1]!;
+    if (reply.hang) return;
     response.writeHead(reply.status ?? 200, reply.headers);
-    response.end(reply.body);
+    if (reply.after === undefined) response.end(reply.body);
+    else response.write(reply.body, () => reply.after === 'reset' && response.socket?.resetAndDestroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -39,6 +39,8 @@ export interface AttemptResult {
   readonly characters: number;
   /** What is odd about the body. */
   readonly notes: readonly string[];
+  /** A stream stopped before its end: usage that it has stated by then is not all of it. */
+  readonly partial?: boolean;
 }
 
 /** What the ledger and the trajectory can hold of a reply; the notes say what they cannot. */
@@ -215,6 +217,7 @@ async function readStream(
     ...noBody(exchange, failure),
     facts: dialect.factsOf(cutNesting(assembly.body()).value as Record<string, unknown>),
     characters: assembly.characters(),
+    partial: true,
   });
   let plain: string | null = null;
   try {
@@ -235,7 +238,10 @@ async function readStream(
   // Without its end a stream says nothing about the model, whatever came before: not that it refused, nor that it was silent.
   if (missing !== null && read.kind !== 'error_object')
     return lost(truncated(`the stream ended after ${exchange.chunks} chunks without ${missing}`));
-  return readBody(endpoint, exchange, body, assembly.characters());
+  return {
+    ...readBody(endpoint, exchange, body, assembly.characters()),
+    ...(missing === null ? {} : { partial: true }),
+  };
 }
 
 function readWhole(endpoint: Endpoint, exchange: Exchange): AttemptResult {
