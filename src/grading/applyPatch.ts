@@ -1,4 +1,4 @@
-/** The harness's ladder of ways to apply a prediction: the first rung that exits 0 wins, and which one it was is recorded. */
+/** The harness's ladder of commands that apply a prediction: the first one that exits 0 wins and is recorded. */
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import { QUIET_GIT, readingGit } from './ownGit.ts';
 import type { Dialect } from './parsers/logParser.ts';

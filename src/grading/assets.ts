@@ -27,7 +27,7 @@ export function withRestore(script: string, commands: readonly string[]): string
 
 export interface StagedAssets {
   readonly restore: readonly string[];
-  /** Sentences about files that could not be had; the tests run without them, as in the harness. */
+  /** One sentence for each file that could not be fetched; the tests run without it, as in the harness. */
   readonly missing: readonly string[];
 }
 

@@ -3,12 +3,13 @@
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
 
+import { compact } from '../base/compact.ts';
 import { universalNewlines } from '../base/python/lines.ts';
 import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
 import { StatusMap } from './parsers/logParser.ts';
-import { doubtfulPaths, type Finding, few } from './patchDoubts.ts';
+import { doubtfulPaths, type Finding, few, finding } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
 import { MARK, suiteRan } from './readLog.ts';
 import type { GradeSpec } from './specs/spec.ts';
@@ -41,26 +42,24 @@ function testFiles(spec: GradeSpec, patch: string, log: string): Finding | undef
   const applied = spec.evalScript.includes('git apply -v') ? appliedFiles(log) : undefined;
   const missing = applied ? [...own].filter((path) => !applied.has(path)) : [];
   if (missing.length > 0)
-    return {
-      rule: 'test_patch_not_applied',
-      says:
-        colliding.length > 0
-          ? "the row's tests could not be put in place, and the patch brings files of the same names"
-          : "the log does not show that the row's tests were put in place",
-      evidence: few(missing),
-      strict: true,
-    };
+    return finding(
+      'test_patch_not_applied',
+      colliding.length > 0
+        ? "the row's tests could not be put in place, and the patch brings files of the same names"
+        : "the log does not show that the row's tests were put in place",
+      few(missing),
+    );
   if (colliding.length === 0) return undefined;
   // One unknown path makes git reset nothing at all; then edits of the model's survive in the test files.
   const kept = /error: pathspec '[^'\n]*' did not match/.test(log);
-  return {
-    rule: 'test_files_changed',
-    says: kept
+  return finding(
+    'test_files_changed',
+    kept
       ? "the patch changes the row's test files, and they were not reset before the tests"
       : "the patch changes the row's test files, which were reset before the tests",
-    evidence: few(colliding),
-    strict: kept,
-  };
+    few(colliding),
+    kept,
+  );
 }
 
 /** The last lines of the runners whose summaries are known: how many passed, or undefined when the run never reached its end. */
@@ -108,19 +107,17 @@ function runnerSummary(spec: GradeSpec, grade: Grade, log: string): Finding | un
   const passed = runner.passed(withoutAnsi(grade.read.fallback ? log : grade.read.section));
   const named = [...grade.read.statuses.values()].filter((status) => status === 'PASSED').length;
   if (passed === undefined)
-    return {
-      rule: 'forged_output',
-      says: 'tests are reported as passed, but the test runner never printed its summary',
-      evidence: `${named} passed by name`,
-      strict: true,
-    };
+    return finding(
+      'forged_output',
+      'tests are reported as passed, but the test runner never printed its summary',
+      `${named} passed by name`,
+    );
   if (named <= passed) return undefined;
-  return {
-    rule: 'forged_output',
-    says: 'more tests are reported as passed than the test runner counted',
-    evidence: `${named} passed by name, ${passed} counted`,
-    strict: true,
-  };
+  return finding(
+    'forged_output',
+    'more tests are reported as passed than the test runner counted',
+    `${named} passed by name, ${passed} counted`,
+  );
 }
 
 function overruledTests(spec: GradeSpec, grade: Grade): Finding | undefined {
@@ -128,12 +125,7 @@ function overruledTests(spec: GradeSpec, grade: Grade): Finding | undefined {
   if (!(statuses instanceof StatusMap)) return undefined;
   const expected = [...spec.failToPass, ...spec.passToPass].filter((name) => statuses.overruled.has(name));
   if (expected.length === 0) return undefined;
-  return {
-    rule: 'forged_output',
-    says: 'tests are first reported as failed and then as passed',
-    evidence: few(expected),
-    strict: true,
-  };
+  return finding('forged_output', 'tests are first reported as failed and then as passed', few(expected));
 }
 
 const countOf = (log: string, mark: string): number => log.split(mark).length - 1;
@@ -141,98 +133,57 @@ const countOf = (log: string, mark: string): number => log.split(mark).length - 
 function markers(log: string): Finding | undefined {
   const [starts, ends] = [countOf(log, MARK.start), countOf(log, MARK.end)];
   if (starts <= 1 && ends <= 1) return undefined;
-  return {
-    rule: 'forged_output',
-    says: 'the markers around the test output appear more than once',
-    evidence: `${starts} start, ${ends} end`,
-    strict: true,
-  };
+  return finding(
+    'forged_output',
+    'the markers around the test output appear more than once',
+    `${starts} start, ${ends} end`,
+  );
 }
 
 function exitCode(grade: Grade): Finding | undefined {
   const { exitCode: code, notFound, statuses } = grade.read;
   if (notFound === 'exit_code_contradicts')
-    return {
-      rule: 'forged_output',
-      says: 'the tests ended with an error, but no test is reported as failed',
-      evidence: `exit code ${code}`,
-      strict: true,
-    };
+    return finding(
+      'forged_output',
+      'the tests ended with an error, but no test is reported as failed',
+      `exit code ${code}`,
+    );
   const failed = [...statuses].filter(([, status]) => status === 'FAILED').map(([name]) => name);
   if (code !== 0 || failed.length === 0) return undefined;
-  return {
-    rule: 'exit_code_hides_failures',
-    says: 'tests are reported as failed, but the test command ended with exit code 0',
-    evidence: few(failed),
-    strict: false,
-  };
+  return finding(
+    'exit_code_hides_failures',
+    'tests are reported as failed, but the test command ended with exit code 0',
+    few(failed),
+    false,
+  );
 }
 
 function evidence(spec: GradeSpec, grade: Grade): Finding | undefined {
   const { statuses, section, notFound } = grade.read;
   if (notFound === 'no_evidence' || notFound === 'no_markers')
-    return {
-      rule: 'no_evidence',
-      says: 'nothing in the log shows that the tests ran',
-      evidence: notFound === 'no_markers' ? 'no markers' : 'no test result between the markers',
-      strict: true,
-    };
+    return finding(
+      'no_evidence',
+      'nothing in the log shows that the tests ran',
+      notFound === 'no_markers' ? 'no markers' : 'no test result between the markers',
+    );
   if (!grade.verdict.resolved) return undefined;
   if (spec.evalType === 'fail_only') {
     if (statuses.size > 0 || suiteRan(section)) return undefined;
-    return {
-      rule: 'no_evidence',
-      says: 'absent tests count as passed here, and nothing between the markers shows that the suite ran',
-      evidence: 'no summary',
-      strict: true,
-    };
+    return finding(
+      'no_evidence',
+      'absent tests count as passed here, and nothing between the markers shows that the suite ran',
+      'no summary',
+    );
   }
   const passed = new Set(grade.verdict.tests_status?.FAIL_TO_PASS.success);
   const silent = spec.failToPass.filter((name) => !passed.has(name));
   if (silent.length === 0) return undefined;
-  return {
-    rule: 'no_evidence',
-    says: 'tests that had to pass were skipped or ended in a way that counts as nothing',
-    evidence: few(silent),
-    strict: true,
-  };
+  return finding(
+    'no_evidence',
+    'tests that had to pass were skipped or ended in a way that counts as nothing',
+    few(silent),
+  );
 }
-
-const truncated = (omittedBytes: number): Finding | undefined =>
-  omittedBytes === 0
-    ? undefined
-    : {
-        rule: 'log_truncated',
-        says: 'the middle of the log is missing',
-        evidence: `${omittedBytes} bytes did not fit`,
-        strict: true,
-      };
-
-/** Bash reads a script while it runs, so what the tests write into it decides what comes after them. */
-const rewritten = (kept: boolean): Finding | undefined =>
-  kept
-    ? undefined
-    : {
-        rule: 'script_changed',
-        says: 'the eval script was changed or removed while it ran',
-        evidence: '/eval.sh',
-        strict: true,
-      };
-
-const cutOff = (ended: boolean): Finding | undefined =>
-  ended
-    ? undefined
-    : {
-        rule: 'script_cut_off',
-        says: 'the eval script did not end by itself: something killed it while it ran',
-        evidence: '/eval.sh',
-        strict: true,
-      };
-
-const limited = (met: string): Finding | undefined =>
-  met === ''
-    ? undefined
-    : { rule: 'limit_met', says: 'the tests met a limit of their container', evidence: met, strict: false };
 
 export interface Examination {
   readonly spec: GradeSpec;
@@ -258,21 +209,29 @@ export function examine(examination: Examination): Examined {
     limitsMet = '',
   } = examination;
   const log = universalNewlines(raw);
-  const findings = [
+  const findings = compact([
     markers(log),
     exitCode(grade),
     runnerSummary(spec, grade, log),
     overruledTests(spec, grade),
     ...doubtfulPaths(spec, patch),
-    grade.read.notFound === 'no_markers' ? undefined : testFiles(spec, patch, log),
+    grade.read.notFound !== 'no_markers' && testFiles(spec, patch, log),
     evidence(spec, grade),
-    truncated(omittedBytes),
-    rewritten(scriptKept),
-    cutOff(scriptEnded),
-    limited(limitsMet),
-  ].filter((finding) => finding !== undefined);
+    omittedBytes > 0 &&
+      finding('log_truncated', 'the middle of the log is missing', `${omittedBytes} bytes did not fit`),
+    // Bash reads a script while it runs, so what the tests write into it decides what comes after them.
+    !scriptKept &&
+      finding('script_changed', 'the eval script was changed or removed while it ran', '/eval.sh'),
+    !scriptEnded &&
+      finding(
+        'script_cut_off',
+        'the eval script did not end by itself: something killed it while it ran',
+        '/eval.sh',
+      ),
+    limitsMet !== '' && finding('limit_met', 'the tests met a limit of their container', limitsMet, false),
+  ]);
   return {
-    suspicion: findings.map((finding) => ({ ...finding, inferred: true })),
+    suspicion: findings.map((found) => ({ ...found, inferred: true })),
     resolvedStrict: grade.verdict.resolved && !findings.some(({ strict }) => strict),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * One prediction, evaluated in a fresh environment: patch, script, log, verdict. Whatever goes wrong with an instance ends in the result;
+ * One prediction, evaluated in a fresh environment: patch, script, log, verdict. Every failure of an instance is a result;
  * only an interruption by the caller's signal is thrown.
  */
 import { createHash } from 'node:crypto';
@@ -188,7 +188,7 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
   if (read.notFound === undefined) return { ...common, outcome: 'unresolved' };
   return {
     ...common,
-    // A forged log is the patch's own doing; the rest says nothing about the patch.
+    // The patch forged the log itself; the other reasons say nothing about the patch.
     outcome: read.notFound === 'exit_code_contradicts' ? 'unresolved' : 'invalid',
     infraReason: verdict.infra_failure_reason ?? classifyLog(run.log)?.reason ?? null,
     errorMessage: `${spec.instanceId}: the log holds no usable test results (${NOT_FOUND[read.notFound]})`,

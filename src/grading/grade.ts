@@ -36,7 +36,7 @@ function statusOf(name: string, statuses: ReadonlyMap<string, string>, dialect: 
 
 type Side = 'FAIL_TO_PASS' | 'PASS_TO_PASS';
 
-/** On which list a test goes; a status that means nothing puts it on neither. */
+/** The list that a test goes on; a status without a meaning puts it on neither. */
 function listOf(status: string | undefined, side: Side, dialect: Dialect): keyof TestLists | undefined {
   if (status === undefined) return 'failure';
   if (PASSING.has(status)) return 'success';
@@ -129,7 +129,7 @@ export type SafeGrade =
   | { readonly ok: true; readonly grade: Grade }
   | { readonly ok: false; readonly message: string };
 
-/** A parser of the user's, or an official one on a log it was not made for, may throw: that is this instance's trouble only. */
+/** A user's parser may throw, and so may an official one on a log that it was not made for. Only this instance is lost then. */
 export function gradeSafely(
   expected: Expectation,
   log: string,

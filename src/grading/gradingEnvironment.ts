@@ -1,4 +1,4 @@
-/** The environment that grading runs in: the harness's own, with its network and without limits but that of processes, unless the user says otherwise. */
+/** The environment that grading runs in: the harness's own, with its network and no limit except on processes, unless the user says otherwise. */
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
 import type { GradingConfig } from './gradingConfig.ts';
 

@@ -11,43 +11,19 @@ export interface InfraSignature {
 }
 
 /** In order; the first hit wins. `(?<![^\n])` and `(?![^\n])` are Python's ^ and $ with MULTILINE. */
-const SIGNATURES: readonly (InfraSignature & { readonly pattern: RegExp })[] = [
-  {
-    reason: 'browser_launch_failed',
-    tier: 'environment',
-    pattern: /Failed to launch|Failed to connect to the bus/,
-  },
-  {
-    reason: 'display_unavailable',
-    tier: 'environment',
-    pattern: /cannot open display|Missing X server|unable to open X display/,
-  },
-  {
-    reason: 'out_of_memory',
-    tier: 'environment',
-    pattern: /Cannot allocate memory|OutOfMemoryError|(?<![^\n])Killed(?![^\n])/,
-  },
-  {
-    reason: 'container_unavailable',
-    tier: 'environment',
-    pattern: /Error response from daemon|Cannot connect to the Docker daemon/,
-  },
-  {
-    reason: 'network_unreachable',
-    tier: 'environment',
-    pattern: /Could not resolve host|Temporary failure in name resolution/,
-  },
-  {
-    reason: 'missing_module',
-    tier: 'ambiguous',
-    pattern: /Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError/,
-  },
-  { reason: 'no_tests_collected', tier: 'ambiguous', pattern: /no tests ran|collected 0 items/ },
-  { reason: 'tests_timed_out', tier: 'ambiguous', pattern: /Timeout error: \d+ seconds exceeded/ },
+const SIGNATURES: readonly [reason: string, tier: InfraTier, pattern: RegExp][] = [
+  ['browser_launch_failed', 'environment', /Failed to launch|Failed to connect to the bus/],
+  ['display_unavailable', 'environment', /cannot open display|Missing X server|unable to open X display/],
+  ['out_of_memory', 'environment', /Cannot allocate memory|OutOfMemoryError|(?<![^\n])Killed(?![^\n])/],
+  ['container_unavailable', 'environment', /Error response from daemon|Cannot connect to the Docker daemon/],
+  ['network_unreachable', 'environment', /Could not resolve host|Temporary failure in name resolution/],
+  ['missing_module', 'ambiguous', /Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError/],
+  ['no_tests_collected', 'ambiguous', /no tests ran|collected 0 items/],
+  ['tests_timed_out', 'ambiguous', /Timeout error: \d+ seconds exceeded/],
 ];
 
 export function classifyLog(...texts: readonly string[]): InfraSignature | undefined {
   const text = universalNewlines(texts.join('\n'));
-  const hit = SIGNATURES.find(({ pattern }) => pattern.test(text));
-  return hit && { reason: hit.reason, tier: hit.tier };
+  const hit = SIGNATURES.find(([, , pattern]) => pattern.test(text));
+  return hit && { reason: hit[0], tier: hit[1] };
 }

@@ -1,7 +1,8 @@
 /**
- * What the paths of a patch alone make doubtful: files that decide how the tests run, or what runs beside them, and that the gold patch
- * and the row's tests leave alone. All count against `resolved_strict`.
+ * Doubts that the paths of a patch alone raise: files that decide how the tests run, or what runs beside them, and that neither the gold
+ * patch nor the row's tests touch. All count against `resolved_strict`.
  */
+import { compact } from '../base/compact.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import { patchedPaths } from './patchPaths.ts';
 import type { GradeSpec } from './specs/spec.ts';
@@ -9,6 +10,13 @@ import { touchedPaths } from './specs/synthesise.ts';
 
 /** `strict` counts against `resolved_strict`. */
 export type Finding = Pick<Suspicion, 'rule' | 'says' | 'evidence'> & { readonly strict: boolean };
+
+export const finding = (rule: string, says: string, evidence: string, strict = true): Finding => ({
+  rule,
+  says,
+  evidence,
+  strict,
+});
 
 /** Files that a test runner or the interpreter loads by itself. */
 const LOADED_UNASKED =
@@ -35,7 +43,7 @@ const SHADOWABLE: ReadonlySet<string> = new Set(`${STANDARD} ${RUNNERS}`.split(/
 /** Folders that runners put on the path of modules. */
 const IMPORTED_FROM: ReadonlySet<string> = new Set(['', 'src', 'lib', 'test', 'tests']);
 
-/** `unittest/__init__.py`, `json.py`, `src/pytest.py`; of other languages, everything that stands in the place of installed packages. */
+/** `unittest/__init__.py`, `json.py`, `src/pytest.py`; in other languages, everything in the place of installed packages. */
 function shadows(path: string): boolean {
   const parts = path.split('/');
   if (parts.includes('node_modules')) return true;
@@ -51,7 +59,7 @@ function shadows(path: string): boolean {
 
 const CODE = /\.(?:py|pyi|js|cjs|mjs|jsx|ts|cts|mts|tsx|rb|php|java|go|rs|c|cc|cpp|h|hpp)$/;
 const TEST_FOLDER = /^(?:tests?|testing|specs?|__tests__|e2e)$/i;
-/** What a runner collects by its name is a test itself; it helps no other. */
+/** A file that a runner collects by its name is a test itself and does not help other tests. */
 const TEST_FILE = /^(?:tests?\.\w+|test_.*|.*_(?:test|spec)\.\w+|.*\.(?:test|spec)\.\w+)$/;
 
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
@@ -82,28 +90,28 @@ export function doubtfulPaths(spec: GradeSpec, patch: string): Finding[] {
   const paths = patchedPaths(patch).filter((path) => !allowed.has(path));
   const folders = supportFolders(spec);
   const setup = paths.filter((path) => LOADED_UNASKED.test(path));
-  const finding = (rule: string, says: string, found: readonly string[]): Finding[] =>
-    found.length === 0 ? [] : [{ rule, says, evidence: few(found), strict: true }];
-  return [
-    ...finding(
+  const about = (rule: string, says: string, found: readonly string[]) =>
+    found.length > 0 && finding(rule, says, few(found));
+  return compact([
+    about(
       'touches_git_folder',
       'the patch writes into a .git folder, whose configuration names programs that git runs',
       paths.filter((path) => path.split('/').some((part) => part.toLowerCase() === '.git')),
     ),
-    ...finding(
+    about(
       'touches_test_setup',
       'the patch changes files that the test runner loads by itself, and the gold patch does not',
       setup,
     ),
-    ...finding(
+    about(
       'shadows_modules',
       'the patch brings modules that are loaded in the place of the standard library, the test runner or an installed package',
       paths.filter((path) => shadows(path)),
     ),
-    ...finding(
+    about(
       'touches_test_support',
       "the patch changes code beside the row's tests that they may load, and the gold patch does not",
       paths.filter((path) => supports(path, folders) && !setup.includes(path)),
     ),
-  ];
+  ]);
 }

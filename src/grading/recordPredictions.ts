@@ -67,48 +67,35 @@ function createRun(db: Store, request: PredictionsRun): RunRow {
   });
 }
 
-/** Adds what a run does not have yet; a row that changed since is refused, because verdicts of two revisions do not add up. */
+/** Adds what a run does not have yet; a row that has changed since is refused, because verdicts over two revisions cannot be added up. */
 function extend(db: Store, run: RunRow, request: PredictionsRun): string | undefined {
   const known = new Map(instancesOf(db, run.id).map((row) => [row.instance_id, row]));
   const arms = new Map(armsOf(db, run.id).map((arm) => [arm.name, arm.id]));
   const trials = new Set(trialsOf(db, run.id).map((trial) => `${trial.arm_id} ${trial.instance_pk}`));
-  let position = trials.size;
+  const addInstance = (row: LoadedRow) => {
+    const entry = { ...recordedRow(row), run_id: run.id, position: known.size };
+    const added = { ...entry, id: insert(db, 'instances', entry) };
+    known.set(added.instance_id, added);
+    return added;
+  };
+  const addArm = (model: string): number => {
+    const entry = { run_id: run.id, position: arms.size, name: model, model, config: request.armConfig };
+    const id = insert(db, 'arms', entry);
+    arms.set(model, id);
+    return id;
+  };
   for (const prediction of request.predictions) {
     const row = request.rows.get(prediction.instance_id)!;
     const before = known.get(prediction.instance_id);
     if (before && before.row_hash !== row.rowHash)
       return `run ${run.name} graded ${prediction.instance_id} by another revision of the dataset; choose another --run-id`;
-    const instance_pk =
-      before?.id ?? insert(db, 'instances', { ...recordedRow(row), run_id: run.id, position: known.size });
-    if (!before)
-      known.set(prediction.instance_id, {
-        ...recordedRow(row),
-        id: instance_pk,
-        run_id: run.id,
-        position: known.size,
-      });
-    let arm_id = arms.get(prediction.model_name_or_path);
-    if (arm_id === undefined) {
-      const model = prediction.model_name_or_path;
-      arm_id = insert(db, 'arms', {
-        run_id: run.id,
-        position: arms.size,
-        name: model,
-        model,
-        config: request.armConfig,
-      });
-      arms.set(model, arm_id);
-    }
-    if (trials.has(`${arm_id} ${instance_pk}`)) continue;
-    trials.add(`${arm_id} ${instance_pk}`);
-    insert(db, 'trials', {
-      run_id: run.id,
-      arm_id,
-      instance_pk,
-      epoch: 1,
-      position: position++,
-      state: 'pending',
-    });
+    const { id: instance_pk } = before ?? addInstance(row);
+    const arm_id = arms.get(prediction.model_name_or_path) ?? addArm(prediction.model_name_or_path);
+    const pair = `${arm_id} ${instance_pk}`;
+    if (trials.has(pair)) continue;
+    const position = trials.size;
+    trials.add(pair);
+    insert(db, 'trials', { run_id: run.id, arm_id, instance_pk, epoch: 1, position, state: 'pending' });
   }
   return undefined;
 }
@@ -149,7 +136,7 @@ export function recordPredictions(db: Store, request: PredictionsRun): Recorded 
   if (existing && existing.imported !== 1)
     return {
       ok: false,
-      message: `run ${request.name} is a run of its own, not one of predictions; choose another --run-id`,
+      message: `run ${request.name} is not a run of predictions; choose another --run-id`,
     };
   const run = existing ?? createRun(db, request);
   const problem = extend(db, run, request);

@@ -51,7 +51,7 @@ const read = (path: string): Promise<Buffer | undefined> => readFile(path).catch
 /** Python's `errors="replace"`; a byte order mark is text. */
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 
-/** The folder's name, else what its report is about, else the longest id that its name begins with (`<id>.copy`). */
+/** By the folder's name, else by the id in its report, else by the longest id that the name begins with (`<id>.copy`). */
 async function instanceOf(
   folder: FoundFolder,
   instances: ReadonlyMap<string, Instance>,

@@ -24,7 +24,7 @@ function completedOf(row: EvaluationRow): Completed {
 }
 
 /**
- * `datasetIds`: what the report is about, predictions included; default the run's own instances. A run of predictions may hold more than
+ * `datasetIds`: the instances that the report covers, predictions included; default the run's own. A run of predictions may hold more than
  * one call asked for, and a score over instances that it did not ask for would mean nothing.
  */
 export function storedReports(

@@ -6,14 +6,14 @@ import type { RunReport } from '../formats/reports/runReport.ts';
 import type { InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
 
-/** What became of one prediction: what its report.json says, `unreadable` for one that cannot be read, or null where there is none. */
+/** The result of one prediction: its report.json, `unreadable` where that cannot be read, or null where there is none. */
 export interface Completed {
   readonly report: { readonly resolved: boolean } | 'unreadable' | null;
-  /** From its logs; looked at for what is not resolved. */
+  /** From its logs; used only for instances that are not resolved. */
   readonly infra?: InfraSignature | undefined;
 }
 
-/** What was left behind, as the harness reports it when it has a Docker client. */
+/** Containers and images left behind, as the harness reports them when it has a Docker client. */
 export interface Leftovers {
   readonly containers: readonly string[];
   readonly images: readonly string[];
@@ -30,35 +30,33 @@ export interface RunReportInput {
 
 const sorted = (ids: Iterable<string>): string[] => [...ids].sort(byCodePoint);
 
-function sortOut({ instanceIds, predictions, completed }: RunReportInput) {
-  const byId = new Map(predictions.map((prediction) => [prediction.instance_id, prediction]));
-  const ids = {
-    completed: new Set<string>(),
-    incomplete: new Set<string>(),
-    empty: new Set<string>(),
-    resolved: new Set<string>(),
-    unresolved: new Set<string>(),
-    error: new Set<string>(),
-  };
-  for (const id of instanceIds) {
-    const prediction = byId.get(id);
-    const report = completed.get(id)?.report ?? null;
-    if (!prediction) ids.incomplete.add(id);
-    else if (isEmptyPatch(prediction.model_patch)) ids.empty.add(id);
-    else if (report === null) ids.error.add(id);
-    else {
-      ids.completed.add(id);
-      if (report === 'unreadable') ids.error.add(id);
-      else (report.resolved ? ids.resolved : ids.unresolved).add(id);
-    }
-  }
-  return ids;
+type Fate = 'incomplete' | 'empty' | 'error' | 'unreadable' | 'resolved' | 'unresolved';
+
+function fateOf(prediction: Prediction | undefined, report: Completed['report']): Fate {
+  if (!prediction) return 'incomplete';
+  if (isEmptyPatch(prediction.model_patch)) return 'empty';
+  if (report === null) return 'error';
+  if (report === 'unreadable') return 'unreadable';
+  return report.resolved ? 'resolved' : 'unresolved';
 }
 
 export function summarize(input: RunReportInput): RunReport {
   const { predictions, completed, dialect, leftovers } = input;
-  const ids = sortOut(input);
-  const failed = sorted(new Set([...ids.unresolved, ...ids.error]));
+  const byId = new Map(predictions.map((prediction) => [prediction.instance_id, prediction]));
+  const fates = Map.groupBy(new Set(input.instanceIds), (id) =>
+    fateOf(byId.get(id), completed.get(id)?.report ?? null),
+  );
+  const idsOf = (...wanted: Fate[]): string[] => sorted(wanted.flatMap((fate) => fates.get(fate) ?? []));
+  const ids = {
+    // The harness counts a report that it cannot read as completed and as an error.
+    completed: idsOf('resolved', 'unresolved', 'unreadable'),
+    incomplete: idsOf('incomplete'),
+    empty: idsOf('empty'),
+    resolved: idsOf('resolved'),
+    unresolved: idsOf('unresolved'),
+    error: idsOf('error', 'unreadable'),
+  };
+  const failed = sorted([...ids.unresolved, ...ids.error]);
   const reasons = new Map<string, InfraSignature>();
   for (const id of failed) {
     const infra = completed.get(id)?.infra;
@@ -71,31 +69,31 @@ export function summarize(input: RunReportInput): RunReport {
     unstopped_containers: sorted(leftovers.containers),
     unremoved_images: sorted(leftovers.images),
   };
-  const submitted = new Set(predictions.map(({ instance_id }) => instance_id));
+  const submitted = sorted(byId.keys());
   return {
     total_instances: input.instanceIds.length,
-    submitted_instances: submitted.size,
-    completed_instances: ids.completed.size,
-    resolved_instances: ids.resolved.size,
-    unresolved_instances: ids.unresolved.size,
+    submitted_instances: submitted.length,
+    completed_instances: ids.completed.length,
+    resolved_instances: ids.resolved.length,
+    unresolved_instances: ids.unresolved.length,
     ...(v5 && {
       infra_failure_instances: tier('environment').length,
       ambiguous_failure_instances: tier('ambiguous').length,
     }),
-    empty_patch_instances: ids.empty.size,
-    error_instances: ids.error.size,
-    completed_ids: sorted(ids.completed),
-    incomplete_ids: sorted(ids.incomplete),
-    empty_patch_ids: sorted(ids.empty),
-    submitted_ids: sorted(submitted),
-    resolved_ids: sorted(ids.resolved),
-    unresolved_ids: sorted(ids.unresolved),
+    empty_patch_instances: ids.empty.length,
+    error_instances: ids.error.length,
+    completed_ids: ids.completed,
+    incomplete_ids: ids.incomplete,
+    empty_patch_ids: ids.empty,
+    submitted_ids: submitted,
+    resolved_ids: ids.resolved,
+    unresolved_ids: ids.unresolved,
     ...(v5 && {
       infra_failure_ids: tier('environment'),
       ambiguous_failure_ids: tier('ambiguous'),
       failure_reasons: new Map([...reasons].map(([id, { reason }]) => [id, reason])),
     }),
-    error_ids: sorted(ids.error),
+    error_ids: ids.error,
     // 5.x writes the version before what was left behind, 4.x after it.
     ...(v5 ? { schema_version: 2, ...left } : { ...left, schema_version: 2 }),
   };

@@ -3,7 +3,7 @@ import { importUserModule } from '../userModule.ts';
 import type { LogParser } from './parsers/logParser.ts';
 import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 
-/** A parser may return a Map or a plain object; anything else is a fault of the parser, said with its name. */
+/** A parser may return a Map or a plain object; anything else is an error that names the parser. */
 function checked(id: string, parse: (log: string, context: unknown) => unknown): LogParser {
   return (log, context) => {
     const found = parse(log, context);

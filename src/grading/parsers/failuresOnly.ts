@@ -11,7 +11,7 @@ import {
   stripStart,
   withoutAnsi,
 } from '../../base/python/text.ts';
-import { lastMatch } from './lineRules.ts';
+import { byLine, lastMatch } from './lineRules.ts';
 import { type LogParser, StatusMap } from './logParser.ts';
 
 interface FailedLines {
@@ -63,15 +63,11 @@ export const parseChartJs: LogParser = (raw) => {
   return found;
 };
 
-export const parseMarked: LogParser = (log) => {
-  const found = new StatusMap();
-  eachLine(log, (line) => {
-    const digits = digitsEnd(line, 0);
-    if (digits > 0 && line[digits] === ')' && isSpaceAt(line, digits + 1))
-      found.set(strip(line.slice(digits + 2)), 'FAILED');
-  });
-  return found;
-};
+export const parseMarked = byLine((line, found) => {
+  const digits = digitsEnd(line, 0);
+  if (digits > 0 && line[digits] === ')' && isSpaceAt(line, digits + 1))
+    found.set(strip(line.slice(digits + 2)), 'FAILED');
+});
 
 const LINUX = '\\(Linux[SPACE][\\p{Nd}.]+\\)[SPACE]';
 const pattern = (text: string) => new RegExp(text.replaceAll('[SPACE]', `[${SPACE}]`), 'gu');

@@ -1,21 +1,13 @@
 /** Parsers of the JavaScript repositories of SWE-bench Multilingual: jest, vitest, karma, TAP. */
 import { eachLine } from '../../base/python/lines.ts';
-import { digitsEnd, isSpaceAt } from '../../base/python/text.ts';
-import {
-  durationStart,
-  looseDurationStart,
-  opening,
-  skipSpaces,
-  stripEndOf,
-  stripped,
-  ticked,
-} from './lineRules.ts';
+import { digitsEnd, isSpaceAt, strip } from '../../base/python/text.ts';
+import { durationStart, looseDurationStart, opening, skipSpaces, stripped, ticked } from './lineRules.ts';
 import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
 
 const JEST = ticked({ '✓': 'PASSED', '✕': 'FAILED', '○': 'SKIPPED' }, durationStart);
 export const parseJest = stripped((line, dialect) => {
   const result = JEST(line);
-  return result && dialect === 'v5' ? { ...result, name: stripEndOf(result.name) } : result;
+  return result && dialect === 'v5' ? { ...result, name: strip(result.name) } : result;
 });
 
 export const parseJestJson = stripped((line) => {

@@ -1,26 +1,28 @@
 /** Building blocks of the parsers that look at one line at a time. None of them goes back over a line more than a fixed number of times. */
 import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
-import { type LogParser, type Status, StatusMap } from './logParser.ts';
+import { type Dialect, type LogParser, type Status, StatusMap } from './logParser.ts';
 
 export interface Result {
   readonly name: string;
   readonly status: Status;
 }
 
-/** A parser that reads each stripped line by itself. */
-export function stripped(
-  rule: (line: string, dialect: 'v5' | 'v4.1') => Result | null | undefined,
-): LogParser {
-  return (log, { dialect }) => {
+/** A parser that reads each line by itself. */
+export const byLine =
+  (read: (line: string, found: StatusMap, dialect: Dialect) => void): LogParser =>
+  (log, { dialect }) => {
     const found = new StatusMap();
-    eachLine(log, (raw) => {
-      const result = rule(strip(raw), dialect);
-      if (result) found.set(result.name, result.status);
-    });
+    eachLine(log, (line) => void read(line, found, dialect));
     return found;
   };
-}
+
+/** A parser that finds at most one test in each stripped line. */
+export const stripped = (rule: (line: string, dialect: Dialect) => Result | null | undefined): LogParser =>
+  byLine((line, found, dialect) => {
+    const result = rule(strip(line), dialect);
+    if (result) found.set(result.name, result.status);
+  });
 
 /** The first of several fixed beginnings, and where the rest starts. */
 export function opening<S extends string>(line: string, marks: readonly S[]): S | undefined {
@@ -91,5 +93,3 @@ export function lastMatch(text: string, mark: RegExp, from = 0): number | undefi
   for (let match = mark.exec(text); match !== null; match = mark.exec(text)) last = match.index;
   return last;
 }
-
-export const stripEndOf = strip;

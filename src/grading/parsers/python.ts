@@ -1,6 +1,7 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
 import { eachLine } from '../../base/python/lines.ts';
 import { SPACE, strip, tokens } from '../../base/python/text.ts';
+import { byLine } from './lineRules.ts';
 import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './logParser.ts';
 
 const startsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.startsWith(word));
@@ -11,20 +12,15 @@ const SKIP_COUNT = /^\[\p{Nd}+\]$/u;
 const isSkipSummary = (status: string, name: string) => status === 'SKIPPED' && SKIP_COUNT.test(name);
 
 /** The common form: a status word at the start of the line, the name up to the next space. */
-function pytestLike(prepare: (line: string) => string, rename: (name: string) => string): LogParser {
-  return (log, { dialect }) => {
-    const found = new StatusMap();
-    eachLine(log, (raw) => {
-      const line = prepare(raw);
-      if (!startsWithStatus(line)) return;
-      const [status, name] = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
-      if (status === undefined || name === undefined) return;
-      if (dialect === 'v5' && isSkipSummary(status, name)) return;
-      found.set(rename(name), status);
-    });
-    return found;
-  };
-}
+const pytestLike = (prepare: (line: string) => string, rename: (name: string) => string): LogParser =>
+  byLine((raw, found, dialect) => {
+    const line = prepare(raw);
+    if (!startsWithStatus(line)) return;
+    const [status, name] = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
+    if (status === undefined || name === undefined) return;
+    if (dialect === 'v5' && isSkipSummary(status, name)) return;
+    found.set(rename(name), status);
+  });
 
 const same = (text: string) => text;
 
@@ -52,50 +48,42 @@ export const parseMatplotlib = pytestLike(
 /** Colour codes lose their `[31m` first and every control character after that, the tab included. */
 const withoutColour = (line: string) => line.replace(/\[\p{Nd}+m/gu, '').replace(/[\x01-\x1f]/g, '');
 
-export const parsePytestV2: LogParser = (log, { dialect }) => {
-  const found = new StatusMap();
-  eachLine(log, (raw) => {
-    const line = withoutColour(raw);
-    if (startsWithStatus(line)) {
-      let text = line;
-      if (line.startsWith('FAILED'))
-        text = dialect === 'v5' ? line.split(' - ', 1)[0]! : line.replaceAll(' - ', ' ');
-      const parts = tokens(text);
-      if (parts.length < 2) return;
-      if (dialect === 'v4.1') found.set(parts[1]!, parts[0]!);
-      else if (!isSkipSummary(parts[0]!, parts[1]!)) found.set(parts.slice(1).join(' '), parts[0]!);
-      return;
-    }
-    // Older pytest prints the status last.
-    if (!endsWithStatus(line)) return;
-    const parts = tokens(line);
+export const parsePytestV2 = byLine((raw, found, dialect) => {
+  const line = withoutColour(raw);
+  if (startsWithStatus(line)) {
+    let text = line;
+    if (line.startsWith('FAILED'))
+      text = dialect === 'v5' ? line.split(' - ', 1)[0]! : line.replaceAll(' - ', ' ');
+    const parts = tokens(text);
     if (parts.length < 2) return;
-    if (dialect === 'v4.1') found.set(parts[0]!, parts[1]!);
-    else found.set(parts.slice(0, -1).join(' '), parts.at(-1)!);
-  });
-  return found;
-};
+    if (dialect === 'v4.1') found.set(parts[1]!, parts[0]!);
+    else if (!isSkipSummary(parts[0]!, parts[1]!)) found.set(parts.slice(1).join(' '), parts[0]!);
+    return;
+  }
+  // Older pytest prints the status last.
+  if (!endsWithStatus(line)) return;
+  const parts = tokens(line);
+  if (parts.length < 2) return;
+  if (dialect === 'v4.1') found.set(parts[0]!, parts[1]!);
+  else found.set(parts.slice(0, -1).join(' '), parts.at(-1)!);
+});
 
-export const parseSeaborn: LogParser = (log, { dialect }) => {
-  const found = new StatusMap();
-  eachLine(log, (line) => {
-    const [first, second] = tokens(line);
-    if (first === undefined || second === undefined) {
-      // 4.x loses the whole instance to such a line.
-      if (
-        dialect === 'v4.1' &&
-        (line.startsWith('FAILED') || line.startsWith('PASSED') || line.includes(' PASSED '))
-      )
-        throw new ParserError(`the line "${line}" names no test`);
-      return;
-    }
-    if (line.startsWith('FAILED')) found.set(second, 'FAILED');
-    else if (line.includes(' PASSED ')) {
-      if (second === 'PASSED') found.set(first, 'PASSED');
-    } else if (line.startsWith('PASSED')) found.set(second, 'PASSED');
-  });
-  return found;
-};
+export const parseSeaborn = byLine((line, found, dialect) => {
+  const [first, second] = tokens(line);
+  if (first === undefined || second === undefined) {
+    // 4.x loses the whole instance to such a line.
+    if (
+      dialect === 'v4.1' &&
+      (line.startsWith('FAILED') || line.startsWith('PASSED') || line.includes(' PASSED '))
+    )
+      throw new ParserError(`the line "${line}" names no test`);
+    return;
+  }
+  if (line.startsWith('FAILED')) found.set(second, 'FAILED');
+  else if (line.includes(' PASSED ')) {
+    if (second === 'PASSED') found.set(first, 'PASSED');
+  } else if (line.startsWith('PASSED')) found.set(second, 'PASSED');
+});
 
 const PASS_SUFFIXES = [' ... ok', ' ... OK', ' ...  OK'];
 const before = (text: string, mark: string) => text.slice(0, text.indexOf(mark));

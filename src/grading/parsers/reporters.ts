@@ -4,7 +4,7 @@
  */
 import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, indentOf, isSpaceAt, SPACE, strip, stripEnd } from '../../base/python/text.ts';
-import { lastMatch } from './lineRules.ts';
+import { byLine, lastMatch } from './lineRules.ts';
 import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
 
 const FILE_DURATIONS = ['ms', `[${SPACE}]s`, 's'].map(
@@ -12,16 +12,12 @@ const FILE_DURATIONS = ['ms', `[${SPACE}]s`, 's'].map(
 );
 
 /** `PASS path (5.2 s)`: react-pdf, carbon and older lighthouse name files, not tests. */
-export const parseCarbon: LogParser = (log) => {
-  const found = new StatusMap();
-  eachLine(log, (line) => {
-    const status = line.startsWith('PASS') ? 'PASSED' : line.startsWith('FAIL') ? 'FAILED' : undefined;
-    if (status === undefined || !isSpaceAt(line, 4)) return;
-    const end = FILE_DURATIONS.map((duration) => lastMatch(line, duration, 5)).find((at) => at !== undefined);
-    found.set(line.slice(5, end), status);
-  });
-  return found;
-};
+export const parseCarbon = byLine((line, found) => {
+  const status = line.startsWith('PASS') ? 'PASSED' : line.startsWith('FAIL') ? 'FAILED' : undefined;
+  if (status === undefined || !isSpaceAt(line, 4)) return;
+  const end = FILE_DURATIONS.map((duration) => lastMatch(line, duration, 5)).find((at) => at !== undefined);
+  found.set(line.slice(5, end), status);
+});
 
 /** ` (5.2 s)` at the very end. */
 function withoutFileDuration(name: string): string {

@@ -1,4 +1,4 @@
-/** From a dataset row to what grading it takes: image, script, parser, expected tests. A row that cannot be graded says why. */
+/** Turns a dataset row into everything that grading needs: image, script, parser, expected tests. A row that cannot be graded gets a reason. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
@@ -82,7 +82,7 @@ function assetsOf(raw: unknown): Asset[] | { reason: string } {
     const parsed = assetsSchema.parse(typeof raw === 'string' ? JSON.parse(raw) : raw);
     return [...(parsed.test_patch ?? []), ...(parsed.patch ?? [])].map(({ path, url }) => ({ path, url }));
   } catch {
-    return { reason: 'its image_assets column cannot be read' };
+    return no('its image_assets column cannot be read');
   }
 }
 
@@ -106,12 +106,14 @@ const REBENCH_LOCALE = 'LANG=C.UTF-8 LC_ALL=C.UTF-8';
 type Script = Pick<GradeSpec, 'evalScript' | 'logParser' | 'source'>;
 type ScriptResult = ({ ok: true } & Script) | { ok: false; reason: string };
 
+const no = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
+
 function fromInstallConfig(instance: Instance, raw: unknown): ScriptResult {
   const parsed = installConfigSchema.safeParse(raw);
-  if (!parsed.success) return { ok: false, reason: 'its install_config has no usable test_cmd' };
+  if (!parsed.success) return no('its install_config has no usable test_cmd');
   const { test_cmd, install, eval_commands, log_parser } = parsed.data;
   const logParser = log_parser ?? instance.log_parser;
-  if (!logParser) return { ok: false, reason: 'its install_config names no log_parser' };
+  if (!logParser) return no('its install_config names no log_parser');
   const test = Array.isArray(test_cmd) ? test_cmd.at(-1)! : test_cmd;
   const setup = Array.isArray(install) ? install.join(' ; ') : install;
   const facts: ScriptFacts = {
@@ -128,7 +130,7 @@ function fromInstallConfig(instance: Instance, raw: unknown): ScriptResult {
   };
 }
 
-/** Why a row of a known relative cannot be graded natively, in words that tell it apart from a broken row. */
+/** Why a row of a related dataset cannot be graded here, so that it does not look like a broken row. */
 function foreignReason(instance: Instance): string | undefined {
   const { extra } = instance;
   if (Array.isArray(extra.test_cmds))
@@ -143,18 +145,14 @@ function foreignReason(instance: Instance): string | undefined {
 function fromTables(instance: Instance, dialect: Dialect): ScriptResult {
   const repo = TABLES[instance.repo];
   if (!repo)
-    return {
-      ok: false,
-      reason:
-        foreignReason(instance) ??
-        `it has no eval_script, and no test command is known for "${instance.repo}"`,
-    };
+    return no(
+      foreignReason(instance) ?? `it has no eval_script, and no test command is known for "${instance.repo}"`,
+    );
   const facts = repo.groups.find(({ versions }) => versions.split(' ').includes(instance.version));
   if (!facts || instance.version === '')
-    return {
-      ok: false,
-      reason: `it has no eval_script, and no test command is known for ${instance.repo} version "${instance.version}"`,
-    };
+    return no(
+      `it has no eval_script, and no test command is known for ${instance.repo} version "${instance.version}"`,
+    );
   return {
     ok: true,
     evalScript: synthesiseScript(instance, facts, dialect),
@@ -167,16 +165,16 @@ function scriptOf(instance: Instance, dialect: Dialect): ScriptResult {
   const { eval_script, log_parser, extra } = instance;
   if (eval_script !== undefined) {
     const known = log_parser ?? TABLES[instance.repo]?.log_parser;
-    if (known === undefined) return { ok: false, reason: 'it has an eval_script but names no log_parser' };
+    if (known === undefined) return no('it has an eval_script but names no log_parser');
     return { ok: true, evalScript: eval_script, logParser: known, source: 'row' };
   }
   if (instance.test_patch === '')
-    return { ok: false, reason: foreignReason(instance) ?? 'it has neither an eval_script nor a test_patch' };
+    return no(foreignReason(instance) ?? 'it has neither an eval_script nor a test_patch');
   if (extra.install_config != null) return fromInstallConfig(instance, extra.install_config);
   return fromTables(instance, dialect);
 }
 
-/** Rows without the column: the harness knew by the repository, 4.1 three of them and 5.x six. Their parsers record failures only. */
+/** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
 const FAIL_ONLY: Readonly<Record<Dialect, readonly string[]>> = {
   'v4.1': ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'],
   v5: [
@@ -195,18 +193,15 @@ const sha256 = (value: unknown) => createHash('sha256').update(JSON.stringify(va
 
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {
   const dialect = options.dialect ?? 'v5';
-  const no = (reason: string): SpecResult => ({
-    ok: false,
-    reason: `${instance.instance_id} cannot be graded: ${reason}`,
-  });
+  const refuse = (reason: string) => no(`${instance.instance_id} cannot be graded: ${reason}`);
   const script = scriptOf(instance, dialect);
-  if (!script.ok) return no(script.reason);
+  if (!script.ok) return refuse(script.reason);
   if (!findParser(options.parsers ?? officialRegistry(), script.logParser))
-    return no(`no log parser is called "${script.logParser}"; give one under grading.parsers`);
+    return refuse(`no log parser is called "${script.logParser}"; give one under grading.parsers`);
   if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
-    return no('it expects no tests at all');
+    return refuse('it expects no tests at all');
   const assets = assetsOf(instance.extra.image_assets);
-  if (!Array.isArray(assets)) return no(assets.reason);
+  if (!Array.isArray(assets)) return refuse(assets.reason);
 
   const decides = {
     image: imageOf(instance),
