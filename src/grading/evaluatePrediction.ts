@@ -2,7 +2,7 @@
  * One prediction, evaluated in a fresh environment: patch, script, log, verdict. Every failure of an instance is a result;
  * only an interruption by the caller's signal is thrown.
  */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/sha256.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -71,10 +71,7 @@ export interface EvaluationResult {
   readonly repeatAlone: boolean;
 }
 
-export const patchHash = (patch: string | null): string =>
-  createHash('sha256')
-    .update(patch ?? '')
-    .digest('hex');
+export const patchHash = (patch: string | null): string => sha256(patch ?? '');
 
 type Ending = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 

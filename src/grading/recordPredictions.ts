@@ -136,7 +136,7 @@ export function recordPredictions(db: Store, request: PredictionsRun): Recorded 
   if (existing && existing.imported !== 1)
     return {
       ok: false,
-      message: `run ${request.name} is not a run of predictions; choose another --run-id`,
+      message: `run ${request.name} is a run of its own, not one of predictions; choose another --run-id`,
     };
   const run = existing ?? createRun(db, request);
   const problem = extend(db, run, request);

@@ -1,5 +1,5 @@
 /** Names of others as one component of a path: it never leaves its folder and is never too long for one. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../sha256.ts';
 import { DANGEROUS } from './dangerous.ts';
 
 /** File systems end at 255 bytes. */
@@ -7,7 +7,7 @@ const LONGEST = 200;
 /** In the harness's folders a run's name and a suffix stand beside the model's. */
 const HARNESS_LONGEST = 112;
 
-const ofName = (name: string): string => createHash('sha256').update(name).digest('hex').slice(0, 12);
+const ofName = (name: string): string => sha256(name).slice(0, 12);
 
 /** Nothing but portable characters; "/" of a model's name becomes "__", as official tools write it. */
 export function pathName(name: string): string {

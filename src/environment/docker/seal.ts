@@ -2,9 +2,9 @@
  * Seals a repository's history once per image: the result is committed as a derived, labelled image that also holds the start
  * snapshot, so that an attempt only has to verify. Removal in every container would cost a repack of the repository each time.
  */
-import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { sha256 } from '../../base/sha256.ts';
 import { readFault } from '../engines/dockerFault.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
@@ -55,7 +55,7 @@ function parseVerdict(output: string, code: number): SealVerdict {
 /** One name an image, work tree and user: what the derived image depends on. The base commit is only checked, never used. */
 export function sealedTag(imageId: string, config: Pick<EnvironmentConfig, 'cwd' | 'user'>): string {
   const key = JSON.stringify([SEAL_VERSION, imageId, config.cwd, config.user ?? '']);
-  return createHash('sha256').update(key).digest('hex').slice(0, 32);
+  return sha256(key).slice(0, 32);
 }
 
 const imageSchema = z.object({

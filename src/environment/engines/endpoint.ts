@@ -2,10 +2,10 @@
  * Which engine is meant, as the docker CLI decides: an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current context of its
  * config.json, the default socket. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
  */
-import { createHash } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../../base/sha256.ts';
 import { type SshAddress, sshAgent } from './sshAgent.ts';
 
 export interface EndpointInput {
@@ -106,7 +106,7 @@ const found = (address: ReturnType<typeof parseDockerHost>, source: string): End
 
 function fromContext(name: string, source: string, input: EndpointInput): Endpoint {
   if (name === 'default') return fromEnvironment(input) ?? fallback;
-  const id = createHash('sha256').update(name).digest('hex');
+  const id = sha256(name);
   const path = join(input.configDir, 'contexts', 'meta', id, 'meta.json');
   const text = input.readFile(path);
   if (text === undefined)

@@ -1,6 +1,6 @@
 /** Turns a dataset row into everything that grading needs: image, script, parser, expected tests. A row that cannot be graded gets a reason. */
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { Dialect } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
@@ -189,8 +189,6 @@ const FAIL_ONLY: Readonly<Record<Dialect, readonly string[]>> = {
 const evalTypeOf = ({ eval_type, repo }: Instance, dialect: Dialect): GradeSpec['evalType'] =>
   eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail');
 
-const sha256 = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
-
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {
   const dialect = options.dialect ?? 'v5';
   const refuse = (reason: string) => no(`${instance.instance_id} cannot be graded: ${reason}`);
@@ -225,7 +223,7 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
       goldPatch: instance.patch,
       dialect,
       source: script.source,
-      specHash: sha256(decides),
+      specHash: sha256(JSON.stringify(decides)),
     },
   };
 }

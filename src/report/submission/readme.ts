@@ -1,6 +1,6 @@
 /** README.md of an entry: results with their interval, what was pinned, what was tried again, and the checklist. */
 
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../base/sha256.ts';
 import { markdown } from '../../base/text/markdown.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { rate } from '../render/format.ts';
@@ -87,6 +87,5 @@ function pinsOf(data: RunData, arm: string, review: Review): [string, string][] 
 function digestsOf(trials: RunData['trials']): string {
   const known = trials.filter((t) => t.imageDigest);
   const lines = known.map((t) => `${t.instanceId} ${t.imageDigest}\n`).sort();
-  const hash = createHash('sha256').update(lines.join('')).digest('hex');
-  return `${known.length} of ${trials.length} recorded; sha256 of the sorted lines "id digest": ${hash}`;
+  return `${known.length} of ${trials.length} recorded; sha256 of the sorted lines "id digest": ${sha256(lines.join(''))}`;
 }

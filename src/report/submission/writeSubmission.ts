@@ -2,7 +2,6 @@
  * Writes an entry for the SWE-bench leaderboard into a new folder, or refuses it with every reason at once. The files are written to a
  * folder beside the target, scanned for secrets, and renamed. So a refused entry leaves nothing that could be published.
  */
-import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -10,6 +9,7 @@ import { stringify } from 'yaml';
 import { compact } from '../../base/compact.ts';
 import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
@@ -134,7 +134,7 @@ function writeFiles(
     const full = pathInside(root, path);
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, content);
-    hashes.push([path, createHash('sha256').update(content).digest('hex')]);
+    hashes.push([path, sha256(content)]);
     bytes += Buffer.byteLength(content);
   };
   const rows = predictionRows(request.store, request.runId).filter(
