@@ -21,6 +21,7 @@ export type { ModelModule } from './model/modelFactory.ts';
 export * from './money.ts';
 export * from './outcome.ts';
 export type { RunEvent, TrialLabel } from './runner/events.ts';
+export { evaluate, judgeNight, resumeRun, startRun } from './service/calls.ts';
 export { type CompareOptions, compare } from './service/compare/compareSources.ts';
 export type {
   EvaluatePredictionsOptions,
@@ -28,14 +29,12 @@ export type {
 } from './service/evaluate/evaluatePredictions.ts';
 export type { EvaluateRunOptions } from './service/evaluate/evaluateRun.ts';
 export type { Evaluation } from './service/evaluate/gradeRun.ts';
-export { evaluate } from './service/evaluate/startEvaluation.ts';
 export { type ImportedResults, type ImportOptions, importResults } from './service/import/importResults.ts';
-export { judgeNight } from './service/night/judgeNight.ts';
 export type { ArmVerdict, NightOptions, NightVerdict } from './service/night/judgeRun.ts';
+export { type DryRun, type PlannedRun, planRun } from './service/plan/dryRun.ts';
 export { openResults, type RecordedRun, type Results } from './service/read/openResults.ts';
 export type { Running, Surroundings } from './service/running.ts';
 export type { RunOutcome } from './service/start/executeRun.ts';
 export type { ResumeOptions } from './service/start/goOnWithRun.ts';
 export type { RunOptions } from './service/start/runOptions.ts';
-export { resumeRun, startRun } from './service/start/startRun.ts';
 export { UserError } from './service/userError.ts';

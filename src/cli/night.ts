@@ -1,11 +1,12 @@
 /** The verdict of `run --baseline` as a person and a program read it. */
+import { inert } from '../base/text/inert.ts';
+import type { GateResult } from '../report/gate/gate.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
 import { renderTerminal } from '../report/render/renderTerminal.ts';
 import { type ArmVerdict, judgeRun, type NightOptions } from '../service/night/judgeRun.ts';
 import type { Store } from '../store/open.ts';
 import { conclude } from './conclude.ts';
-import type { NightArgs } from './flags/gateFlags.ts';
-import { policyOf, sayUnconfirmed } from './gating.ts';
+import { type NightArgs, policyOf } from './flags/gateFlags.ts';
 import { EXIT, printData, say } from './terminal/context.ts';
 import { type ProgressMode, printEvent } from './terminal/progress.ts';
 import { thisProcess } from './terminal/thisProcess.ts';
@@ -50,4 +51,11 @@ function show(
   say(`gate: ${result.verdict}; ${result.line}`);
   if (event.exitCode === EXIT.incomplete) sayUnconfirmed(result);
   if (progress === 'json') printEvent(event);
+}
+
+/** What should have been measured again and could not be: the night is incomplete. */
+export function sayUnconfirmed({ unconfirmed }: GateResult): void {
+  say(
+    `incomplete: ${unconfirmed.length} newly broken instance(s) could not be measured again: ${unconfirmed.slice(0, 5).map(inert).join(', ')}`,
+  );
 }

@@ -1,6 +1,6 @@
 /** What the service needs from outside and never takes itself: variables, the working directory, and somebody to tell. */
 import type { Redactor } from '../base/text/redact.ts';
-import type { StopLadder } from '../runner/control/stop.ts';
+import { createStopLadder, type StopLadder } from '../runner/control/stop.ts';
 import type { RunEvents } from '../runner/events.ts';
 
 /** The caller's environment, or a record of its own. */
@@ -49,6 +49,18 @@ export interface Attendant {
   over?(): void;
   /** Nothing more happens. */
   end?(): void;
+}
+
+/** The work with a stop ladder, and the attendant that the caller sends to it. The third interrupt is the attendant's matter. */
+export function attended(
+  { attend }: Pick<Caller, 'attend'>,
+  work: Omit<Work, 'stop'>,
+  { onInterrupt, graceS }: { readonly onInterrupt: 'finish' | 'capture'; readonly graceS: number },
+): { readonly stop: StopLadder; readonly attendant: Attendant } {
+  let attendant: Attendant = {};
+  const stop = createStopLadder({ onInterrupt, graceS, exitNow: () => attendant.exitNow?.() });
+  attendant = attend?.({ ...work, stop }) ?? attendant;
+  return { stop, attendant };
 }
 
 /** An empty variable is one that is not set. */

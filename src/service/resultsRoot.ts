@@ -1,4 +1,5 @@
 /** A results root: where its database lies, a run in it by name, and the command that a person would copy for it. */
+import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { openStore, type Store } from '../store/open.ts';
 import { findRun, hasRuns, type RunRow } from '../store/records/runs.ts';
@@ -9,6 +10,22 @@ export const resultsRoot = (option: string | undefined): string => resolve(optio
 export const databasePath = (root: string): string => resolve(root, 'swebatch.db');
 
 export const openForReading = (root: string): Store => openStore(databasePath(root), { readonly: true });
+
+export const openForWriting = (root: string): Store => openStore(databasePath(root));
+
+export function makeAndOpen(root: string): Store {
+  mkdirSync(root, { recursive: true });
+  return openForWriting(root);
+}
+
+/** Opened for reading when it is first asked for: comparing files needs no database. */
+export function lazyStore(root: string): Disposable & { get(): Store } {
+  let store: Store | undefined;
+  return {
+    get: () => (store ??= openForReading(root)),
+    [Symbol.dispose]: () => store?.close(),
+  };
+}
 
 /** It names the results root where that is not the default one. */
 export function commandOn(root: string, words: string): string {

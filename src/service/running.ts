@@ -1,5 +1,5 @@
 /** Work that a program has started: its events, its result, and how it is stopped. */
-import { chooseEngine } from '../environment/engines/engineClient.ts';
+import { withEngine } from '../environment/engines/engineClient.ts';
 import type { StopLadder } from '../runner/control/stop.ts';
 import type { RunEvent, RunEvents } from '../runner/events.ts';
 import type { Caller, Notice, Variables } from './caller.ts';
@@ -32,8 +32,6 @@ export async function startWork<T>(
   { env = {}, cwd = process.cwd(), signal }: Surroundings,
   begin: Begin<T>,
 ): Promise<Running<T>> {
-  // Modules of the user's make clients too, and are given no variables: the engine is chosen for the process.
-  chooseEngine((host) => engineOptions(env, host));
   const feed = createFeed<RunEvent>();
   const note = (text: string) => feed.push({ type: 'note', text });
   const tell = ({ level, text }: Notice) => note(level === 'info' ? text : `${level}: ${text}`);
@@ -50,7 +48,8 @@ export async function startWork<T>(
     begun.resolve();
     return { say: note, over: () => signal?.removeEventListener('abort', abort) };
   };
-  const result = begin({ env, cwd, tell, attend }, begun.resolve).finally(feed.end);
+  const work = () => begin({ env, cwd, tell, attend }, begun.resolve);
+  const result = withEngine((host) => engineOptions(env, host), work).finally(feed.end);
   // A caller that only reads events must not end its process; whoever awaits the result still gets the error.
   result.catch(() => {});
   await Promise.race([begun.promise, result]);

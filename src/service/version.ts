@@ -1,4 +1,4 @@
-/** The version of this program, from its package.json (two folders up from src/cli and from dist/cli alike). */
+/** The version of this program, from its package.json (two folders up from src/service and from dist/service alike). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

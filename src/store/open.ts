@@ -16,7 +16,8 @@ import Database from 'better-sqlite3';
 import { newestBackup } from './backup.ts';
 import { ATTEMPT_COSTS } from './safeSum.ts';
 
-export type Store = Database.Database;
+/** `using store = …` closes it at the end of its block. */
+export type Store = Database.Database & Disposable;
 
 export type StorageCode =
   | 'newer_schema'
@@ -90,10 +91,9 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
   let db: Store;
   try {
-    db = new Database(path, {
-      readonly: options.readonly ?? false,
-      timeout: options.busyTimeoutMs ?? 15_000,
-    });
+    const { readonly = false, busyTimeoutMs: timeout = 15_000 } = options;
+    const opened = new Database(path, { readonly, timeout });
+    db = Object.assign(opened, { [Symbol.dispose]: () => void opened.close() });
   } catch (error) {
     const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
     throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}${readOnlyHint(path)}`, error);

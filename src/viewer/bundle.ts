@@ -51,26 +51,22 @@ export function withDocuments<T>(
   options: { runs?: readonly string[] | undefined; now?: (() => Date) | undefined },
   work: (documents: Documents, queries: ViewerQueries) => T,
 ): T {
-  const store = openStore(databaseOf(results), { readonly: true });
-  try {
-    const queries = viewerQueries(store);
-    const ids = options.runs?.map((name) => {
-      const run = queries.runNamed(name);
-      if (run) return run.id;
-      const names = queries.runs().map((one) => one.name);
-      throw new Error(`there is no run "${name}" in ${results}; it holds ${names.join(', ') || 'none'}`);
-    });
-    // One snapshot: a run that writes meanwhile must not make the files disagree with each other.
-    store.exec('BEGIN');
-    const documents = createDocuments(queries, {
-      title: basename(resolve(results)),
-      madeAt: (options.now?.() ?? new Date()).toISOString(),
-      ...(ids ? { onlyRuns: new Set(ids) } : {}),
-    });
-    return work(documents, queries);
-  } finally {
-    store.close();
-  }
+  using store = openStore(databaseOf(results), { readonly: true });
+  const queries = viewerQueries(store);
+  const ids = options.runs?.map((name) => {
+    const run = queries.runNamed(name);
+    if (run) return run.id;
+    const names = queries.runs().map((one) => one.name);
+    throw new Error(`there is no run "${name}" in ${results}; it holds ${names.join(', ') || 'none'}`);
+  });
+  // One snapshot: a run that writes meanwhile must not make the files disagree with each other.
+  store.exec('BEGIN');
+  const documents = createDocuments(queries, {
+    title: basename(resolve(results)),
+    madeAt: (options.now?.() ?? new Date()).toISOString(),
+    ...(ids ? { onlyRuns: new Set(ids) } : {}),
+  });
+  return work(documents, queries);
 }
 
 export function writeBundle(

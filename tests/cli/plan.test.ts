@@ -1,12 +1,13 @@
 // What a dry run promises: the worst that limits allow, and the disk that images will take.
 import { expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
-import { diskPlanOf, diskRows } from '../../src/cli/terminal/planDisk.ts';
-import { worstDollars, worstSeconds } from '../../src/cli/terminal/printPlan.ts';
+import { diskRows } from '../../src/cli/terminal/printPlan.ts';
 import { runConfigSchema } from '../../src/config/runConfig.ts';
 import { parsePolicy } from '../../src/environment/images/imagesConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import type { RunRequest } from '../../src/runner/schedule/planRun.ts';
+import { worstDollars, worstSeconds } from '../../src/service/plan/dryRun.ts';
+import { diskPlanOf } from '../../src/service/plan/planDisk.ts';
 
 interface Arm {
   readonly model?: string;

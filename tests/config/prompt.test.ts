@@ -1,24 +1,28 @@
 // The prompt asks for what the protocol takes: chosen where nobody set it, said where somebody did.
 import { describe, expect, test } from 'vitest';
-import { resolveConfig } from '../../src/cli/flags/runOptionsOf.ts';
+import { runOptionsOf } from '../../src/cli/flags/runFlags.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { resolveConfig } from '../../src/service/plan/resolveConfig.ts';
 import { readTextFile } from './readTextFile.ts';
 
 const load = (specs: string[], files: Record<string, string> = {}) =>
   loadConfig({ specs, readFile: (path) => files[path] ?? readTextFile(path), cwd: '/w' });
 const OWN = '/w/own.yaml';
 
-test('without a file, agent.protocol=tool-call takes the prompt that asks for tool calls', async () => {
+test('without a file, agent.protocol=tool-call takes the prompt that asks for tool calls', () => {
   const args = { output: 'o', redoExisting: false, allowConfigChange: false, dryRun: true } as const;
   const resolve = (...config: string[]) =>
-    resolveConfig({ ...args, progress: 'none', json: false, config, model: ['m'] });
-  const { arms, warnings, files } = await resolve('agent.protocol=tool-call', 'agent.step_limit=7');
+    resolveConfig(runOptionsOf({ ...args, progress: 'none', json: false, config, model: ['m'] }), {
+      cwd: process.cwd(),
+      env: process.env,
+    });
+  const { arms, warnings, files } = resolve('agent.protocol=tool-call', 'agent.step_limit=7');
   expect(arms[0]!.agent.instance_template).toContain('call the tool `bash`');
   expect(arms[0]!.agent.instance_template).not.toContain('```bash');
   expect(arms[0]!.agent.step_limit).toBe(7);
   expect(warnings).toEqual([]);
   expect(files.map((f) => f.path.split('/').at(-1))).toEqual(['swebench.yaml']);
-  const blocks = await resolve('agent.step_limit=7');
+  const blocks = resolve('agent.step_limit=7');
   expect(blocks.arms[0]!.agent.instance_template).toContain('```bash');
 });
 

@@ -7,13 +7,15 @@ import {
   compare,
   evaluate,
   openResults,
+  planRun,
   type RunEvent,
   type RunOptions,
   resumeRun,
   startRun,
   UserError,
 } from '../../src/index.ts';
-import { REPO, tempDir } from '../support/cli.ts';
+import { toJson } from '../../src/report/render/json.ts';
+import { cli, REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();
@@ -52,6 +54,42 @@ describe('what is wrong rejects before anything is made', () => {
     await expect(started).rejects.toThrow(UserError);
     await expect(started).rejects.toThrow(text);
     expect(() => openResults(results)).toThrow('no results database');
+  });
+});
+
+describe('a plan', () => {
+  // Nobody listens there: a plan says so, and needs no engine.
+  const nowhere = { HOME: process.env.HOME ?? '', DOCKER_HOST: 'tcp://127.0.0.1:1' };
+
+  test('says what a run would do, as `run --dry-run --json` does, and makes nothing', async () => {
+    const { options, results } = scripted([SUBMIT]);
+    const { problems, warnings, ...plan } = await planRun({ ...options, env: nowhere });
+    expect([problems, warnings]).toEqual([[], []]);
+    expect(plan).toMatchObject({
+      runId: 'r1',
+      trials: 1,
+      instances: [{ instanceId: ID }],
+      worstCaseDollars: 0,
+      imagePlan: { problem: expect.stringContaining('does not answer') as string },
+    });
+    expect(() => openResults(results)).toThrow('no results database');
+    const printed = await cli(
+      ['run', '--dry-run', '--json', '--run-id', 'r1', '-o', results, '-i', ID, '-c', 'demo.yaml'].concat([
+        '--subset',
+        options.dataset!.subset!,
+        '-m',
+        options.models![0]!,
+      ]),
+      { env: nowhere },
+    );
+    expect(toJson(plan)).toEqual(JSON.parse(printed.stdout));
+  });
+
+  test('names what a run would be refused for, and rejects what cannot be planned', async () => {
+    const { options } = scripted([SUBMIT]);
+    const unpaid = await planRun({ ...options, models: ['gpt-5.4'], env: nowhere });
+    expect(unpaid.problems).toEqual([expect.stringContaining('$OPENAI_API_KEY is not set')]);
+    await expect(planRun({ ...options, dataset: { subset: './absent.jsonl' } })).rejects.toThrow(UserError);
   });
 });
 

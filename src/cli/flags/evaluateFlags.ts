@@ -1,5 +1,8 @@
-/** What `evaluate` takes. */
+/** What `evaluate` takes, and what the service gets of it. */
 import { z } from 'zod';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { DatasetChoice } from '../../service/evaluate/gradingRules.ts';
+import { UserError } from '../../service/userError.ts';
 import { integer } from './checks.ts';
 import { json, output } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';
@@ -85,3 +88,30 @@ export const evaluateFlags = flags({
   json,
 });
 export type EvaluateArgs = Args<typeof evaluateFlags>;
+
+/** What was given; the rest is as the run was planned, or the default. */
+export function gradingGiven(args: EvaluateArgs): Partial<GradingConfig> {
+  const own = args.parser.map((entry): [string, string] => {
+    const at = entry.indexOf('=');
+    if (at < 1) throw new UserError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
+    return [entry.slice(0, at), entry.slice(at + 1)];
+  });
+  return {
+    ...(args.workers !== undefined && { workers: args.workers }),
+    ...(args.timeout !== undefined && { timeout: args.timeout }),
+    ...(args.memory !== undefined && { memory: args.memory }),
+    ...(args.network !== undefined && { network: args.network }),
+    ...(args.capAdd.length > 0 && { cap_add: args.capAdd }),
+    ...(args.dialect !== undefined && { dialect: args.dialect }),
+    parsers: Object.fromEntries(own),
+  };
+}
+
+export const idsGiven = (args: EvaluateArgs): string[] =>
+  args.instance.flatMap((entry) => entry.split(',')).filter(Boolean);
+
+export const datasetGiven = (args: EvaluateArgs, subset: string): DatasetChoice => ({
+  subset,
+  split: args.split,
+  dataDir: args.dataDir,
+});

@@ -1,5 +1,9 @@
-/** Flags of a verdict, for `compare --gate` and `run --baseline`. */
+/** Flags of a verdict, for `compare --gate` and `run --baseline`, and the policy that they say. */
+import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { dollarsToNano } from '../../money.ts';
+import type { GatePolicy } from '../../report/gate/rules.ts';
+import { UserError } from '../../service/userError.ts';
 import { filled, integer } from './checks.ts';
 import { type Args, flags } from './flags.ts';
 
@@ -72,3 +76,25 @@ export const nightFlags = flags({
   setChanges,
 });
 export type NightArgs = Args<typeof nightFlags>;
+
+export function policyOf(args: GateArgs): GatePolicy {
+  return {
+    minResolved: args.minResolved,
+    maxDrop: args.maxDrop,
+    maxInfra: args.maxInfra,
+    maxBroken: args.maxBroken,
+    maxCostNano: args.maxCost === undefined ? undefined : dollarsToNano(args.maxCost),
+    mustPass: args.mustPass === undefined ? undefined : idsFrom(args.mustPass),
+    setChanges: args.setChanges,
+  };
+}
+
+function idsFrom(path: string): string[] {
+  if (!existsSync(path)) throw new UserError(`--must-pass: there is no file ${path}`);
+  const ids = readFileSync(path, 'utf8')
+    .split(/\r?\n/)
+    .map((l) => l.replace(/#.*/, '').trim())
+    .filter(Boolean);
+  if (ids.length === 0) throw new UserError(`--must-pass: ${path} names no instance`);
+  return ids;
+}

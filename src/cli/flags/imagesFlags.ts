@@ -1,6 +1,12 @@
-/** What `images` takes. */
+/** What `images` takes, over what the configuration of a run says about images and engines. */
 import { z } from 'zod';
-import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
+import {
+  type ImagesConfig,
+  imagesConfigSchema,
+  mirrorSchema,
+} from '../../environment/images/imagesConfig.ts';
+import { loadLayers } from '../../service/plan/resolveConfig.ts';
+import { UserError } from '../../service/userError.ts';
 import { filled, integer } from './checks.ts';
 import { json } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';
@@ -64,3 +70,39 @@ export const imagesFlags = flags({
   json,
 });
 export type ImagesArgs = Args<typeof imagesFlags>;
+
+export interface ImagesSettings {
+  readonly images: ImagesConfig;
+  readonly platform: string | undefined;
+  readonly pullTimeout: number;
+  /** Of `environment.hosts`; one undefined is the default engine. */
+  readonly hosts: readonly (string | undefined)[];
+}
+
+/** The configuration that a run will have, so that what is fetched before the night comes from where the night would fetch it. */
+export function settingsOf(args: ImagesArgs): ImagesSettings {
+  const { images, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
+  const hosts = environment.hosts.map(({ host }) => host);
+  return {
+    images: {
+      ...images,
+      ...(args.policy !== undefined && { policy: args.policy }),
+      ...(args.parallel !== undefined && { max_concurrent_pulls: args.parallel }),
+      ...(args.mirror && { mirrors: mirrorsOf(args.mirror) }),
+    },
+    platform: args.platform ?? environment.platform,
+    pullTimeout: args.pullTimeout ?? environment.pull_timeout,
+    hosts: hosts.length > 0 ? hosts : [undefined],
+  };
+}
+
+function mirrorsOf(pairs: readonly string[]): ImagesConfig['mirrors'] {
+  const split = pairs.map((pair) => pair.split('=') as [string, string]);
+  for (const [registry, mirror] of split) {
+    const checked = mirrorSchema.safeParse(mirror);
+    if (!checked.success)
+      throw new UserError(`--mirror ${registry}=${mirror}: ${checked.error.issues[0]!.message}`);
+  }
+  const byRegistry = Map.groupBy(split, ([registry]) => registry);
+  return Object.fromEntries([...byRegistry].map(([registry, list]) => [registry, list.map((p) => p[1])]));
+}

@@ -1,5 +1,8 @@
-/** What `run` takes, in the groups of its help: forty flags in one column are not found again. */
+/** What `run` takes, in the groups of its help (forty flags in one column are not found again), and what the service gets of it. */
 import { z } from 'zod';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import { resultsRoot } from '../../service/resultsRoot.ts';
+import type { RunOptions } from '../../service/start/runOptions.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 import { filled, filledList, runName, whole } from './checks.ts';
 import { json, output } from './commonFlags.ts';
@@ -153,3 +156,44 @@ export const runFlags = flags({
   ...grouped('As a gate, with a baseline:', nightFlags),
 });
 export type RunArgs = Args<typeof runFlags>;
+
+export function runOptionsOf(args: RunArgs): RunOptions {
+  return {
+    results: resultsRoot(args.output),
+    name: args.runId,
+    dataset: datasetFlags(args),
+    dataDir: args.dataDir,
+    failedIn: args.failedIn,
+    models: args.model,
+    config: args.config,
+    settings: {
+      model: { model_class: args.modelClass, latency_ms: args.modelLatency },
+      environment: { environment_class: args.environmentClass, pull: args.pull },
+      run: {
+        workers: args.workers,
+        epochs: args.epochs,
+        cost_limit: args.costLimit,
+        order: args.order,
+        emit_empty: args.emitEmpty,
+      },
+      // A gate needs verdicts.
+      grading: { enabled: args.evaluate ?? (args.baseline ? true : undefined) },
+    },
+    allowConfigChange: args.allowConfigChange,
+    redoExisting: args.redoExisting,
+  };
+}
+
+const datasetFlags = (args: RunArgs): DatasetConfig => ({
+  subset: args.subset,
+  split: args.split,
+  revision: args.revision,
+  instances: args.instance?.flatMap((i) => i.split(',')).filter(Boolean),
+  shuffle: args.shuffle,
+  filter: args.filter,
+  slice: args.slice,
+  limit: args.limit,
+  sample: args.sample,
+  stratify: args.stratify,
+  seed: args.seed,
+});

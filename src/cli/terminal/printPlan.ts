@@ -1,108 +1,146 @@
-/** `run --dry-run`: what would run, what it needs, and what it can show. Needs no replies; without an engine or a registry it says what it cannot know. */
-
+/** `run --dry-run` as a person reads it: what would run, what it needs, and what it can show. */
 import { inert } from '../../base/text/inert.ts';
-import { imageOf } from '../../dataset/instance.ts';
-import { isFreeName } from '../../model/prices.ts';
-import { makespan } from '../../report/measure/forecast.ts';
+import { formatCost } from '../../money.ts';
+import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measure/forecast.ts';
 import { duration, plural } from '../../report/render/format.ts';
 import { toJson } from '../../report/render/json.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
-import type { RunRequest } from '../../runner/schedule/planRun.ts';
-import { modelNameOf } from '../../runner/schedule/planRun.ts';
-import type { RunArgs } from '../flags/runFlags.ts';
+import type { DryRun } from '../../service/plan/dryRun.ts';
+import { type DiskAnswer, type DiskPlan, plansOf } from '../../service/plan/planDisk.ts';
+import type { PlanForecast } from '../../service/plan/planForecast.ts';
 import { EXIT, printData, printJson } from './context.ts';
-import { diskRows, imageStates, planDisk } from './planDisk.ts';
-import { forecastRows, planForecast } from './planForecast.ts';
 import { table } from './table.ts';
 
-export async function printPlan(request: RunRequest, args: RunArgs): Promise<number> {
-  const plan = await planOf(request, args);
-  if (args.json) printJson(toJson(plan));
+type Rows = [string, string][];
+
+export function printPlan(plan: DryRun, json: boolean): number {
+  if (json) printJson(toJson(plan));
   else printData(textOf(plan));
   return EXIT.done;
 }
 
-type Plan = Awaited<ReturnType<typeof planOf>>;
-
-async function planOf(request: RunRequest, args: RunArgs) {
-  const instances = request.selected.map((s) => ({
-    instance_id: s.instance.instance_id,
-    repo: s.instance.repo,
-    image: imageOf(s.instance),
-  }));
-  const imagePlan = await planDisk(request);
-  return {
-    run_id: request.name,
-    dataset: request.dataset.source,
-    revision: request.dataset.revision,
-    instances,
-    arms: request.arms.map((a) => ({
-      name: a.name,
-      model: modelNameOf(a.model),
-      step_limit: a.agent.step_limit,
-      cost_limit: a.agent.cost_limit,
-    })),
-    epochs: request.run.epochs,
-    trials: instances.length * request.arms.length * request.run.epochs,
-    slots: request.run.workers,
-    images: new Set(instances.map((i) => i.image)).size,
-    image_plan: imagePlan,
-    worst_case_dollars: worstDollars(request),
-    worst_case_seconds: worstSeconds(request),
-    evaluate: request.grading.enabled,
-    ...planForecast(request, args.output, imagePlan),
-  };
-}
-
-function textOf(plan: Plan): string {
-  const state = imageStates(plan.image_plan);
+function textOf(plan: DryRun): string {
+  const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
     (a) =>
-      `${a.name} (${a.model}, ${a.step_limit || 'no'} steps, ${a.cost_limit ? `$${a.cost_limit}` : 'no cost limit'})`,
+      `${a.name} (${a.model}, ${a.stepLimit || 'no'} steps, ${a.costLimit ? `$${a.costLimit}` : 'no cost limit'})`,
   );
-  const rows: [string, string][] = [
-    ['run', `${plan.run_id} (dry run: nothing is started)`],
+  const rows: Rows = [
+    ['run', `${plan.runId} (dry run: nothing is started)`],
     ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
     ['arms', arms.join(', ')],
     [
       'trials',
       `${plural(plan.instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${plan.trials}, on ${plural(plan.slots, 'slot')}`,
     ],
-    ...diskRows(plan.images, plan.image_plan),
+    ...diskRows(plan.images, plan.imagePlan),
     [
       'worst cost',
-      plan.worst_case_dollars === null
+      plan.worstCaseDollars === null
         ? 'unlimited: set agent.cost_limit or --cost-limit'
-        : `$${plan.worst_case_dollars.toFixed(2)}`,
+        : `$${plan.worstCaseDollars.toFixed(2)}`,
     ],
     [
       'worst time',
-      plan.worst_case_seconds === null
+      plan.worstCaseSeconds === null
         ? 'unlimited: set agent.wall_time_limit_seconds'
-        : `${duration(plan.worst_case_seconds * 1000)} for the agents, without pulls and grading`,
+        : `${duration(plan.worstCaseSeconds * 1000)} for the agents, without pulls and grading`,
     ],
     ['grading', plan.evaluate ? 'as predictions arrive' : 'off (--evaluate)'],
     ...forecastRows(plan),
   ];
-  const instances = plan.instances.map((i) => [inert(i.instance_id), state(i.image), inert(i.image)]);
+  const instances = plan.instances.map((i) => [inert(i.instanceId), state(i.image), inert(i.image)]);
   return `${renderTerminal([{ kind: 'facts', rows }])}\n${table(['instance', 'is', 'image'], instances)}`;
 }
 
-/** Null: no limit holds it. A run budget may be overshot by one call of each slot. */
-export function worstDollars({ arms, run, selected }: RunRequest): number | null {
-  const limits = arms.map((a) => (isFreeName(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
-  const sum = limits.reduce((a, b) => a + b, 0) * selected.length * run.epochs;
-  const worst = run.cost_limit > 0 ? Math.min(run.cost_limit, sum) : sum;
-  return Number.isFinite(worst) ? worst : null;
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
+
+export function diskRows(total: number, answer: DiskAnswer | null): Rows {
+  if (answer === null) return [['images', 'none needed: no arm runs in Docker']];
+  if ('problem' in answer) return [['images', `${total}; ${answer.problem}`]];
+  return plansOf(answer).flatMap((plan) => rowsOf(total, plan));
 }
 
-/** Every trial takes all its time, the long ones last. */
-export function worstSeconds({ arms, run, selected }: RunRequest): number | null {
-  const limits = arms.map((a) => a.agent.wall_time_limit_seconds || Infinity);
-  const all = limits.flatMap((limit) => Array.from({ length: selected.length * run.epochs }, () => limit));
-  const worst = makespan(
-    all.toSorted((a, b) => a - b),
-    run.workers,
-  );
-  return Number.isFinite(worst) ? worst : null;
+function rowsOf(total: number, plan: DiskPlan): Rows {
+  const { host, here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes } = plan;
+  const problems = Map.groupBy(unknown, (u) => u.problem);
+  const on = host === undefined ? '' : ` on ${host}`;
+  const free = freeBytes === null ? '' : `; ${gigabytes(freeBytes)} free`;
+  const guess = estimated > 0 ? `, estimated from ${toPull.length - estimated} images` : '';
+  const partly = `${guess}${unknown.length ? ', without those not known' : ''}`;
+  return [
+    [
+      'images',
+      `${total}${on}: ${here} here, ${toPull.length} to pull${unknown.length ? `, ${unknown.length} not known` : ''}`,
+    ],
+    ...[...problems].map(([problem, list]): [string, string] => [
+      '',
+      `${problem}: ${list[0]!.image}${list.length > 1 ? ` and ${list.length - 1} more` : ''}`,
+    ]),
+    [
+      'disk',
+      downloadBytes === 0
+        ? `${unknown.length ? 'not known' : 'nothing to download'}${free}`
+        : `${gigabytes(downloadBytes)} to download, about ${gigabytes(diskBytes)} unpacked${host === undefined ? '' : ', its share'}${partly}${free}`,
+    ],
+    ...(plan.tooMuch === null ? [] : [['', plan.tooMuch] as [string, string]]),
+    ...(plan.pullSeconds === null
+      ? []
+      : [
+          [
+            'pulls',
+            `images.pulls_per_window makes them take at least ${duration(plan.pullSeconds * 1000)}, on top of what follows`,
+          ] as [string, string],
+        ]),
+  ];
+}
+
+/** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
+export function imageStates(answer: DiskAnswer | null): (image: string) => string {
+  if (answer === null || 'problem' in answer) return () => '?';
+  const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
+    const sets = plansOf(answer).map((plan) => new Set(of(plan)));
+    return (image: string) => sets.every((set) => set.has(image));
+  };
+  const coming = somewhere((plan) => [...plan.toPull, ...plan.unknown.map((u) => u.image)]);
+  const unknown = somewhere((plan) => plan.unknown.map((u) => u.image));
+  return (image) => (unknown(image) ? '?' : coming(image) ? 'pull' : 'here');
+}
+
+/** What the forecast of time is of: a reader plans a night by it. */
+function holds({ grading, pulls }: Forecast['timeHolds']): string {
+  const parts = [
+    ['grading', grading],
+    ['pulls', pulls],
+  ] as const;
+  const names = (wanted: boolean) => parts.flatMap(([name, is]) => (is === wanted ? [name] : []));
+  const [known, unknown] = [names(true), names(false)];
+  return [
+    ...(known.length ? [`with ${known.join(' and ')}`] : []),
+    ...(unknown.length ? [`without ${unknown.join(' and ')}, of which there is no history`] : []),
+  ].join(', ');
+}
+
+export function forecastRows({ forecast: found, detectableDifference }: PlanForecast): Rows {
+  const { costNano: cost, timeMs: time, basis, timeHolds } = found;
+  const beside = time ? holds(timeHolds) : '';
+  const from = `from ${basis.attempts} past attempts (${basis.instance} trials by instance, ${basis.repo} by repository, ${basis.any} by model)`;
+  const range = (x: Range, show: (value: number) => string) =>
+    `${show(x.middle)} [${show(x.low)}, ${show(x.high)}]`;
+  return [
+    [
+      'forecast',
+      cost || time
+        ? `${[...(cost ? [range(cost, formatCost)] : []), ...(time ? [range(time, duration)] : [])].join(', ')} (90 %)${beside && ` ${beside}`}, ${from}`
+        : `none: no history of ${basis.none === 0 ? 'these trials' : `the model for ${basis.none} trials`} in this results root`,
+    ],
+    ...(detectableDifference === null
+      ? []
+      : [
+          [
+            'detectable',
+            `${(100 * detectableDifference).toFixed(1)} points against another run of these instances (80 % power, ${100 * USUAL_DISCORDANCE} % discordant); smaller differences will stay unseen`,
+          ] as [string, string],
+        ]),
+  ];
 }

@@ -1,9 +1,10 @@
-/** This process as the service's caller: its variables, its folder, its terminal. */
-import type { Caller } from '../../service/caller.ts';
-import { attendWith } from './attend.ts';
-import { sayNotice } from './context.ts';
+/** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
+import type { Attendant, Caller, Work } from '../../service/caller.ts';
+import { commandOn } from '../../service/resultsRoot.ts';
+import { say, sayNotice } from './context.ts';
 import { keepFromTerminal } from './forTerminal.ts';
-import type { ProgressMode } from './progress.ts';
+import { createProgress, type ProgressMode } from './progress.ts';
+import { listenForSignals, signalExitCode } from './signals.ts';
 
 export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,
@@ -13,3 +14,21 @@ export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   keepSecret: keepFromTerminal,
   attend: attendWith(progress),
 });
+
+const attendWith =
+  (mode: ProgressMode) =>
+  ({ run, root, workers, events, stop }: Work): Attendant => {
+    const progress = createProgress(workers, mode);
+    events.on(progress.listener);
+    const silence = listenForSignals(stop, events);
+    return {
+      exitNow() {
+        progress.stop();
+        say(`exiting at once; what ran is resumable with ${commandOn(root, `resume ${run}`)}`);
+        process.exit(signalExitCode(stop.interruptedBy ?? 'SIGINT'));
+      },
+      say: progress.say,
+      over: silence,
+      end: progress.stop,
+    };
+  };

@@ -1,9 +1,8 @@
 /** `swebatch baseline`: the run that nightly runs are compared with. */
 import { z } from 'zod';
 import { inert } from '../../base/text/inert.ts';
-import { databasePath, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForReading, openForWriting, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
-import { openStore } from '../../store/open.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
@@ -34,41 +33,33 @@ export const baselineVerb = defineVerb({
   async run(args) {
     const root = resultsRoot(args.output);
     if (args.action === 'show') {
-      const store = openForReading(root);
-      try {
-        const rows = listBaselines(store);
-        if (args.json) printJson(rows.map(({ name, run, set_at }) => ({ name, run, set_at })));
-        else
-          printData(
-            rows.map((r) => `${inert(r.name)}\t${inert(r.run)}\t${r.set_at}`).join('\n') ||
-              'no baseline is set',
-          );
-        return EXIT.done;
-      } finally {
-        store.close();
-      }
-    }
-    const store = openStore(databasePath(root));
-    try {
-      if (args.action === 'remove') {
-        if (!removeBaseline(store, args.name)) throw new UserError(`no baseline "${args.name}" is set`);
-        say(`baseline ${args.name} removed`);
-        return EXIT.done;
-      }
-      if (args.name === 'last')
-        throw new UserError(
-          '"last" cannot be the name of a baseline: --baseline last means the newest comparable run',
+      using store = openForReading(root);
+      const rows = listBaselines(store);
+      if (args.json) printJson(rows.map(({ name, run, set_at }) => ({ name, run, set_at })));
+      else
+        printData(
+          rows.map((r) => `${inert(r.name)}\t${inert(r.run)}\t${r.set_at}`).join('\n') ||
+            'no baseline is set',
         );
-      if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
-      const run = requireRun(store, args.run);
-      if (run.status !== 'complete')
-        say(`warning: ${run.name} is ${run.status}; what it misses cannot be compared`);
-      setBaseline(store, args.name, run.id, new Date().toISOString());
-      if (args.json) printJson({ name: args.name, run: run.name });
-      else say(`baseline ${args.name}: ${run.name}`);
       return EXIT.done;
-    } finally {
-      store.close();
     }
+    using store = openForWriting(root);
+    if (args.action === 'remove') {
+      if (!removeBaseline(store, args.name)) throw new UserError(`no baseline "${args.name}" is set`);
+      say(`baseline ${args.name} removed`);
+      return EXIT.done;
+    }
+    if (args.name === 'last')
+      throw new UserError(
+        '"last" cannot be the name of a baseline: --baseline last means the newest comparable run',
+      );
+    if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
+    const run = requireRun(store, args.run);
+    if (run.status !== 'complete')
+      say(`warning: ${run.name} is ${run.status}; what it misses cannot be compared`);
+    setBaseline(store, args.name, run.id, new Date().toISOString());
+    if (args.json) printJson({ name: args.name, run: run.name });
+    else say(`baseline ${args.name}: ${run.name}`);
+    return EXIT.done;
   },
 });

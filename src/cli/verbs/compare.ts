@@ -9,11 +9,10 @@ import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.t
 import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { namedSides } from '../../service/compare/compareSources.ts';
-import { fixedTest } from '../../service/compare/fixedTest.ts';
-import { lazyStore, type NamedSide } from '../../service/compare/sides.ts';
+import { fixedTest, type NamedSide } from '../../service/compare/sides.ts';
 import { gateExit, runGate, writeArtifacts } from '../../service/night/gateRun.ts';
 import { remeasure } from '../../service/night/remeasure.ts';
-import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
+import { databasePath, lazyStore, resultsRoot } from '../../service/resultsRoot.ts';
 import type { RunOutcome } from '../../service/start/executeRun.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore } from '../../store/open.ts';
@@ -21,9 +20,9 @@ import { conclude } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
 import { format, json, output, to } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
-import { gateFlags } from '../flags/gateFlags.ts';
+import { gateFlags, policyOf } from '../flags/gateFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { policyOf, sayUnconfirmed } from '../gating.ts';
+import { sayUnconfirmed } from '../night.ts';
 import { EXIT, printData, say, sayNotice } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 import { render, runFolder } from './report.ts';
@@ -73,23 +72,19 @@ export const compareVerb = defineVerb({
   ],
   async run(args) {
     const root = resultsRoot(args.output);
-    const store = lazyStore(root);
-    try {
-      const sides = namedSides(args.sides, root, store.get);
-      if (args.config) return await compareConfig(args, sides);
-      if (args.gate) return await gateSides(args, root, sides);
-      const all = compareAll(
-        sides.map((s) => s.side),
-        { test: testOf(args, sides), seed: args.seed ?? DEFAULT_SEED },
-      );
-      const [only] = all.comparisons;
-      // With two sides the comparison is the answer; with more, a list of pairs.
-      const json = all.comparisons.length === 1 ? { sides: all.sides, ...only! } : all;
-      await put(args, jsonText({ schema_version: 1, ...json }), () => compareDocument(all));
-      return EXIT.done;
-    } finally {
-      store.close();
-    }
+    using store = lazyStore(root);
+    const sides = namedSides(args.sides, root, store.get);
+    if (args.config) return await compareConfig(args, sides);
+    if (args.gate) return await gateSides(args, root, sides);
+    const all = compareAll(
+      sides.map((s) => s.side),
+      { test: testOf(args, sides), seed: args.seed ?? DEFAULT_SEED },
+    );
+    const [only] = all.comparisons;
+    // With two sides the comparison is the answer; with more, a list of pairs.
+    const json = all.comparisons.length === 1 ? { sides: all.sides, ...only! } : all;
+    await put(args, jsonText({ schema_version: 1, ...json }), () => compareDocument(all));
+    return EXIT.done;
   },
 });
 
@@ -134,44 +129,39 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     throw new UserError('--gate judges one run against one other', { hint: 'name an arm as RUN/ARM' });
   const repeats = args.remeasure ?? 0;
   // A comparison of files alone needs no database.
-  const store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;
-  try {
-    const gated = await runGate({
-      a,
-      b,
-      policy: policyOf(args),
-      test: testOf(args, sides),
-      seed: args.seed ?? DEFAULT_SEED,
-      tell: sayNotice,
-      ...(store ? { store } : {}),
-      ...(store && b.from && repeats > 0
-        ? {
-            remeasure: async (ids: readonly string[]) => {
-              const { run, arm } = b.from!;
-              const ended = (outcome: RunOutcome) => void conclude(outcome, false);
-              await remeasure({ store, root, run, arm, ids, epochs: repeats, ended }, thisProcess());
-            },
-          }
-        : {}),
-    });
-    const { comparison, result, past } = gated;
-    const all = {
-      sides: [a.side.label, b.side.label],
-      comparisons: [{ ...comparison, pHolm: null }],
-      omnibus: null,
-    };
-    await put(args, jsonText({ schema_version: 1, gate: { ...result, past }, ...comparison }), () => [
-      ...gateDocument(result, { a: a.side.label, b: b.side.label }, past),
-      ...compareDocument(all),
-    ]);
-    const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
-    if (folder)
-      for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
-    say(`gate: ${result.verdict}; ${result.line}`);
-    const code = gateExit(result, repeats > 0);
-    if (code === EXIT.incomplete) sayUnconfirmed(result);
-    return code;
-  } finally {
-    store?.close();
-  }
+  using store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;
+  const gated = await runGate({
+    a,
+    b,
+    policy: policyOf(args),
+    test: testOf(args, sides),
+    seed: args.seed ?? DEFAULT_SEED,
+    tell: sayNotice,
+    ...(store ? { store } : {}),
+    ...(store && b.from && repeats > 0
+      ? {
+          remeasure: async (ids: readonly string[]) => {
+            const { run, arm } = b.from!;
+            const ended = (outcome: RunOutcome) => void conclude(outcome, false);
+            await remeasure({ store, root, run, arm, ids, epochs: repeats, ended }, thisProcess());
+          },
+        }
+      : {}),
+  });
+  const { comparison, result, past } = gated;
+  const all = {
+    sides: [a.side.label, b.side.label],
+    comparisons: [{ ...comparison, pHolm: null }],
+    omnibus: null,
+  };
+  await put(args, jsonText({ schema_version: 1, gate: { ...result, past }, ...comparison }), () => [
+    ...gateDocument(result, { a: a.side.label, b: b.side.label }, past),
+    ...compareDocument(all),
+  ]);
+  const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
+  if (folder) for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
+  say(`gate: ${result.verdict}; ${result.line}`);
+  const code = gateExit(result, repeats > 0);
+  if (code === EXIT.incomplete) sayUnconfirmed(result);
+  return code;
 }

@@ -7,8 +7,9 @@ import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
 import { hubAccess } from '../../dataset/hub/hubAccess.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
-import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
+import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
+import { requireDataset } from '../../service/requireDataset.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
@@ -44,17 +45,14 @@ const sourceOf = ({ action, source }: Options): string => {
   });
 };
 
-async function load(options: Options): Promise<Dataset> {
-  const { split, revision, dataDir } = options;
-  const result = await loadDataset(sourceOf(options), { split, revision, dataDir, env: process.env });
-  if (result.ok) return result.dataset;
-  throw new UserError(result.problems.map((problem) => inert(problem.message)).join('\n'));
-}
+/** Where a dataset is looked for. */
+const placesOf = ({ split, revision, dataDir }: Options) => ({ split, revision, dataDir, env: process.env });
+
+const load = (options: Options): Promise<Dataset> => requireDataset(sourceOf(options), placesOf(options));
 
 function ls(options: Options): number {
   const rows = DATASET_ALIASES.map((name) => {
-    const { dataDir, revision, split } = options;
-    const location = locateDataset(name, { dataDir, revision, split, env: process.env });
+    const location = locateDataset(name, placesOf(options));
     const found = location.ok ? location.found : undefined;
     return {
       name,
@@ -156,8 +154,7 @@ async function pull(options: Options): Promise<number> {
 
 /** Checksums first, where the cache knows them: what is damaged can mostly not be read either. Then every row. */
 async function verify(options: Options): Promise<number> {
-  const { split, revision, dataDir } = options;
-  const location = locateDataset(sourceOf(options), { split, revision, dataDir, env: process.env });
+  const location = locateDataset(sourceOf(options), placesOf(options));
   if (!location.ok) throw new UserError(inert(location.message));
   const snapshot = /^.*\/snapshots\/[^/]+/.exec(dirname(location.found.files[0]!))?.[0];
   const files = snapshot === undefined ? [] : await verifySnapshot(snapshot);

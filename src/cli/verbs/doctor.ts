@@ -7,14 +7,13 @@ import { loadParsers } from '../../grading/userParsers.ts';
 import { requireEngine } from '../../service/images/engines.ts';
 import { bad, checkArm, type Finding, good } from '../../service/plan/armChecks.ts';
 import { enginesNeeded } from '../../service/plan/preflight.ts';
-import type { ResolvedConfig } from '../../service/plan/resolvedConfig.ts';
+import { type ResolvedConfig, resolveConfig } from '../../service/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
 import { checkArgs } from '../flags/checkArgs.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
-import { runFlags } from '../flags/runFlags.ts';
-import { resolveConfig } from '../flags/runOptionsOf.ts';
+import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -135,7 +134,8 @@ async function resolvedConfig({
     json: false,
   };
   try {
-    return await resolveConfig(await checkArgs(runFlags, { ...defaults, output, config, model }));
+    const given = await checkArgs(runFlags, { ...defaults, output, config, model });
+    return resolveConfig(runOptionsOf(given), thisProcess());
   } catch (error) {
     return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }

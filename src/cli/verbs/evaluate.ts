@@ -5,8 +5,13 @@ import { type EvaluateOptions, evaluateRun } from '../../service/evaluate/evalua
 import { resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { attendGrading, concludeEvaluation, showCalibration } from '../evaluation.ts';
-import { type EvaluateArgs, evaluateFlags } from '../flags/evaluateFlags.ts';
-import { datasetGiven, gradingGiven, idsGiven } from '../flags/gradingSettings.ts';
+import {
+  datasetGiven,
+  type EvaluateArgs,
+  evaluateFlags,
+  gradingGiven,
+  idsGiven,
+} from '../flags/evaluateFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { regrade } from '../regrade.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';

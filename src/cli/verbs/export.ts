@@ -57,26 +57,22 @@ export const exportVerb = defineVerb({
   ],
   async run(args) {
     const root = resultsRoot(args.output);
-    const store = openForReading(root);
-    try {
-      const run = requireRun(store, args.run);
-      if (args.what === 'submission')
-        return await submit({ ...args, store, run, folder: runFolder(root, run) });
-      if (args.what === 'recording')
-        return tellWritten(run, args, [await writeRecording(store, run, args.to ?? runFolder(root, run))]);
-      const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
-      if (text !== null) {
-        if (!args.to) {
-          printData(text);
-          return EXIT.done;
-        }
-        await writeAtomically(args.to, text);
+    using store = openForReading(root);
+    const run = requireRun(store, args.run);
+    if (args.what === 'submission')
+      return await submit({ ...args, store, run, folder: runFolder(root, run) });
+    if (args.what === 'recording')
+      return tellWritten(run, args, [await writeRecording(store, run, args.to ?? runFolder(root, run))]);
+    const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
+    if (text !== null) {
+      if (!args.to) {
+        printData(text);
+        return EXIT.done;
       }
-      const paths = text === null ? await writeFiles(store, run, args, root) : [args.to!];
-      return tellWritten(run, args, paths);
-    } finally {
-      store.close();
+      await writeAtomically(args.to, text);
     }
+    const paths = text === null ? await writeFiles(store, run, args, root) : [args.to!];
+    return tellWritten(run, args, paths);
   },
 });
 

@@ -36,25 +36,21 @@ export const lsVerb = defineVerb({
   ],
   async run(args) {
     const root = resultsRoot(args.output);
-    const store = openForReading(root);
-    try {
-      if (!args.run) {
-        printRuns(store, root, args.json);
-        return EXIT.done;
-      }
-      const run = requireRun(store, args.run);
-      if (args.watch) {
-        const redraw = process.stdout.isTTY === true;
-        await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
-        return EXIT.done;
-      }
-      const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
-      if (args.json) printJson(lines);
-      else printData(trialsTable(lines));
+    using store = openForReading(root);
+    if (!args.run) {
+      printRuns(store, root, args.json);
       return EXIT.done;
-    } finally {
-      store.close();
     }
+    const run = requireRun(store, args.run);
+    if (args.watch) {
+      const redraw = process.stdout.isTTY === true;
+      await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
+      return EXIT.done;
+    }
+    const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
+    if (args.json) printJson(lines);
+    else printData(trialsTable(lines));
+    return EXIT.done;
   },
 });
 

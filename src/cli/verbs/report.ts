@@ -47,21 +47,15 @@ export const reportVerb = defineVerb({
     ['$0 report last --json | jq .arms[0].resolved', 'numbers for a program'],
   ],
   async run(args) {
-    const store = openForReading(resultsRoot(args.output));
-    try {
-      const run = requireRun(store, args.run);
-      const format = args.json ? 'json' : (args.format ?? 'terminal');
-      const text = args.history
-        ? historyText(store, run, format)
-        : summaryText(store, run, format, args.seed);
-      if (args.to) {
-        await writeAtomically(args.to, text);
-        say(`written: ${args.to}`);
-      } else printData(text);
-      return EXIT.done;
-    } finally {
-      store.close();
-    }
+    using store = openForReading(resultsRoot(args.output));
+    const run = requireRun(store, args.run);
+    const format = args.json ? 'json' : (args.format ?? 'terminal');
+    const text = args.history ? historyText(store, run, format) : summaryText(store, run, format, args.seed);
+    if (args.to) {
+      await writeAtomically(args.to, text);
+      say(`written: ${args.to}`);
+    } else printData(text);
+    return EXIT.done;
   },
 });
 

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { armCrash } from '../../runner/control/crash.ts';
-import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForWriting, resultsRoot } from '../../service/resultsRoot.ts';
 import { goOnWithRun } from '../../service/start/goOnWithRun.ts';
-import { openStore } from '../../store/open.ts';
 import { conclude } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
@@ -56,21 +55,17 @@ export const resumeVerb = defineVerb({
   async run(args) {
     armCrash(env('SWEBATCH_CRASH_AT'));
     const root = resultsRoot(args.output);
-    const store = openStore(databasePath(root));
-    try {
-      const outcome = await goOnWithRun(
-        store,
-        {
-          ...{ results: root, run: args.run, workers: args.workers, costLimit: args.costLimit },
-          ...{ evaluate: args.evaluate, allowConfigChange: args.allowConfigChange },
-          retry: (args.retry || undefined) as ExitClass | undefined,
-          instances: args.id?.flatMap((i) => i.split(',')),
-        },
-        thisProcess(args.progress),
-      );
-      return conclude(outcome, args.json);
-    } finally {
-      store.close();
-    }
+    using store = openForWriting(root);
+    const outcome = await goOnWithRun(
+      store,
+      {
+        ...{ results: root, run: args.run, workers: args.workers, costLimit: args.costLimit },
+        ...{ evaluate: args.evaluate, allowConfigChange: args.allowConfigChange },
+        retry: (args.retry || undefined) as ExitClass | undefined,
+        instances: args.id?.flatMap((i) => i.split(',')),
+      },
+      thisProcess(args.progress),
+    );
+    return conclude(outcome, args.json);
   },
 });

@@ -1,15 +1,13 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
-import { mkdirSync } from 'node:fs';
 import { armCrash } from '../../runner/control/crash.ts';
 import { requireBaseline } from '../../service/night/judgeRun.ts';
+import { dryRun } from '../../service/plan/dryRun.ts';
 import { armProblems, preflight } from '../../service/plan/preflight.ts';
-import { databasePath } from '../../service/resultsRoot.ts';
+import { makeAndOpen } from '../../service/resultsRoot.ts';
 import { beginRun } from '../../service/start/beginRun.ts';
 import { prepareRun } from '../../service/start/prepareRun.ts';
-import { openStore } from '../../store/open.ts';
 import { conclude } from '../conclude.ts';
-import { runFlags } from '../flags/runFlags.ts';
-import { runOptionsOf } from '../flags/runOptionsOf.ts';
+import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { judgeNight } from '../night.ts';
 import { EXIT, env, say } from '../terminal/context.ts';
@@ -33,25 +31,20 @@ export const runVerb = defineVerb({
     if (args.dryRun) {
       for (const problem of await armProblems(resolved, caller))
         say(`warning: a run would be refused: ${problem}`);
-      return printPlan(request, args);
+      return printPlan(await dryRun(prepared, process.env), args.json);
     }
     await preflight(resolved, caller);
     const root = prepared.options.results;
-    mkdirSync(root, { recursive: true });
-    const store = openStore(databasePath(root));
-    try {
-      if (args.baseline) requireBaseline(store, args.baseline, request);
-      const code = conclude(await beginRun(store, prepared, caller), args.json);
-      // A night whose budget ended is judged on what it has, without spending more; that it ended stays its exit code.
-      const ended = code === EXIT.budget;
-      if (!args.baseline || !(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
-      const verdict = await judgeNight(store, {
-        ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
-        ...{ json: args.json, progress: args.progress },
-      });
-      return ended || verdict === EXIT.done ? code : verdict;
-    } finally {
-      store.close();
-    }
+    using store = makeAndOpen(root);
+    if (args.baseline) requireBaseline(store, args.baseline, request);
+    const code = conclude(await beginRun(store, prepared, caller), args.json);
+    // A night whose budget ended is judged on what it has, without spending more; that it ended stays its exit code.
+    const ended = code === EXIT.budget;
+    if (!args.baseline || !(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
+    const verdict = await judgeNight(store, {
+      ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
+      ...{ json: args.json, progress: args.progress },
+    });
+    return ended || verdict === EXIT.done ? code : verdict;
   },
 });

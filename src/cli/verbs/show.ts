@@ -46,16 +46,12 @@ export const showVerb = defineVerb({
     ['$0 show last tabular-3 | less -R', 'read a trajectory'],
   ],
   async run(args) {
-    const store = openForReading(resultsRoot(args.output));
-    try {
-      const run = requireRun(store, args.run);
-      if (args.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
-      else if (!args.instance) showRun(store, run, args.json as boolean);
-      else showInstance(store, run, args);
-      return EXIT.done;
-    } finally {
-      store.close();
-    }
+    using store = openForReading(resultsRoot(args.output));
+    const run = requireRun(store, args.run);
+    if (args.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
+    else if (!args.instance) showRun(store, run, args.json as boolean);
+    else showInstance(store, run, args);
+    return EXIT.done;
   },
 });
 

@@ -12,19 +12,15 @@ export const verifyVerb = defineVerb({
   flags: flags({ run: namedRun, output, json }),
   examples: [['$0 verify last', 'exit 0 when every invariant holds, 5 when one does not']],
   async run(args) {
-    const store = openForReading(resultsRoot(args.output));
-    try {
-      const result = verifyRun(store, requireRun(store, args.run));
-      if (args.json) printJson(result);
-      else
-        printData(
-          result.checks
-            .map((c) => `${c.ok ? 'ok  ' : 'FAIL'} ${c.name}${c.ok ? '' : ` (${c.offenders} row(s))`}`)
-            .join('\n'),
-        );
-      return result.ok ? EXIT.done : EXIT.storage;
-    } finally {
-      store.close();
-    }
+    using store = openForReading(resultsRoot(args.output));
+    const result = verifyRun(store, requireRun(store, args.run));
+    if (args.json) printJson(result);
+    else
+      printData(
+        result.checks
+          .map((c) => `${c.ok ? 'ok  ' : 'FAIL'} ${c.name}${c.ok ? '' : ` (${c.offenders} row(s))`}`)
+          .join('\n'),
+      );
+    return result.ok ? EXIT.done : EXIT.storage;
   },
 });

@@ -68,12 +68,8 @@ function bundle(
 }
 
 function namesOf(results: string, selectors: readonly string[]): string[] {
-  const store = openForReading(results);
-  try {
-    return selectors.map((selector) => requireRun(store, selector).name);
-  } finally {
-    store.close();
-  }
+  using store = openForReading(results);
+  return selectors.map((selector) => requireRun(store, selector).name);
 }
 
 /** Stopping a viewer is how it ends: an interrupt is no failure here. */

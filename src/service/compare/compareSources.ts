@@ -1,13 +1,11 @@
 /** `compare`: two or more runs, arms, reports or predictions on the same instances. */
-import { resolve } from 'node:path';
 import { type Comparisons, compareAll } from '../../report/compare/compareAll.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import type { Store } from '../../store/open.ts';
-import { resultsRoot } from '../resultsRoot.ts';
+import { lazyStore, resultsRoot } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
-import { fixedTest } from './fixedTest.ts';
-import { labelled, lazyStore, type NamedSide, sidesOf } from './sides.ts';
+import { fixedTest, labelled, type NamedSide, sidesOf } from './sides.ts';
 
 export interface CompareOptions {
   /** RUN, RUN/ARM, `baseline[:NAME]`, or a file or folder; the first is the reference. */
@@ -21,17 +19,13 @@ export interface CompareOptions {
 }
 
 export function compare({ sides: selectors, results, test, seed }: CompareOptions): Comparisons {
-  const root = results === undefined ? resultsRoot(undefined) : resolve(results);
-  const store = lazyStore(root);
-  try {
-    const sides = namedSides(selectors, root, store.get);
-    return compareAll(
-      sides.map((s) => s.side),
-      { test: test ?? testOf(sides), seed: seed ?? DEFAULT_SEED },
-    );
-  } finally {
-    store.close();
-  }
+  const root = resultsRoot(results);
+  using store = lazyStore(root);
+  const sides = namedSides(selectors, root, store.get);
+  return compareAll(
+    sides.map((s) => s.side),
+    { test: test ?? testOf(sides), seed: seed ?? DEFAULT_SEED },
+  );
 }
 
 export function namedSides(selectors: readonly string[], root: string, store: () => Store): NamedSide[] {
@@ -43,6 +37,5 @@ export function namedSides(selectors: readonly string[], root: string, store: ()
   return sides;
 }
 
-/** Fixed before the run, because the choice can flip a verdict. */
 const testOf = (sides: readonly NamedSide[]): McNemarTest =>
   sides.flatMap((s) => fixedTest(s) ?? []).at(-1) ?? 'exact';

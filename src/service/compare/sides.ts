@@ -2,26 +2,18 @@
 import { existsSync, statSync } from 'node:fs';
 import { readSide, SideError } from '../../report/compare/readSide.ts';
 import { type Side, sideOfArm } from '../../report/compare/side.ts';
+import type { McNemarTest } from '../../report/statistics/paired.ts';
 import type { Store } from '../../store/open.ts';
 import { baselineRun } from '../../store/records/baselines.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
 import { findRun, type RunRow } from '../../store/records/runs.ts';
-import { databasePath, openForReading } from '../resultsRoot.ts';
+import { databasePath } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 
 export interface NamedSide {
   readonly side: Side;
   /** Present when the side is an arm of a run. */
   readonly from: { readonly run: RunRow; readonly data: RunData; readonly arm: string } | null;
-}
-
-/** The database is opened only when something names a run: comparing files needs none. */
-export function lazyStore(root: string): { get(): Store; close(): void } {
-  let store: Store | undefined;
-  return {
-    get: () => (store ??= openForReading(root)),
-    close: () => store?.close(),
-  };
 }
 
 /** A run with several arms gives one side for each. */
@@ -92,4 +84,11 @@ function readFileSide(path: string): Side {
     if (error instanceof SideError || error instanceof SyntaxError) throw new UserError(error.message);
     throw error;
   }
+}
+
+/** Fixed before the run, because the choice can flip a verdict. */
+export function fixedTest({ from }: NamedSide): McNemarTest | null {
+  const statistics = from?.data.run.manifest.statistics;
+  if (typeof statistics?.paired_test !== 'string') return null;
+  return statistics.paired_test === 'mcnemar-mid-p' ? 'mid-p' : 'exact';
 }

@@ -1,5 +1,5 @@
 /** `evaluate preds.json | all_preds.jsonl | gold`: predictions become an imported run and are graded like any other. */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
 import { runConfigSchema } from '../../config/runConfig.ts';
@@ -11,17 +11,16 @@ import { goldPredictions, unknownIds } from '../../grading/goldPredictions.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { recordPredictions } from '../../grading/recordPredictions.ts';
 import type { GradedWhole } from '../../runner/record/runReports.ts';
-import { openStore, type Store } from '../../store/open.ts';
+import type { Store } from '../../store/open.ts';
 import { type Calibrated, calibration } from '../../store/records/calibration.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import type { Caller, Tell } from '../caller.ts';
-import { databasePath } from '../resultsRoot.ts';
+import { makeAndOpen } from '../resultsRoot.ts';
 import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
-import { gradingConfig, requireParsers } from './gradingRules.ts';
-import { type DatasetChoice, requireSubset } from './requireSubset.ts';
+import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
 
 export interface EvaluatePredictionsOptions extends EvaluateOptions {
   /** A predictions file of any tool, or "gold". */
@@ -35,10 +34,7 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
 }
 
 function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
-  if (target === 'gold') {
-    const gold = goldPredictions(rows.map((row) => row.instance));
-    return gold;
-  }
+  if (target === 'gold') return goldPredictions(rows.map((row) => row.instance));
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(target);
@@ -79,24 +75,19 @@ export async function evaluatePredictions(
   const dataset = await requireSubset(options.dataset, caller.env);
   const only = wantedIds(options);
   const predictions = chosenPredictions(target, dataset, only, caller.tell);
-  mkdirSync(root, { recursive: true });
-  const store = openStore(databasePath(root));
-  try {
-    const name = options.name ?? defaultName(target, dataset);
-    if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
-      throw new UserError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
-    return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
-      const run = recordedRun(store, { name, target, dataset, predictions, config });
-      const { again = false, repeat = 1 } = options;
-      const whole = wholeOf(dataset, only);
-      const graded = await gradeRun({ store, root, run, config, only, again, whole, repeat }, caller);
-      const ids = new Set(predictions.map((p) => p.instance_id));
-      const known = target === 'gold' ? calibration(store).filter((row) => ids.has(row.instance_id)) : [];
-      return { ...graded, calibration: known };
-    });
-  } finally {
-    store.close();
-  }
+  using store = makeAndOpen(root);
+  const name = options.name ?? defaultName(target, dataset);
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
+    throw new UserError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
+  return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
+    const run = recordedRun(store, { name, target, dataset, predictions, config });
+    const { again = false, repeat = 1 } = options;
+    const whole = wholeOf(dataset, only);
+    const graded = await gradeRun({ store, root, run, config, only, again, whole, repeat }, caller);
+    const ids = new Set(predictions.map((p) => p.instance_id));
+    const known = target === 'gold' ? calibration(store).filter((row) => ids.has(row.instance_id)) : [];
+    return { ...graded, calibration: known };
+  });
 }
 
 function chosenPredictions(

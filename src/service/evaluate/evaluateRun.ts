@@ -1,10 +1,9 @@
 /** Grades a run of a results root under its lock. */
 import { existsSync } from 'node:fs';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { openStore } from '../../store/open.ts';
 import { storedConfig } from '../../store/records/storedConfig.ts';
 import type { Caller } from '../caller.ts';
-import { databasePath, requireRun } from '../resultsRoot.ts';
+import { databasePath, openForWriting, requireRun } from '../resultsRoot.ts';
 import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
@@ -32,18 +31,14 @@ export async function evaluateRun(options: EvaluateRunOptions, caller: Caller): 
     throw new UserError(`there are no results in ${root}, so no run "${options.run}"`, {
       hint: 'name another results root with -o; a predictions file must end in .json or .jsonl',
     });
-  const store = openStore(databasePath(root));
-  try {
-    const run = requireRun(store, options.run);
-    const config = gradingConfig(options.grading, storedConfig(run).grading);
-    await requireParsers(config, caller.cwd);
-    const only = wantedIds(options);
-    return await withRunLock({ store, root, runName: run.name, tell: caller.tell }, () =>
-      gradeRun({ store, root, run, config, only, again: options.again ?? false }, caller),
-    );
-  } finally {
-    store.close();
-  }
+  using store = openForWriting(root);
+  const run = requireRun(store, options.run);
+  const config = gradingConfig(options.grading, storedConfig(run).grading);
+  await requireParsers(config, caller.cwd);
+  const only = wantedIds(options);
+  return await withRunLock({ store, root, runName: run.name, tell: caller.tell }, () =>
+    gradeRun({ store, root, run, config, only, again: options.again ?? false }, caller),
+  );
 }
 
 export const wantedIds = ({ instances }: EvaluateOptions): ReadonlySet<string> | undefined =>

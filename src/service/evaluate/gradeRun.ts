@@ -7,7 +7,6 @@ import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
-import { createStopLadder } from '../../runner/control/stop.ts';
 import { cleanedBy, createEvents } from '../../runner/events.ts';
 import { createGrader, type Grader } from '../../runner/grader/grader.ts';
 import type { PlannedInstance } from '../../runner/plannedTrial.ts';
@@ -18,7 +17,7 @@ import type { Store } from '../../store/open.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { storedConfig } from '../../store/records/storedConfig.ts';
-import type { Attendant, Caller, Work } from '../caller.ts';
+import { type Attendant, attended, type Caller, type Work } from '../caller.ts';
 import { openGradingImages } from '../images/openImages.ts';
 import { keyVariablesOf, redactorOf } from '../secrets.ts';
 import { UserError } from '../userError.ts';
@@ -67,14 +66,8 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const instances = gradableInstances(task);
   const redactor = redactorOf(caller.env, keyVariablesOf(armsOf(store, run.id)));
   const events = createEvents(undefined, cleanedBy(redactor));
-  let attendant: Attendant | undefined;
-  const stop = createStopLadder({
-    onInterrupt: 'capture',
-    graceS: GRACE_S,
-    exitNow: () => attendant?.exitNow?.(),
-  });
-  const work: Work = { run: run.name, root, workers: config.workers, events, stop };
-  attendant = caller.attend?.(work);
+  const work = { run: run.name, root, workers: config.workers, events };
+  const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
   const arms = armsOf(store, run.id);
   const images = gradingImages(task, work, caller);
   const grader = await createGrader({
@@ -85,10 +78,10 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   try {
     await gradeAll(task, grader, asked, attendant);
   } finally {
-    attendant?.over?.();
+    attendant.over?.();
     await grader.close();
     await images?.close();
-    attendant?.end?.();
+    attendant.end?.();
   }
   const { interruptedBy } = stop;
   const ungraded = grader.summary(asked).ungraded;
@@ -103,11 +96,11 @@ async function gradeAll(
   { again, repeat = 1 }: GradingTask,
   grader: Grader,
   asked: (g: Gradable) => boolean,
-  attendant: Attendant | undefined,
+  attendant: Attendant,
 ): Promise<void> {
   for (let time = 0; time < repeat; time++) {
     const count = grader.enqueueMissing(asked, again || time > 0);
-    attendant?.toGrade?.(count);
+    attendant.toGrade?.(count);
     await grader.drain();
   }
 }
@@ -140,7 +133,7 @@ function environmentOf(stored: unknown): EnvironmentConfig {
   return found.success ? found.data : environmentConfigSchema.parse({});
 }
 
-const gradingImages = ({ store, run }: GradingTask, { events }: Work, { env }: Caller) =>
+const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'events'>, { env }: Caller) =>
   openGradingImages(
     env,
     armsOf(store, run.id).map((arm) => {

@@ -1,8 +1,22 @@
-/** By which rules and with which parsers predictions are graded. */
+/** By which rules, with which parsers and against which rows predictions are graded. */
+import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
+import type { Variables } from '../caller.ts';
+import { requireDataset } from '../requireDataset.ts';
 import { UserError } from '../userError.ts';
+
+export interface DatasetChoice {
+  /** A file, a folder, a known name or a hub id. */
+  readonly subset: string;
+  readonly split?: string | undefined;
+  /** Folder with local copies of the named datasets. */
+  readonly dataDir?: string | undefined;
+}
+
+export const requireSubset = ({ subset, ...where }: DatasetChoice, env: Variables): Promise<Dataset> =>
+  requireDataset(subset, { ...where, env });
 
 /** `stored` is what a run was planned with; what is given wins. */
 export function gradingConfig(given: Partial<GradingConfig> = {}, stored: unknown = {}): GradingConfig {

@@ -5,8 +5,7 @@ import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { type Regraded, type Regrading, regradeFolder } from '../../grading/regradeFolder.ts';
 import type { Caller, Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
-import { gradingConfig, requireParsers } from './gradingRules.ts';
-import { type DatasetChoice, requireSubset } from './requireSubset.ts';
+import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
 
 export interface RegradeOptions {
   /** Folders of instance folders, at any depth. */

@@ -1,21 +1,20 @@
 /** Results of other tools as a run of a results root: mini-swe-agent's folders, and what the harness or sb-cli reported. */
-import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { loadDataset } from '../../dataset/read/loadDataset.ts';
 import type { Outcome } from '../../outcome.ts';
 import { exportRun } from '../../runner/record/exportRun.ts';
-import { openStore, type Store } from '../../store/open.ts';
+import type { Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { removeRun } from '../../store/records/removeRun.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
-import { databasePath } from '../resultsRoot.ts';
+import { requireDataset } from '../requireDataset.ts';
+import { makeAndOpen } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
-import { importedName } from './importedName.ts';
 import { importRun } from './importRun.ts';
 import { readMiniRun } from './readMiniRun.ts';
 import {
@@ -63,32 +62,30 @@ export async function importResults(
     throw new UserError(`nothing to import in ${source}`, {
       hint: 'it holds neither trajectories, predictions nor reports',
     });
-  const dataset = await datasetOf(options, env);
-  mkdirSync(root, { recursive: true });
-  const store = openStore(databasePath(root));
-  try {
-    const name = options.name ?? importedName(source);
-    refuseName(store, name, source, root);
-    const dir = pathInside(root, name);
-    const { run, judged } = store.transaction(() => {
-      const added = importRun(store, {
-        name,
-        imported,
-        rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
-        dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
-        createdAt: new Date().toISOString(),
-      });
-      return { run: added, judged: importVerdicts(store, added, verdicts) };
-    })();
-    await exportOrTakeBack(store, run, dir);
-    return {
-      run: run.name,
-      instances: imported.instances.length,
-      verdicts: { found: verdicts.size, judged },
-    };
-  } finally {
-    store.close();
-  }
+  const { dataDir } = options;
+  const dataset =
+    options.dataset &&
+    (await requireDataset(options.dataset.subset, { split: options.dataset.split, dataDir, env }));
+  using store = makeAndOpen(root);
+  const name = options.name ?? importedName(source);
+  refuseName(store, name, source, root);
+  const dir = pathInside(root, name);
+  const { run, judged } = store.transaction(() => {
+    const added = importRun(store, {
+      name,
+      imported,
+      rows: new Map(dataset?.rows.map((r) => [r.instance.instance_id, r]) ?? []),
+      dataset: { source: options.dataset?.subset ?? source, revision: dataset?.revision ?? null },
+      createdAt: new Date().toISOString(),
+    });
+    return { run: added, judged: importVerdicts(store, added, verdicts) };
+  })();
+  await exportOrTakeBack(store, run, dir);
+  return {
+    run: run.name,
+    instances: imported.instances.length,
+    verdicts: { found: verdicts.size, judged },
+  };
 }
 
 /** All or nothing: a person mends what was in the way and imports again under the same name. */
@@ -101,6 +98,16 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
     if (isNew) rmSync(dir, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** That of the folder or file, as one component of a path that is short enough for a run. */
+function importedName(source: string): string {
+  // `..` is a path with a name, but not a name for a run.
+  const name = basename(resolve(source))
+    .replace(/\.json$/, '')
+    .replace(/[^A-Za-z0-9_.-]/g, '_')
+    .slice(0, 100);
+  return /^\.*$/.test(name) ? 'imported' : name;
 }
 
 function refuseName(store: Store, name: string, source: string, root: string): void {
@@ -140,17 +147,6 @@ function checked(read: RunReportVerdicts): Verdicts {
   return read.verdicts;
 }
 
-async function datasetOf({ dataset, dataDir }: ImportOptions, env: Caller['env']) {
-  if (!dataset) return null;
-  const loaded = await loadDataset(dataset.subset, {
-    ...(dataset.split ? { split: dataset.split } : {}),
-    ...(dataDir ? { dataDir } : {}),
-    env,
-  });
-  if (!loaded.ok) throw new UserError(loaded.problems.map((p) => p.message).join('\n'));
-  return loaded.dataset;
-}
-
 const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | undefined> = {
   resolved: { outcome: 'resolved', resolved: 1 },
   unresolved: { outcome: 'unresolved', resolved: 0 },
@@ -176,19 +172,11 @@ function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
       spec_hash: '',
       dialect: found.grader,
       ...verdict,
-      resolved_strict: null,
       report: found.report,
-      log: null,
-      apply_method: null,
-      exit_code: null,
       infra_reason: found.reason,
       suspicion: '[]',
-      error_message: null,
-      network: null,
-      image_digest: null,
       source: 'import',
       started_at: new Date().toISOString(),
-      duration_ms: null,
     });
   }
   return count;

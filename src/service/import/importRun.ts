@@ -1,10 +1,11 @@
 /** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
 
+import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
-import { SEALED_CLASSES } from '../../outcome.ts';
+import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
@@ -12,7 +13,6 @@ import { insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/r
 import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
 import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
-import { publishedArm } from './publishedArm.ts';
 
 export interface ImportRequest {
   readonly name: string;
@@ -74,7 +74,9 @@ export function importRun(store: Store, request: ImportRequest): RunRow {
     setRunStatus(
       store,
       run.id,
-      imported.instances.every((i) => SEALED_CLASSES.has(i.exitClass)) ? 'complete' : 'incomplete',
+      imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)))
+        ? 'complete'
+        : 'incomplete',
       request.createdAt,
     );
     return run;
@@ -137,6 +139,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
   // The prediction is what was published; the submission in the trajectory is the same text where both are there.
   const patch = choosePatch('submitted', instance.modelPatch ? Buffer.from(instance.modelPatch) : null, null);
   const known = instance.modelPatch !== null;
+  const exitClass = exitClassOf(instance.exitReason);
   endAttempt(
     store,
     attempt.id,
@@ -161,7 +164,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
         ...(instance.notes ?? []),
       ]),
     },
-    SEALED_CLASSES.has(instance.exitClass) || instance.exitClass === 'infra' ? 'seal' : 'again',
+    SEALED_CLASSES.has(exitClass) || exitClass === 'infra' ? 'seal' : 'again',
   );
 }
 
@@ -201,3 +204,37 @@ const callRow = (
   cost_nano: call.costNano,
   notes: JSON.stringify(['imported', ...(call.notes ?? []), ...(call.note ? [call.note] : [])]),
 });
+
+type Sections = Readonly<Record<string, unknown>>;
+
+const IN_AGENT = /_template$|^action_regex$/;
+const objectOf = (value: unknown): Sections =>
+  typeof value === 'object' && value !== null ? (value as Sections) : {};
+
+/**
+ * What a mini-swe-agent trajectory says about how it was run, in the words of our configuration: for comparing, and for running it again.
+ * The agent is the one that `replay` plays. The image is left out: it is the one instance's that it was read from.
+ */
+function publishedArm({
+  config,
+  version,
+  format,
+}: Pick<ImportedInstance, 'config' | 'version' | 'format'>): Sections {
+  if (Object.keys(objectOf(config.agent)).length === 0) return {};
+  const { image: _, ...environment } = objectOf(config.environment);
+  const model = Object.entries(objectOf(config.model)).filter(([key]) => !IN_AGENT.test(key));
+  try {
+    return {
+      agent: recordedAgentConfig(
+        config,
+        version ?? '',
+        format === 'mini-swe-agent-1.1' ? format : 'mini-swe-agent-1',
+      ),
+      environment,
+      model: Object.fromEntries(model),
+    };
+  } catch {
+    // An agent of somebody's own, with settings that are not ours: kept as they are.
+    return config;
+  }
+}

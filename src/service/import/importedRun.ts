@@ -1,6 +1,6 @@
 /** What other tools left, as plain data: what a run of ours would have recorded, as far as the files say it. */
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
-import type { ExitClass, ExitReason } from '../../outcome.ts';
+import type { ExitReason } from '../../outcome.ts';
 
 /** Where neither prediction nor trajectory names one. */
 export const UNKNOWN_MODEL = 'unknown';
@@ -12,7 +12,6 @@ export interface ImportedInstance {
   readonly version: string | null;
   readonly exitStatus: string | null;
   readonly exitReason: ExitReason;
-  readonly exitClass: ExitClass;
   readonly errorMessage: string | null;
   readonly submission: string | null;
   /** Null where it is not known: a report alone holds verdicts and no patch. */

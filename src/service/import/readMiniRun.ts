@@ -9,7 +9,6 @@ import { NO_MODEL, type Prediction, readPredictions } from '../../formats/predic
 import { type MiniTrajectory, readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
 import { recordedCalls, timestampOf } from '../../formats/trajectories/recordedCalls.ts';
 import { plausibleNano } from '../../money.ts';
-import { exitClassOf } from '../../outcome.ts';
 import { reasonOf } from './exitReasons.ts';
 import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
 
@@ -126,7 +125,7 @@ function unreadable(
 ): ImportedInstance {
   const alone = instanceOf(id, null, prediction, file);
   if (alone.exitReason === 'submitted') return { ...alone, errorMessage: `the trajectory ${why}` };
-  return { ...alone, exitReason: 'cancelled', exitClass: 'cancelled', errorMessage: `the trajectory ${why}` };
+  return { ...alone, exitReason: 'cancelled', errorMessage: `the trajectory ${why}` };
 }
 
 /** With git's headers, or of diff alone. */
@@ -171,7 +170,6 @@ function instanceOf(
     version: trajectory?.version ?? null,
     exitStatus,
     exitReason,
-    exitClass: exitClassOf(exitReason),
     errorMessage: trajectory?.exception ?? null,
     submission: submitted ? (trajectory?.submission ?? '') : null,
     modelPatch: patchOf(submitted, prediction, trajectory),

@@ -12,7 +12,6 @@ import { NO_MODEL, type Prediction, parsePredictions } from '../../formats/predi
 import { readInstanceReport, reportedIds } from '../../formats/reports/instanceReport.ts';
 import { readLeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
 import { type ReportedVerdict, readRunReport } from '../../formats/reports/runReport.ts';
-import { exitClassOf } from '../../outcome.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
 interface VerdictOf {
@@ -172,7 +171,6 @@ const instance = (instanceId: string, model: string, modelPatch: string | null):
   version: null,
   exitStatus: null,
   exitReason: 'submitted',
-  exitClass: exitClassOf('submitted'),
   errorMessage: null,
   submission: modelPatch || null,
   modelPatch,

@@ -12,7 +12,7 @@ import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';
 import { contentsHere } from '../images/imageContents.ts';
 import { enginesOf } from '../images/openImages.ts';
-import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
+import type { ResolvedConfig } from '../plan/resolveConfig.ts';
 import { redactorOf } from '../secrets.ts';
 import { machineFacts, programFacts } from './facts.ts';
 

@@ -19,8 +19,7 @@ import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import type { Store } from '../../store/open.ts';
 import { nightsOf, remeasurementsOfRun } from '../../store/records/baselines.ts';
 import { type Tell, type Variables, variable } from '../caller.ts';
-import type { NamedSide } from '../compare/sides.ts';
-import { sidesOfRun } from '../compare/sides.ts';
+import { type NamedSide, sidesOfRun } from '../compare/sides.ts';
 
 export interface GateRequest {
   readonly a: NamedSide;

@@ -5,7 +5,7 @@ import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';
 import { UserError } from '../userError.ts';
 import { checkArm } from './armChecks.ts';
-import type { ResolvedConfig } from './resolvedConfig.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> & Partial<Pick<ResolvedConfig, 'keys'>>;
 

@@ -3,17 +3,40 @@
 import { readFileSync } from 'node:fs';
 import { sha256 } from '../../base/sha256.ts';
 import { ConfigError } from '../../config/configError.ts';
-import { withFlags } from '../../config/datasetConfig.ts';
+import { type DatasetConfig, withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
+import { isKeyValue } from '../../config/keyValue.ts';
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
+import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import { isRecord } from '../../formats/foreignJson.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Caller, Variables } from '../caller.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { UserError } from '../userError.ts';
-import type { ResolvedConfig } from './resolvedConfig.ts';
+
+/** A configuration with nothing left open: what is planned, checked and recorded. */
+export interface ResolvedConfig {
+  readonly arms: readonly ArmConfig[];
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images: ImagesConfig;
+  readonly dataset: DatasetConfig;
+  readonly hash: string;
+  /** Keys that stood in the configuration, under the variable that stands for them. */
+  readonly keys: Variables;
+  readonly warnings: readonly string[];
+  readonly files: readonly { readonly path: string; readonly sha256: string }[];
+}
+
+/** The caller with the keys that the configuration itself holds. */
+export const withKeys = (caller: Caller, { keys }: Pick<ResolvedConfig, 'keys'>): Caller => ({
+  ...caller,
+  env: { ...caller.env, ...keys },
+});
 
 type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
 
@@ -28,11 +51,9 @@ export function resolveConfig(
     ...(models.length > 1 && { arms: models.map((model_name) => ({ model: { model_name } })) }),
   });
   const specs = asked.config ?? [];
-  // key=value alone changes the default; a file replaces it, as in mini-swe-agent.
-  const onlyValues = specs.every((spec) => spec.includes('='));
-  let loaded = loadLayers(onlyValues ? ['default', ...specs] : specs, settings, cwd);
+  let loaded = loadLayers(specs, settings, cwd);
   // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
-  if (onlyValues && loaded.config.agent.protocol === 'tool-call')
+  if (specs.every(isKeyValue) && loaded.config.agent.protocol === 'tool-call')
     loaded = loadLayers(['swebench', ...specs], settings, cwd);
   const { config } = loaded;
   const { arms, warnings } = settled(loaded.arms, env);
@@ -71,12 +92,13 @@ const given = (values: Readonly<Record<string, unknown>>): Record<string, unknow
       .filter(([, value]) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0)),
   );
 
-/** Throws a UserError with every problem. */
+/** key=value alone changes the default; a file replaces it, as in mini-swe-agent. Throws a UserError with every problem. */
 export function loadLayers(
-  specs: readonly string[],
+  given: readonly string[],
   overrides: Record<string, unknown>,
   cwd: string,
 ): LoadedConfig {
+  const specs = given.every(isKeyValue) ? ['default', ...given] : given;
   try {
     return loadConfig({ specs, overrides, cwd, readFile });
   } catch (error) {

@@ -6,7 +6,7 @@ import { type TrialLine, trialLines } from '../../store/records/trialResults.ts'
 import { reopenTrials } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
 import { gatherManifest } from '../manifest/manifest.ts';
-import { withKeys } from '../plan/resolvedConfig.ts';
+import { withKeys } from '../plan/resolveConfig.ts';
 import { checkSameImages, checkSameRun } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
 import type { PreparedRun } from './prepareRun.ts';

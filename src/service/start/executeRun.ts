@@ -5,7 +5,7 @@ import type { Redactor } from '../../base/text/redact.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { recoverRun, refuseLostRecords } from '../../runner/control/recover.ts';
-import { createStopLadder, type StopLadder } from '../../runner/control/stop.ts';
+import type { StopLadder } from '../../runner/control/stop.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../runner/events.ts';
 import {
   runSession,
@@ -16,7 +16,7 @@ import {
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { spentNano } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
-import { type Attendant, type Caller, variable } from '../caller.ts';
+import { attended, type Caller, variable } from '../caller.ts';
 import { type OpenedImages, openRunImages } from '../images/openImages.ts';
 import { ordinarySecrets, redactorOf } from '../secrets.ts';
 import { VERSION } from '../version.ts';
@@ -59,22 +59,20 @@ export async function executeRun(request: ExecuteRequest, caller: Caller): Promi
     (error) => log.write('warn', 'a listener failed', { error: String(error) }),
     cleanedBy(redactor),
   );
-  let attendant: Attendant | undefined;
-  const stop = createStopLadder({
+  const work = { run: run.name, root, workers: config.workers, events };
+  const { stop, attendant } = attended(caller, work, {
     onInterrupt: config.on_interrupt,
     graceS: config.stop_grace_s,
-    exitNow: () => attendant?.exitNow?.(),
   });
-  attendant = caller.attend?.({ run: run.name, root, workers: config.workers, events, stop });
-  const notifier = createNotifier(config, attendant?.say ?? warningTo(caller.tell));
+  const notifier = createNotifier(config, attendant.say ?? warningTo(caller.tell));
   events.on(notifier.listener);
   const tools = { toDo, redactor, events, stop, log };
   let result: SessionResult;
   try {
-    result = await session(request, caller, tools, () => attendant?.over?.());
+    result = await session(request, caller, tools, () => attendant.over?.());
   } finally {
     await notifier.settle();
-    attendant?.end?.();
+    attendant.end?.();
   }
   return outcomeOf(request, result, stop.interruptedBy);
 }

@@ -1,13 +1,13 @@
 /** Configuration, dataset and selection of a run: everything that can be wrong is said here, before anything is started or paid. */
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
-import { type Dataset, loadDataset } from '../../dataset/read/loadDataset.ts';
+import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
-import { resolveConfig } from '../plan/resolveConfig.ts';
-import type { ResolvedConfig } from '../plan/resolvedConfig.ts';
+import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
+import { requireDataset } from '../requireDataset.ts';
 import { commandOn, openForReading, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { asRecorded } from './replayModel.ts';
@@ -51,7 +51,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   return { options, resolved, request };
 }
 
-async function datasetOf(
+function datasetOf(
   { subset, split, revision }: DatasetConfig,
   dataDir: string | undefined,
   env: Variables,
@@ -60,11 +60,7 @@ async function datasetOf(
     throw new UserError('--subset is missing, and the configuration names no dataset.subset', {
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
-  const loaded = await loadDataset(subset, { split, revision, dataDir, env });
-  if (loaded.ok) return loaded.dataset;
-  throw new UserError(
-    `the dataset cannot be used; ${loaded.problems.length} problem(s), nothing was started:\n${loaded.problems.map((p) => `  ${p.message}`).join('\n')}`,
-  );
+  return requireDataset(subset, { split, revision, dataDir, env });
 }
 
 function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
@@ -112,19 +108,15 @@ function idsFor(
   named: readonly string[] | undefined,
 ): string[] | undefined {
   if (!failedIn) return named && [...named];
-  const store = openForReading(results);
-  try {
-    const run = requireRun(store, failedIn);
-    const lines = trialLines(store, run.id);
-    if (!lines.some((l) => l.outcome !== null))
-      throw new UserError(`run ${run.name} has no verdicts`, {
-        hint: `grade it with ${commandOn(results, `evaluate ${run.name}`)}`,
-      });
-    const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
-    return named ? named.filter((id) => failed.has(id)) : [...failed];
-  } finally {
-    store.close();
-  }
+  using store = openForReading(results);
+  const run = requireRun(store, failedIn);
+  const lines = trialLines(store, run.id);
+  if (!lines.some((l) => l.outcome !== null))
+    throw new UserError(`run ${run.name} has no verdicts`, {
+      hint: `grade it with ${commandOn(results, `evaluate ${run.name}`)}`,
+    });
+  const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
+  return named ? named.filter((id) => failed.has(id)) : [...failed];
 }
 
 /** Sorted by time and free of what a path or a label dislikes. */

@@ -6,7 +6,7 @@ import { openRecording } from '../../runner/record/recording.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf } from '../../store/records/runs.ts';
-import { openForReading, requireRun } from '../resultsRoot.ts';
+import { lazyStore, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 
 export interface OpenedReplay {
@@ -59,12 +59,7 @@ function readRecording(path: string) {
 export function asRecorded(arm: ArmConfig, root: string): ArmConfig {
   const name = arm.model.model_name ?? '';
   if (!name.startsWith('replay:')) return arm;
-  let store: Store | undefined;
-  const open = () => (store ??= openForReading(root));
-  try {
-    const { arms } = openReplay(name.slice('replay:'.length), open, arm.name);
-    return { ...arm, predictsAs: arms[0]!.model };
-  } finally {
-    store?.close();
-  }
+  using store = lazyStore(root);
+  const { arms } = openReplay(name.slice('replay:'.length), store.get, arm.name);
+  return { ...arm, predictsAs: arms[0]!.model };
 }

@@ -31,8 +31,14 @@ export interface EvaluationRow {
   duration_ms: number | null;
 }
 
-export const insertEvaluation = (db: Store, row: Omit<EvaluationRow, 'id'>): number =>
-  insert(db, 'evaluations', row);
+/** What is not known is left out. */
+type NewEvaluation = Pick<
+  EvaluationRow,
+  'run_id' | 'instance_id' | 'model' | 'patch_sha256' | 'spec_hash' | 'dialect' | 'outcome' | 'source'
+> &
+  Partial<EvaluationRow>;
+
+export const insertEvaluation = (db: Store, row: NewEvaluation): number => insert(db, 'evaluations', row);
 
 /** The verdict that counts for each trial that has one, keyed by trial. */
 export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow> {

@@ -3,17 +3,17 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { RunArgs } from '../../../src/cli/flags/runFlags.ts';
-import { resolveConfig } from '../../../src/cli/flags/runOptionsOf.ts';
+import { type RunArgs, runOptionsOf } from '../../../src/cli/flags/runFlags.ts';
 import { exportConfig } from '../../../src/runner/record/exportConfig.ts';
 import { planRun } from '../../../src/runner/schedule/planRun.ts';
-import type { ResolvedConfig } from '../../../src/service/plan/resolvedConfig.ts';
+import { type ResolvedConfig, resolveConfig } from '../../../src/service/plan/resolveConfig.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-export-config-'));
 afterAll(() => rmSync(home, { recursive: true }));
 const published = join(import.meta.dirname, '../../../../shared/data/configs');
 
-const resolve = (args: Partial<RunArgs>) => resolveConfig(args as RunArgs);
+const resolve = async (args: Partial<RunArgs>) =>
+  resolveConfig(runOptionsOf(args as RunArgs), { cwd: process.cwd(), env: process.env });
 
 /** What `export RUN config` would say of a run with this configuration. */
 function exported(resolved: ResolvedConfig): string {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { trajectoryJson } from '../../../src/formats/trajectories/trajectoryJson.ts';
+import { exitClassOf } from '../../../src/outcome.ts';
 import { reasonOf } from '../../../src/service/import/exitReasons.ts';
 import { readMiniRun } from '../../../src/service/import/readMiniRun.ts';
 import { attemptRecords } from '../../../src/store/records/attemptBodies.ts';
@@ -73,16 +74,16 @@ describe('a folder of version 2', () => {
 
   test('gives exit reasons, money and tokens', () => {
     const { instances, warnings } = readMiniRun(join(home, 'v2'));
-    expect(instances.map((i) => [i.instanceId, i.exitReason, i.exitClass, i.modelPatch, i.costNano])).toEqual(
-      [
-        ['a-1', 'submitted', 'agent', 'diff\n', 5e8],
-        ['a-2', 'limit_cost', 'limit', '', 3e9],
-        // No trajectory: the environment never started, and nothing is known of its cost.
-        ['a-3', 'env_start_failed', 'infra', '', null],
-        // Somebody ran it and its file is damaged: it is not lost, and nothing is claimed of it.
-        ['broken', 'cancelled', 'cancelled', '', null],
-      ],
-    );
+    expect(
+      instances.map((i) => [i.instanceId, i.exitReason, exitClassOf(i.exitReason), i.modelPatch, i.costNano]),
+    ).toEqual([
+      ['a-1', 'submitted', 'agent', 'diff\n', 5e8],
+      ['a-2', 'limit_cost', 'limit', '', 3e9],
+      // No trajectory: the environment never started, and nothing is known of its cost.
+      ['a-3', 'env_start_failed', 'infra', '', null],
+      // Somebody ran it and its file is damaged: it is not lost, and nothing is claimed of it.
+      ['broken', 'cancelled', 'cancelled', '', null],
+    ]);
     expect(instances[0]!.calls).toEqual([
       {
         step: 1,

@@ -4,11 +4,11 @@ import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/images/imagesConfig.ts';
-import { duration } from '../../report/render/format.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
-import { openImages } from '../../service/images/engines.ts';
-import { enginesOf } from '../../service/images/openImages.ts';
-import { UserError } from '../../service/userError.ts';
+import type { Variables } from '../caller.ts';
+import { openImages } from '../images/engines.ts';
+import { enginesOf } from '../images/openImages.ts';
+import { UserError } from '../userError.ts';
 
 export interface DiskPlan {
   /** Undefined with one engine. */
@@ -41,7 +41,7 @@ function imagesOf({ arms, selected, grading }: RunRequest): string[] {
 }
 
 /** Null when no arm uses Docker. An engine that does not answer is said and is no failure: a plan starts nothing. */
-export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> {
+export async function planDisk(request: RunRequest, env: Variables): Promise<DiskAnswer | null> {
   const first = request.arms.find((arm) => arm.environment.environment_class === 'docker')?.environment;
   if (!first) return null;
   const images = imagesOf(request);
@@ -52,7 +52,7 @@ export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> 
   for (const host of hosts) {
     try {
       const service = await openImages(
-        process.env,
+        env,
         {
           // "keep": looking at the disk must not make room on it.
           config: { ...config, policy: 'keep' },
@@ -84,7 +84,7 @@ export async function planDisk(request: RunRequest): Promise<DiskAnswer | null> 
   return hosts.length === 1 ? plans[0]! : { engines: plans };
 }
 
-const plansOf = (answer: Exclude<DiskAnswer, { readonly problem: string }>): readonly DiskPlan[] =>
+export const plansOf = (answer: Exclude<DiskAnswer, { readonly problem: string }>): readonly DiskPlan[] =>
   'engines' in answer ? answer.engines : [answer];
 
 export function diskPlanOf(
@@ -109,63 +109,9 @@ export function diskPlanOf(
   };
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
-
-export function diskRows(total: number, answer: DiskAnswer | null): [string, string][] {
-  if (answer === null) return [['images', 'none needed: no arm runs in Docker']];
-  if ('problem' in answer) return [['images', `${total}; ${answer.problem}`]];
-  return plansOf(answer).flatMap((plan) => rowsOf(total, plan));
-}
-
-function rowsOf(total: number, plan: DiskPlan): [string, string][] {
-  const { host, here, toPull, unknown, downloadBytes, diskBytes, estimated, freeBytes } = plan;
-  const problems = Map.groupBy(unknown, (u) => u.problem);
-  const on = host === undefined ? '' : ` on ${host}`;
-  const free = freeBytes === null ? '' : `; ${gigabytes(freeBytes)} free`;
-  const guess = estimated > 0 ? `, estimated from ${toPull.length - estimated} images` : '';
-  const partly = `${guess}${unknown.length ? ', without those not known' : ''}`;
-  return [
-    [
-      'images',
-      `${total}${on}: ${here} here, ${toPull.length} to pull${unknown.length ? `, ${unknown.length} not known` : ''}`,
-    ],
-    ...[...problems].map(([problem, list]): [string, string] => [
-      '',
-      `${problem}: ${list[0]!.image}${list.length > 1 ? ` and ${list.length - 1} more` : ''}`,
-    ]),
-    [
-      'disk',
-      downloadBytes === 0
-        ? `${unknown.length ? 'not known' : 'nothing to download'}${free}`
-        : `${gigabytes(downloadBytes)} to download, about ${gigabytes(diskBytes)} unpacked${host === undefined ? '' : ', its share'}${partly}${free}`,
-    ],
-    ...(plan.tooMuch === null ? [] : [['', plan.tooMuch] as [string, string]]),
-    ...(plan.pullSeconds === null
-      ? []
-      : [
-          [
-            'pulls',
-            `images.pulls_per_window makes them take at least ${duration(plan.pullSeconds * 1000)}, on top of what follows`,
-          ] as [string, string],
-        ]),
-  ];
-}
-
 /** What no engine has: an image that one of several has is where its trials can go. */
 export function imagesToPull(answer: DiskAnswer | null): readonly string[] {
   if (answer === null || 'problem' in answer) return [];
   const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));
   return [...(first ?? [])].filter((image) => others.every((other) => other.has(image)));
-}
-
-/** "here", "pull" or "?" of each image, for the list of instances; on any of several engines is here. */
-export function imageStates(answer: DiskAnswer | null): (image: string) => string {
-  if (answer === null || 'problem' in answer) return () => '?';
-  const somewhere = (of: (plan: DiskPlan) => readonly string[]) => {
-    const sets = plansOf(answer).map((plan) => new Set(of(plan)));
-    return (image: string) => sets.every((set) => set.has(image));
-  };
-  const coming = somewhere((plan) => [...plan.toPull, ...plan.unknown.map((u) => u.image)]);
-  const unknown = somewhere((plan) => plan.unknown.map((u) => u.image));
-  return (image) => (unknown(image) ? '?' : coming(image) ? 'pull' : 'here');
 }

@@ -1,0 +1,53 @@
+/** What a program calls: runs, gradings and verdicts as work with events. */
+import { resolve } from 'node:path';
+import { type EvaluatePredictionsOptions, evaluatePredictions } from './evaluate/evaluatePredictions.ts';
+import { type EvaluateRunOptions, evaluateRun } from './evaluate/evaluateRun.ts';
+import type { Evaluation } from './evaluate/gradeRun.ts';
+import { judgeRun, type NightOptions, type NightVerdict, requireBaseline } from './night/judgeRun.ts';
+import { preflight } from './plan/preflight.ts';
+import { makeAndOpen, openForWriting } from './resultsRoot.ts';
+import { type Running, type Surroundings, startWork } from './running.ts';
+import { beginRun } from './start/beginRun.ts';
+import type { RunOutcome } from './start/executeRun.ts';
+import { goOnWithRun, type ResumeOptions } from './start/goOnWithRun.ts';
+import { prepareRun } from './start/prepareRun.ts';
+import type { RunOptions } from './start/runOptions.ts';
+
+/** Checks everything first: what is wrong rejects before anything is made or paid. */
+export const startRun = (options: RunOptions & Surroundings): Promise<Running<RunOutcome>> =>
+  startWork(options, async (caller) => {
+    const results = resolve(caller.cwd, options.results);
+    const prepared = await prepareRun({ ...options, results }, caller);
+    await preflight(prepared.resolved, caller);
+    using store = makeAndOpen(results);
+    return await beginRun(store, prepared, caller);
+  });
+
+/** Goes on with a run from its record alone. */
+export const resumeRun = (options: ResumeOptions & Surroundings): Promise<Running<RunOutcome>> =>
+  startWork(options, async (caller) => {
+    const results = resolve(caller.cwd, options.results);
+    using store = openForWriting(results);
+    return await goOnWithRun(store, { ...options, results }, caller);
+  });
+
+/** Verdicts for a run, or for predictions of any tool. */
+export const evaluate = (
+  options: (EvaluateRunOptions | EvaluatePredictionsOptions) & Surroundings,
+): Promise<Running<Evaluation>> =>
+  startWork(options, (caller) => {
+    const results = resolve(caller.cwd, options.results);
+    return 'run' in options
+      ? evaluateRun({ ...options, results }, caller)
+      : evaluatePredictions({ ...options, results }, caller);
+  });
+
+/** The gate of a graded run. */
+export const judgeNight = (options: NightOptions & Surroundings): Promise<Running<NightVerdict>> =>
+  startWork(options, async (caller, begun) => {
+    const results = resolve(caller.cwd, options.results);
+    using store = openForWriting(results);
+    requireBaseline(store, options.baseline, { name: options.run });
+    begun();
+    return await judgeRun(store, { ...options, results }, caller);
+  });

@@ -1,0 +1,50 @@
+/** What a dry run says beyond its limits: cost and time to expect from this results root's history, and what the selection cannot show. */
+import { existsSync } from 'node:fs';
+import { imageOf } from '../../dataset/instance.ts';
+import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
+import { type Forecast, forecast, undetectable } from '../../report/measure/forecast.ts';
+import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
+import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
+import { enginesOf } from '../images/openImages.ts';
+import { databasePath, openForReading } from '../resultsRoot.ts';
+import { type DiskAnswer, imagesToPull } from './planDisk.ts';
+
+export interface PlanForecast {
+  readonly forecast: Forecast;
+  /** Share; null for fewer than two instances. */
+  readonly detectableDifference: number | null;
+}
+
+export function planForecast(request: RunRequest, root: string, images: DiskAnswer | null): PlanForecast {
+  const models = [...new Set(request.arms.map((a) => modelNameOf(a.model)))];
+  const trials = request.arms.flatMap((arm) =>
+    request.selected.map(({ instance }) => ({
+      model: modelNameOf(arm.model),
+      instanceId: instance.instance_id,
+      repo: instance.repo,
+      image: imageOf(instance),
+    })),
+  );
+  const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
+  const { attempts, pulls } = historyIn(root, models);
+  return {
+    forecast: forecast(attempts, planned, {
+      slots: request.run.workers,
+      seed: DEFAULT_SEED,
+      ...(request.grading.enabled ? { graders: request.grading.workers } : {}),
+      pulls: { images: imagesToPull(images), parallel: pullsAtATime(request), past: pulls },
+    }),
+    detectableDifference: undetectable(request.selected.length),
+  };
+}
+
+/** Every engine has its own. */
+const pullsAtATime = ({ arms, images }: RunRequest): number =>
+  (images?.max_concurrent_pulls ?? 1) * Math.max(1, enginesOf(arms).length);
+
+/** A first run has no database yet, and a dry run makes none. */
+function historyIn(root: string, models: readonly string[]) {
+  if (!existsSync(databasePath(root))) return { attempts: [], pulls: [] };
+  using store = openForReading(root);
+  return { attempts: models.flatMap((model) => pastAttempts(store, model)), pulls: pastPulls(store) };
+}
