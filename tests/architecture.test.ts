@@ -47,7 +47,9 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
   'environment/patch': [],
   'environment/engines': [],
   'environment/images': ['environment/engines'],
+  'environment/programs': ['environment/engines'],
   'environment/docker': [
+    'environment/programs',
     'environment/exec',
     'environment/patch',
     'environment/engines',
@@ -58,7 +60,7 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** A package named here may be imported in the given folders only. */
 const HOME: Record<string, string | readonly string[]> = {
-  dockerode: ['environment/docker', 'environment/images', 'environment/engines'],
+  dockerode: ['environment/docker', 'environment/images', 'environment/engines', 'environment/programs'],
   openai: 'model',
   undici: 'model',
   '@pydantic/genai-prices': 'model',

@@ -18,6 +18,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   datasets: async () => (await import('./verbs/datasets.ts')).datasetsVerb,
   models: async () => (await import('./verbs/models.ts')).modelsVerb,
   images: async () => (await import('./verbs/images.ts')).imagesVerb,
+  agents: async () => (await import('./verbs/agents.ts')).agentsVerb,
   doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
   clean: async () => (await import('./verbs/clean.ts')).cleanVerb,
 };

@@ -18,6 +18,9 @@ export const LABELS = {
   started: 'swebatch.started',
 } as const;
 
+/** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
+export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fills' } as const;
+
 function readOr(path: string, fallback: string): string {
   try {
     return readFileSync(path, 'utf8');

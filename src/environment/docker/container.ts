@@ -7,6 +7,7 @@ import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { ownerLabels } from '../owner.ts';
+import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 
 const NANO = 1e9;
@@ -20,6 +21,7 @@ export interface ContainerOptions {
   readonly capAdd?: readonly string[];
   /** Bytes of the storage driver's own quota; 0 where it has none. */
   readonly storageBytes: number;
+  readonly programVolume?: string | undefined;
 }
 
 function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
@@ -51,10 +53,18 @@ function containerSpec(options: ContainerOptions, name: string): Docker.Containe
       ...(memory > 0 ? { Memory: memory, MemorySwap: memory } : {}),
       ...(config.pids_limit > 0 ? { PidsLimit: config.pids_limit } : {}),
       ...(config.cpus > 0 ? { NanoCpus: Math.round(config.cpus * NANO) } : {}),
+      ...(options.programVolume !== undefined ? { Mounts: [programMount(options.programVolume)] } : {}),
       ...(options.storageBytes > 0 ? { StorageOpt: { size: String(options.storageBytes) } } : {}),
     },
   };
 }
+
+const programMount = (volume: string): Docker.MountSettings => ({
+  Type: 'volume',
+  Source: volume,
+  Target: PROGRAM_FOLDER,
+  ReadOnly: true,
+});
 
 const CREATE_TRIES = 3;
 /** For a daemon that has locked up; a slow one is the slot's to judge (`run.stall.start_s`), grading has no other limit. */

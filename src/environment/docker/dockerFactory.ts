@@ -7,6 +7,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import { createFactoryPulls } from '../images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
+import { createProgramVolumes } from '../programs/programVolume.ts';
 import { createQuotaProbe } from './diskQuota.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { startEnvironment } from './dockerStart.ts';
@@ -46,6 +47,7 @@ export function createDockerFactory(
     ensure,
     starting: pLimit(options.concurrentStarts ?? CONCURRENT_STARTS),
     sealer: createSealer(docker, config),
+    programs: createProgramVolumes(docker),
     quotaBytes: createQuotaProbe(docker, config.disk),
     track(removal: Promise<unknown>) {
       removals.add(removal);

@@ -1,6 +1,7 @@
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 import type Docker from 'dockerode';
 import type { EnsureImage } from '../images/ensureImage.ts';
+import type { Program } from '../programs/program.ts';
 
 export interface DockerFactoryOptions {
   /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
@@ -14,6 +15,8 @@ export interface DockerFactoryOptions {
   readonly snapshot?: boolean;
   /** Capabilities beyond Docker's own set. */
   readonly capAdd?: readonly string[];
+  /** What every container of the factory has at PROGRAM_FOLDER, read-only. */
+  readonly program?: Program | undefined;
   /** Containers created or started at one time. */
   readonly concurrentStarts?: number;
   /** Containers started ahead of their slot. */

@@ -34,9 +34,10 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
   if (config.platform === undefined && !runsHere(image.architecture))
     start.notes.push(`the image is for ${image.architecture}: it runs emulated, if at all`);
   const sealed = config.seal_history ? await sealedImage(start, image) : undefined;
+  const programVolume = await volumeOfProgram(start, image);
 
   phase('start');
-  const opened = await openContainer(shared, request, sealed?.image ?? image.id, start.notes);
+  const opened = await openContainer(shared, request, sealed?.image ?? image.id, start.notes, programVolume);
   try {
     if (sealed) await verifyHistory(start, opened, sealed);
     if (request.startupCommand) {
@@ -64,6 +65,16 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
     await opened.remove();
     throw error;
   }
+}
+
+async function volumeOfProgram(
+  { shared, request, phase }: Start,
+  image: ImageFacts,
+): Promise<string | undefined> {
+  const { program } = shared.options;
+  if (!program) return undefined;
+  phase('unpack');
+  return shared.programs.ensure(program, image, request.owner);
 }
 
 type Sealed = Extract<SealResult, { state: 'sealed' }>;

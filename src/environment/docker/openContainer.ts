@@ -11,6 +11,7 @@ import { createSupervisorTransport } from '../exec/supervisor.ts';
 import type { Transport } from '../exec/transport.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import type { ScriptRunner } from '../patch/capture.ts';
+import type { ProgramVolumes } from '../programs/programVolume.ts';
 import { createContainer, deathOf, removeContainer } from './container.ts';
 import { putFile } from './containerFiles.ts';
 import type { QuotaProbe } from './diskQuota.ts';
@@ -27,6 +28,7 @@ export interface DockerShared {
   readonly starting: LimitFunction;
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
+  readonly programs: ProgramVolumes;
   /** The factory's close waits for what is tracked. */
   track(removal: Promise<unknown>): void;
 }
@@ -46,9 +48,11 @@ export async function openContainer(
   request: StartRequest,
   image: string,
   notes: string[],
+  programVolume?: string,
 ): Promise<OpenContainer> {
   const { docker, config, options, quotaBytes } = shared;
-  const spec = { config, image, request, quietEnv: options.quietEnv ?? true, capAdd: options.capAdd ?? [] };
+  const { quietEnv = true, capAdd = [] } = options;
+  const spec = { config, image, request, quietEnv, capAdd, programVolume };
   const create = async () => {
     const storageBytes = await quotaBytes.bytes();
     try {

@@ -5,7 +5,15 @@
 import type Docker from 'dockerode';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { engineClient } from '../engines/engineClient.ts';
-import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from '../owner.ts';
+import {
+  isOwnerAlive,
+  LABELS,
+  type Liveness,
+  type MachineFacts,
+  PROGRAM_LABELS,
+  thisMachine,
+} from '../owner.ts';
+import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 
 export interface LabelledContainer {
@@ -20,6 +28,8 @@ export interface LabelledContainer {
   readonly startedAt: string;
   readonly state: string;
   readonly owner: Liveness;
+  /** The volume that this container was filling with a program. */
+  readonly fills?: string;
 }
 
 /** Every container that carries our labels, with what is known about its owner. */
@@ -45,6 +55,7 @@ export async function listContainers(
       startedAt: label(LABELS.started),
       state: container.State,
       owner: isOwnerAlive(container.Labels, machine),
+      ...(label(PROGRAM_LABELS.fills) !== '' && { fills: label(PROGRAM_LABELS.fills) }),
     };
   });
 }
@@ -79,6 +90,9 @@ export async function reap(
       ok: await removeContainer(docker.getContainer(orphan.id), options.limitMs),
     })),
   );
+  // What a dead process was filling may be half there; another one that uses it keeps it.
+  for (const { fills } of orphans)
+    if (fills !== undefined) await removeProgramVolume(docker, fills).catch(() => false);
   return {
     orphans,
     removed: gone.filter((g) => g.ok).map((g) => g.orphan),

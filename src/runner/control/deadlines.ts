@@ -13,6 +13,7 @@ export function phaseDeadlines(
   const seconds = {
     start: stall.start_s,
     probe: stall.start_s,
+    unpack: stall.seal_s,
     seal: stall.seal_s,
     verify: stall.seal_s,
     snapshot: stall.seal_s,

@@ -1,0 +1,116 @@
+/** `swebatch agents add | ls | verify | remove`: programs of others that can work on instances. */
+import { inert } from '../../base/text/inert.ts';
+import { type AddedAgent, nameOf } from '../../service/agents/agentCache.ts';
+import { addAgent, listAgents, removeAgent, verifyAgents } from '../../service/agents/installedAgents.ts';
+import type { Caller } from '../../service/caller.ts';
+import { UserError } from '../../service/userError.ts';
+import { filled } from '../flags/checks.ts';
+import { json } from '../flags/commonFlags.ts';
+import { type Args, flags } from '../flags/flags.ts';
+import { defineVerb } from '../flags/verb.ts';
+import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { table } from '../terminal/table.ts';
+
+const agentsFlags = flags({
+  action: {
+    type: 'string',
+    choices: ['add', 'ls', 'verify', 'remove'],
+    place: 'required',
+    describe:
+      'add: fetch from npm; ls: what was added; verify: compare with the hashes; remove: with what was unpacked',
+  },
+  agent: {
+    type: 'string',
+    place: 'optional',
+    check: filled,
+    describe: 'codex@0.169.0; also opencode, gemini-cli, claude-code',
+  },
+  json,
+});
+
+interface Result {
+  readonly code: number;
+  readonly data: unknown;
+  readonly text: string;
+}
+
+const caller = (): Caller => ({
+  env: process.env,
+  cwd: process.cwd(),
+  tell: ({ text }) => say(inert(text)),
+});
+
+const rowsOf = (agents: readonly AddedAgent[]): string[][] =>
+  agents.flatMap((agent) =>
+    agent.variants.flatMap(({ libc, packages }) =>
+      packages.map((p) => [
+        nameOf(agent),
+        libc ?? 'any',
+        `${inert(p.name)}@${inert(p.version)}`,
+        `${(p.bytes / 1e6).toFixed(1)} MB`,
+        inert(p.licence),
+      ]),
+    ),
+  );
+
+const listed = (agents: readonly AddedAgent[]): string =>
+  table(['agent', 'C library', 'package', 'packed', 'licence'], rowsOf(agents));
+
+const required = (agent: string | undefined, action: string): string => {
+  if (agent !== undefined) return agent;
+  throw new UserError(`agents ${action} needs an agent`, {
+    hint: `for example: swebatch agents ${action} codex@0.169.0`,
+  });
+};
+
+async function add({ agent }: Args<typeof agentsFlags>): Promise<Result> {
+  const added = await addAgent(required(agent, 'add'), caller());
+  say('the packages keep their licences; they stay on this machine and its engines');
+  return { code: EXIT.done, data: added, text: listed([added]) };
+}
+
+async function ls(): Promise<Result> {
+  const agents = await listAgents(caller());
+  const text =
+    agents.length > 0 ? listed(agents) : 'no agent was added; for example: swebatch agents add codex@0.169.0';
+  return { code: EXIT.done, data: agents, text };
+}
+
+async function verify({ agent }: Args<typeof agentsFlags>): Promise<Result> {
+  const checks = await verifyAgents(agent, caller());
+  const lines = checks.map(
+    (check) =>
+      `${nameOf(check.agent)}: ${check.problems.map(inert).join('; ') || 'every package has its hash'}`,
+  );
+  const bad = checks.some(({ problems }) => problems.length > 0);
+  const data = checks.map((check) => ({ agent: nameOf(check.agent), problems: check.problems }));
+  return { code: bad ? EXIT.gate : EXIT.done, data, text: lines.join('\n') || 'no agent was added' };
+}
+
+async function remove({ agent }: Args<typeof agentsFlags>): Promise<Result> {
+  const removed = await removeAgent(required(agent, 'remove'), caller());
+  const lines = removed.map(({ agent: name, volumes, inUse }) => {
+    const kept = inUse.length > 0 ? `; a container still uses ${inUse.join(', ')}` : '';
+    return `removed ${name}, and ${volumes.length} unpacked program(s)${kept}`;
+  });
+  const stays = removed.some(({ inUse }) => inUse.length > 0);
+  return { code: stays ? EXIT.storage : EXIT.done, data: removed, text: lines.join('\n') };
+}
+
+const ACTIONS = { add, ls, verify, remove } as const;
+
+export const agentsVerb = defineVerb({
+  name: 'agents',
+  describe: 'add, list, verify and remove agents of others: codex, opencode, gemini-cli, claude-code',
+  flags: agentsFlags,
+  examples: [
+    ['$0 agents add codex@0.169.0', 'fetch it once; runs name it with agent.agent_class'],
+    ['$0 agents verify', 'exit 1 when a package is missing or damaged'],
+  ],
+  async run(args) {
+    const { code, data, text } = await ACTIONS[args.action](args);
+    if (args.json) printJson(data);
+    else printData(text);
+    return code;
+  },
+});

@@ -1,0 +1,132 @@
+/**
+ * Agents that were added, on this machine: a file that says what one consists of, and its packages under the names of their hashes.
+ * A manifest is written last: what it names is complete.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { isTemporary, writeAtomically } from '../../base/files/atomicWrite.ts';
+import type { Program } from '../../environment/programs/program.ts';
+import { type Variables, variable } from '../caller.ts';
+
+const packageSchema = z.object({
+  name: z.string(),
+  version: z.string(),
+  integrity: z.string().regex(/^sha512-[A-Za-z0-9+/]{86}==$/),
+  licence: z.string(),
+  folder: z.string().regex(/^[a-z]+$/),
+  bytes: z.number(),
+});
+const manifestSchema = z.object({
+  format: z.literal(1),
+  agent: z.string(),
+  version: z.string(),
+  architecture: z.enum(['amd64', 'arm64']),
+  addedAt: z.string(),
+  variants: z.array(
+    z.object({ libc: z.enum(['glibc', 'musl']).nullable(), packages: z.array(packageSchema) }),
+  ),
+});
+export type AddedAgent = z.infer<typeof manifestSchema>;
+export type AddedPackage = z.infer<typeof packageSchema>;
+
+export const agentCacheDir = (env: Variables): string =>
+  join(
+    variable(env, 'XDG_CACHE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.cache'),
+    'swebatch',
+    'agents',
+  );
+
+export const nameOf = ({ agent, version }: Pick<AddedAgent, 'agent' | 'version'>): string =>
+  `${agent}@${version}`;
+
+const manifestPath = (dir: string, agent: Pick<AddedAgent, 'agent' | 'version'>): string =>
+  join(dir, `${nameOf(agent)}.json`);
+
+const packageFile = (dir: string, integrity: string): string =>
+  join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);
+
+/** In the order of their names. A file that is no manifest is passed over: another version may have written it. */
+export async function addedAgents(dir: string): Promise<AddedAgent[]> {
+  const files = await readdir(dir).catch(() => []);
+  const found: AddedAgent[] = [];
+  for (const file of files.filter((f) => f.endsWith('.json') && !isTemporary(f)).sort()) {
+    const parsed = manifestSchema.safeParse(parse(await readFile(join(dir, file), 'utf8')));
+    if (parsed.success && file === `${nameOf(parsed.data)}.json`) found.push(parsed.data);
+  }
+  return found;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const saveManifest = (dir: string, agent: AddedAgent): Promise<void> =>
+  writeAtomically(manifestPath(dir, agent), `${JSON.stringify(agent, null, 2)}\n`);
+
+export async function sha512Of(file: string): Promise<string> {
+  const hash = createHash('sha512');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return `sha512-${hash.digest('base64')}`;
+}
+
+/** Whether the package is here under its hash; its content is not read. */
+export const hasPackage = (dir: string, integrity: string): Promise<boolean> =>
+  stat(packageFile(dir, integrity)).then(
+    () => true,
+    () => false,
+  );
+
+/** A fetched file whose hash was compared takes its place, at once. */
+export async function keepPackage(dir: string, integrity: string, fetched: string): Promise<number> {
+  const path = packageFile(dir, integrity);
+  await mkdir(dirname(path), { recursive: true });
+  await rename(fetched, path);
+  return (await stat(path)).size;
+}
+
+export const packageBytes = async (dir: string, integrity: string): Promise<number> =>
+  (await stat(packageFile(dir, integrity))).size;
+
+/** undefined: it is as it was added; else a sentence. */
+export async function packageProblem(
+  dir: string,
+  { name, version, integrity }: AddedPackage,
+): Promise<string | undefined> {
+  const file = packageFile(dir, integrity);
+  if (!(await hasPackage(dir, integrity))) return `${name}@${version} is missing`;
+  return (await sha512Of(file)) === integrity ? undefined : `${name}@${version} is damaged`;
+}
+
+/** Takes the manifest away, and packages that no other agent needs. */
+export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void> {
+  await rm(manifestPath(dir, agent), { force: true });
+  const needed = new Set(
+    (await addedAgents(dir)).flatMap(({ variants }) =>
+      variants.flatMap((v) => v.packages.map((p) => p.integrity)),
+    ),
+  );
+  for (const { integrity } of agent.variants.flatMap((v) => v.packages))
+    if (!needed.has(integrity)) await rm(packageFile(dir, integrity), { force: true });
+}
+
+/** What containers get of it. */
+export const programOf = (dir: string, agent: AddedAgent): Program => ({
+  name: nameOf(agent),
+  architecture: agent.architecture,
+  variants: agent.variants.map(({ libc, packages }) => ({
+    libc,
+    packages: packages.map(({ integrity, folder }) => ({
+      file: packageFile(dir, integrity),
+      integrity,
+      folder,
+    })),
+  })),
+});
