@@ -26,14 +26,3 @@ export function formatCost(nano: NanoDollars | null): string {
   if (dollars === 0) return '$0.00';
   return Math.abs(dollars) < 0.01 ? `$${dollars.toPrecision(2)}` : `$${dollars.toFixed(2)}`;
 }
-
-/** Sum of known parts; `atLeast` says that a part was unknown, so people see "≥ $x". */
-export function sumCost(parts: Iterable<NanoDollars | null>): { nano: NanoDollars; atLeast: boolean } {
-  let nano = 0;
-  let atLeast = false;
-  for (const part of parts) {
-    if (part === null) atLeast = true;
-    else nano += part;
-  }
-  return { nano, atLeast };
-}

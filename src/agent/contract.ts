@@ -83,7 +83,7 @@ export interface AgentParts {
   readonly environment: Environment;
   readonly config: AgentConfig;
   readonly callbacks?: AgentCallbacks;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds, monotonic; a test passes its own. */
   readonly now?: () => number;
   /** What of the history a request carries; default: all of it. Its failure is not the attempt's. */

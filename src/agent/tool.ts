@@ -14,7 +14,7 @@ export interface Result<M = Readonly<Record<string, unknown>>> {
 }
 
 export interface Context {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export const TOOL_ERROR_CODES = [
@@ -61,7 +61,7 @@ export function bashTool(environment: Environment): Tool<{ command: string }, Ba
   return {
     spec: BASH_TOOL,
     async execute({ command }, context = {}) {
-      const result = await environment.execute(command, context.signal ? { signal: context.signal } : {});
+      const result = await environment.execute(command, { signal: context.signal });
       return {
         title: titleOf(command),
         metadata: {

@@ -33,7 +33,7 @@ export interface ExecuteOptions {
   readonly timeoutS?: number;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The work left in the environment as a patch against the start tree, taken by the harness. */
@@ -123,14 +123,14 @@ export interface StartRequest {
   readonly place?: Place;
   readonly image: string;
   readonly owner: Owner;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. Its failure
    *  is EnvironmentError('setup_failed'). */
   readonly startupCommand?: string;
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */
-  readonly onPhase?: (phase: string) => void;
+  readonly onPhase?: ((phase: string) => void) | undefined;
 }
 
 /** A place for one environment on one of several engines. */

@@ -31,13 +31,13 @@ export interface ApplyOptions {
   readonly dialect: Dialect;
   readonly cwd: string;
   readonly timeoutS: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export async function applyPatch(environment: Environment, options: ApplyOptions): Promise<Applied> {
   const { dialect, cwd, timeoutS, signal } = options;
   const run = (command: string): Promise<CommandResult> =>
-    environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, ...(signal && { signal }) });
+    environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, signal });
   const failed: string[] = [];
   let output = '';
   for (const rung of RUNGS[dialect]) {

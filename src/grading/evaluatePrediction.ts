@@ -34,8 +34,8 @@ export interface EvaluationRequest {
   readonly config: Pick<GradingConfig, 'timeout' | 'network'>;
   readonly owner: Owner;
   readonly parsers?: ParserRegistry;
-  readonly signal?: AbortSignal;
-  readonly onPhase?: (phase: string) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly onPhase?: ((phase: string) => void) | undefined;
   readonly fetchAsset?: FetchAsset;
   readonly now?: () => Date;
 }
@@ -89,7 +89,7 @@ async function inEnvironment(
 ): Promise<Ending> {
   const { spec, config, signal } = request;
   const cwd = spec.workdir;
-  const at = { cwd, timeoutS: PATCH_TIMEOUT_S, ...(signal && { signal }) };
+  const at = { cwd, timeoutS: PATCH_TIMEOUT_S, signal };
   const diff = async () => (await environment.execute(DIFF, at)).output.trim();
 
   request.onPhase?.('apply');
@@ -115,7 +115,7 @@ async function inEnvironment(
   const run = await runTests(environment, script, {
     timeoutS: config.timeout,
     cwd,
-    ...(signal && { signal }),
+    signal,
   });
   log.info(`Test runtime: ${grouped(run.durationMs / 1000)} seconds`);
   log.info(`Test output for ${spec.instanceId} written to test_output.txt`);
@@ -257,8 +257,8 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
       instanceId: spec.instanceId,
       image: spec.image,
       owner: request.owner,
-      ...(signal && { signal }),
-      ...(request.onPhase && { onPhase: request.onPhase }),
+      signal,
+      onPhase: request.onPhase,
     });
     imageDigest = environment.info.imageDigest ?? null;
     container = environment.info.containerId ?? environment.info.kind;

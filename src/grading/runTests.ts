@@ -44,7 +44,7 @@ const COMPARE_TIMEOUT_S = 60;
 async function stillThere(environment: Environment, script: string, signal?: AbortSignal): Promise<boolean> {
   const { output } = await environment.execute(`head -c ${Buffer.byteLength(script) + 1} ${SCRIPT_PATH}`, {
     timeoutS: COMPARE_TIMEOUT_S,
-    ...(signal && { signal }),
+    signal,
   });
   return output === script;
 }
@@ -52,14 +52,14 @@ async function stillThere(environment: Environment, script: string, signal?: Abo
 export async function runTests(
   environment: Environment,
   script: string,
-  options: { readonly timeoutS: number; readonly cwd: string; readonly signal?: AbortSignal },
+  options: { readonly timeoutS: number; readonly cwd: string; readonly signal?: AbortSignal | undefined },
 ): Promise<TestRun> {
   const { timeoutS, cwd, signal } = options;
   await environment.putFile(SCRIPT_PATH, script, 0o755);
   const result: CommandResult = await environment.execute(commandFor(timeoutS), {
     cwd,
     timeoutS: timeoutS > 0 ? timeoutS + KILL_AFTER_S + OUTER_GRACE_S : 0,
-    ...(signal && { signal }),
+    signal,
   });
   const inside = timeoutS > 0 && DEADLINE_CODES.has(result.exitCode) && result.durationMs >= timeoutS * 1000;
   const timedOut = result.timedOut || inside;

@@ -164,7 +164,7 @@ export interface CallListener {
 
 export interface QueryOptions {
   readonly tools?: readonly ToolSpec[];
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly listener?: CallListener;
 }
 

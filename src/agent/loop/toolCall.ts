@@ -3,7 +3,7 @@
  * that goes back valid for strict providers: unique ids, arguments that are JSON, nothing huge sent again.
  */
 import { isRecord } from '../../formats/foreignJson.ts';
-import type { Message, ToolCall } from '../../model/model.ts';
+import type { ToolCall } from '../../model/model.ts';
 import type { Call } from '../action.ts';
 
 export function readToolCall(call: ToolCall, maxCommandBytes: number): Call {
@@ -16,9 +16,8 @@ export function readToolCall(call: ToolCall, maxCommandBytes: number): Call {
   } catch (error) {
     return refuse(`Error parsing tool call arguments: ${(error as Error).message}.`);
   }
-  if (typeof args !== 'object' || args === null || Array.isArray(args))
-    return refuse("The arguments must be a JSON object with the field 'command'.");
-  const command = (args as { command?: unknown }).command;
+  if (!isRecord(args)) return refuse("The arguments must be a JSON object with the field 'command'.");
+  const { command } = args;
   if (command === undefined) return refuse("Missing 'command' argument in bash tool call.");
   if (typeof command !== 'string')
     return refuse(`The 'command' argument must be a string, not ${kindOf(command)}.`);
@@ -56,34 +55,8 @@ export function sendableArguments(text: string, maxBytes: number): string {
 }
 function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value);
+    return isRecord(JSON.parse(text));
   } catch {
     return false;
   }
-}
-
-/** What is wrong with a history that goes to a provider: each call answered exactly once, right after its turn. Empty when nothing is. */
-export function historyProblems(messages: readonly Message[]): string[] {
-  const problems: string[] = [];
-  let open = new Set<string>();
-  const close = (): void => {
-    for (const id of open) problems.push(`tool call ${id} has no answer`);
-    open = new Set();
-  };
-  for (const [i, message] of messages.entries()) {
-    if (message.role === 'tool') {
-      if (!open.delete(message.tool_call_id ?? '')) problems.push(`message ${i} answers no open tool call`);
-      continue;
-    }
-    close();
-    for (const call of message.tool_calls ?? []) {
-      if (open.has(call.id)) problems.push(`tool call ${call.id} appears twice`);
-      open.add(call.id);
-      if (!isJsonObject(call.function.arguments))
-        problems.push(`tool call ${call.id} has arguments that are not JSON`);
-    }
-  }
-  close();
-  return problems;
 }

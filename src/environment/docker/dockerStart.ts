@@ -30,7 +30,7 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
   const start: Start = { shared, request, notes: [], history: 'skipped', phase };
 
   phase('pull');
-  const image = await shared.ensure(request.image, signal ? { signal } : {});
+  const image = await shared.ensure(request.image, { signal });
   if (config.platform === undefined && !runsHere(image.architecture))
     start.notes.push(`the image is for ${image.architecture}: it runs emulated, if at all`);
   const sealed = config.seal_history ? await sealedImage(start, image) : undefined;
@@ -162,7 +162,7 @@ async function runSetup(
 ): Promise<void> {
   const done = await channel.execute(command, {
     timeoutS: config.start_timeout,
-    ...(signal ? { signal } : {}),
+    signal,
   });
   if (done.exitCode === 0) return;
   const tail = done.output.slice(-400).trim();

@@ -10,7 +10,10 @@ export interface ImageFacts {
 }
 
 /** Resolves to what an engine has under that name, however it got there. */
-export type EnsureImage = (image: string, options?: { signal?: AbortSignal }) => Promise<ImageFacts>;
+export type EnsureImage = (
+  image: string,
+  options?: { signal?: AbortSignal | undefined },
+) => Promise<ImageFacts>;
 
 export const ensureBy =
   (stage: PullStage): EnsureImage =>
