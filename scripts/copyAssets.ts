@@ -3,6 +3,7 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { checkoutFacts } from '../src/service/manifest/facts.ts';
+import { buildRelay } from './buildRelay.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'src');
@@ -19,6 +20,8 @@ for (const path of assets) {
   mkdirSync(dirname(join(TARGET, path)), { recursive: true });
   cpSync(join(SOURCE, path), join(TARGET, path));
 }
+
+process.stderr.write(`copyAssets: ${buildRelay()}\n`);
 
 // An installed package has no repository to ask which commit it is.
 writeFileSync(join(TARGET, 'build.json'), `${JSON.stringify(checkoutFacts())}\n`);

@@ -44,6 +44,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Rooms inside a folder, and which of their neighbours each may import. Files beside the rooms are open to all of them. */
 const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
   'environment/exec': [],
+  'environment/relay': [],
   'environment/patch': [],
   'environment/engines': [],
   'environment/images': ['environment/engines'],
@@ -51,6 +52,7 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
   'environment/docker': [
     'environment/programs',
     'environment/exec',
+    'environment/relay',
     'environment/patch',
     'environment/engines',
     'environment/images',

@@ -3,6 +3,7 @@
  * A command that fails, times out or floods is a *result*. `EnvironmentError` is thrown only when the tool itself broke:
  * the container is gone, the daemon is lost, the image is missing. Every implementation passes tests/environment/conformance.
  */
+import type { Duplex } from 'node:stream';
 
 export interface CommandResult {
   /** Output as text for people and models: UTF-8 with U+FFFD for invalid bytes, stdout and stderr merged in order. When bytes were
@@ -70,7 +71,22 @@ export interface Environment {
   /** Whole files in and out, by absolute path inside. */
   putFile(path: string, content: Uint8Array | string, mode?: number): Promise<void>;
   getFile(path: string): Promise<Uint8Array>;
+  /**
+   * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
+   * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
+   */
+  listen?(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
   /** Kills and removes. Safe to call twice; never throws. */
+  close(): Promise<void>;
+}
+
+/** A port inside of an environment. */
+export interface Doorway {
+  /** The one asked for, or another where that is not free to choose. */
+  readonly port: number;
+  /** Resolves when connections can no longer be carried, though nobody closed it; never rejects. */
+  readonly broken: Promise<EnvironmentError>;
+  /** Safe to call twice; never throws. */
   close(): Promise<void>;
 }
 
@@ -88,7 +104,7 @@ export type EnvironmentErrorCode =
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
   readonly code: EnvironmentErrorCode;
-  /** For `died`: oom, killed, expired, daemon_lost; for `start_failed`: wrong_env. */
+  /** For `died`: oom, killed, expired, daemon_lost, relay; for `start_failed`: wrong_env. */
   readonly sub: string | undefined;
   readonly evidence: Readonly<Record<string, unknown>>;
   constructor(

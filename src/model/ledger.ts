@@ -2,6 +2,7 @@
 
 import type { AttemptResult, Endpoint } from './http/attempt.ts';
 import type { CallRecord } from './model.ts';
+import type { ModelConfig } from './modelConfig.ts';
 import { type CostOfCall, costOf } from './prices.ts';
 
 const NO_COST: CostOfCall = {
@@ -31,6 +32,22 @@ function partialCost(
     providerCostNano: null,
     notes: [`usage and cost estimated: the answer stopped after ${result.exchange.chunks} chunks`],
   };
+}
+
+/** A program that asks for no usage in its stream gets none. Its calls cost money all the same, so they are estimated. */
+export function withEstimatedUsage(config: ModelConfig, record: CallRecord, characters: number): CallRecord {
+  if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
+  const counted = {
+    input: Math.ceil(record.requestBytes / 4),
+    cacheRead: 0,
+    cacheWrite: 0,
+    output: Math.ceil(characters / 4),
+    reasoning: 0,
+  };
+  const read = { usage: counted, cacheWrite1h: 0, notes: [] };
+  const { usage, costNano, priceVersion } = costOf(config, null, new Date(record.startedAt), read);
+  const notes = ['usage and cost estimated: the provider stated none', ...record.notes];
+  return { ...record, usage, costNano, priceVersion, notes };
 }
 
 /** What the attempt cost. An error status is not billed; an answer that got lost may have been. */

@@ -4,6 +4,7 @@
  */
 
 import type { ExitReason } from '../outcome.ts';
+import type { DialectName } from './dialects/dialectName.ts';
 
 export type Role = 'system' | 'user' | 'assistant' | 'tool' | 'exit';
 
@@ -168,7 +169,52 @@ export interface QueryOptions {
   readonly listener?: CallListener;
 }
 
+/** A request that another program has written in the provider's own dialect. */
+export interface WireRequest {
+  readonly operation: 'generate' | 'stream' | 'count_tokens';
+  /** The id that stands in it. */
+  readonly model: string;
+  /** '' or '?beta=true'. */
+  readonly query: string;
+  /** Without any that names a key. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** The longest answer it asks for; null when it says nothing. */
+  readonly maxOutput: number | null;
+}
+
+/** Where the answer goes, as it comes. Nothing is told of a try that is made again. */
+export interface WireSink {
+  head(status: number, headers: Readonly<Record<string, string>>): void;
+  data(bytes: Uint8Array): void;
+}
+
+export interface WireAnswer {
+  readonly response: ModelResponse<ModelReply>;
+  /** The last answer of the provider, where the sink has heard nothing: an error that the program itself should read. */
+  readonly refused: {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly text: string;
+  } | null;
+}
+
+/** The connection to the provider for programs that write their requests themselves: limiter, retries, money and deadlines are the model's. */
+export interface Wire {
+  readonly dialect: DialectName;
+  /** The model's id over the wire. */
+  readonly model: string;
+  /** Like `query`: rejects only with AbortError, and with what the listener throws. */
+  send(
+    request: WireRequest,
+    sink: WireSink,
+    options?: Pick<QueryOptions, 'signal' | 'listener'>,
+  ): Promise<WireAnswer>;
+}
+
 export interface Model {
+  /** Absent where no provider is behind it: scripted, replayed, a user's module. */
+  readonly wire?: Wire;
   /** As it appears in predictions (`model_name_or_path`). */
   readonly name: string;
   query(messages: readonly Message[], options?: QueryOptions): Promise<ModelResponse<ModelReply>>;

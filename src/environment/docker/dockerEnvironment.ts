@@ -1,7 +1,7 @@
 /** What the agent and the runner hold: a started container behind the Environment contract. */
 
 import type Docker from 'dockerode';
-import type { Environment, EnvironmentInfo } from '../environment.ts';
+import type { Doorway, Environment, EnvironmentInfo } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
@@ -17,18 +17,20 @@ export interface DockerEnvironmentParts {
   readonly info: EnvironmentInfo;
   readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
   readonly run: ScriptRunner;
+  readonly listen: NonNullable<Environment['listen']>;
   readonly remove: () => Promise<void>;
 }
 
 export function environmentOf(parts: DockerEnvironmentParts): Environment {
   const { config, container, channel, info, snapshot, run } = parts;
   let closing: Promise<void> | undefined;
-  /** A file that cannot be moved because the container is gone is the container's death. */
-  const orDeath = async <T>(work: Promise<T>): Promise<T> => {
+  const doorways: Doorway[] = [];
+  /** What cannot be done because the container is gone is the container's death. */
+  const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
     try {
       return await work;
     } catch (error) {
-      throw (await deathOf(container, 0, { while: 'moving a file' })) ?? error;
+      throw (await deathOf(container, 0, { while: what })) ?? error;
     }
   };
   return {
@@ -55,9 +57,17 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     },
     putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),
     getFile: (path) => orDeath(getFile(container, path)),
+    async listen(port, onConnection) {
+      const doorway = await orDeath(parts.listen(port, onConnection), 'opening a port');
+      // One that comes after the end is nobody's.
+      if (closing !== undefined) await doorway.close();
+      doorways.push(doorway);
+      return doorway;
+    },
     close() {
       closing ??= (async () => {
         channel.close();
+        await Promise.all(doorways.map((doorway) => doorway.close()));
         await parts.remove().catch(() => undefined);
       })();
       return closing;

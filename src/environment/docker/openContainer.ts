@@ -2,7 +2,7 @@
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import { EnvironmentError, type StartRequest } from '../environment.ts';
+import { type Environment, EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
 import { createPlainExecTransport } from '../exec/plainExec.ts';
@@ -17,6 +17,7 @@ import { putFile } from './containerFiles.ts';
 import type { QuotaProbe } from './diskQuota.ts';
 import { createDiskWatch } from './diskWatch.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
+import { startRelay } from './relayContainer.ts';
 import type { Sealer } from './seal.ts';
 import { processStarter } from './startProcess.ts';
 
@@ -39,6 +40,7 @@ export interface OpenContainer {
   readonly container: Docker.Container;
   readonly channel: Channel;
   readonly run: ScriptRunner;
+  readonly listen: NonNullable<Environment['listen']>;
   remove(): Promise<void>;
 }
 
@@ -72,7 +74,15 @@ export async function openContainer(
   };
   try {
     const channel = await openChannel(container, config, options.diskPollMs, notes);
-    return { container, channel, run: (script, more) => channel.harness(script, more), remove };
+    const { starting } = shared;
+    const relay = { docker, containerId: container.id, request, starting };
+    return {
+      container,
+      channel,
+      run: (script, more) => channel.harness(script, more),
+      listen: (port, onConnection) => startRelay({ ...relay, port, onConnection }),
+      remove,
+    };
   } catch (error) {
     await remove();
     throw error;

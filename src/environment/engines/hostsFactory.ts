@@ -27,7 +27,9 @@ export function createHostsFactory({ pool, factories, prefer }: HostsParts): Env
         throw error;
       }
     };
+    const { listen } = environment;
     return {
+      ...(listen && { listen: (port, onConnection) => watched(listen(port, onConnection)) }),
       info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
       execute: (command, more) => watched(environment.execute(command, more)),
       templateVars: () => environment.templateVars(),

@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import {
   type CapturedPatch,
   type CommandResult,
+  type Doorway,
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
@@ -22,6 +23,7 @@ import { MAX_ARGV_BYTES } from '../exec/transport.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
 import { unameVars } from '../uname.ts';
+import { openLocalDoorway } from './localDoorway.ts';
 import { runProcess } from './localProcess.ts';
 import { sweepMarked, ticksNow } from './sweepMarked.ts';
 
@@ -52,6 +54,7 @@ interface Session {
   readonly scratch: string;
   readonly mark: string;
   readonly since: number;
+  readonly doorways: Doorway[];
   closed: boolean;
 }
 
@@ -71,6 +74,7 @@ async function startLocal(
     scratch: await mkdtemp(join(tmpdir(), 'swebatch-local-')),
     mark: randomBytes(8).toString('hex'),
     since: ticksNow(),
+    doorways: [],
     closed: false,
   };
   if (request.startupCommand) await runSetup(session, request.startupCommand);
@@ -95,6 +99,11 @@ async function startLocal(
       await writeFile(path, content, { mode });
     },
     getFile: async (path) => new Uint8Array(await readFile(path)),
+    async listen(_port, onConnection) {
+      const doorway = await openLocalDoorway(onConnection);
+      session.doorways.push(doorway);
+      return doorway;
+    },
     close: () => close(session, snapshot),
   };
 }
@@ -181,6 +190,7 @@ async function capturePatch(
 async function close(session: Session, snapshot: GitSnapshot | undefined): Promise<void> {
   if (session.closed) return;
   session.closed = true;
+  await Promise.all(session.doorways.map((doorway) => doorway.close()));
   await sweepMarked(session.mark, session.since).catch(() => undefined);
   await rm(session.scratch, { recursive: true, force: true }).catch(() => undefined);
   if (snapshot) await rm(snapshot.folder, { recursive: true, force: true }).catch(() => undefined);

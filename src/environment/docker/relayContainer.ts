@@ -1,0 +1,174 @@
+/**
+ * A port inside of a container without network. A second container shares its network namespace and nothing else: the agent can connect to
+ * the relay there, and can neither see nor end it. The connections come out over the relay's attached streams.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type Docker from 'dockerode';
+import type { LimitFunction } from 'p-limit';
+import { startTimer } from '../../base/async/timer.ts';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { readFault } from '../engines/dockerFault.ts';
+import { type Doorway, EnvironmentError, type StartRequest } from '../environment.ts';
+import { ownerLabels } from '../owner.ts';
+import { createCarrier } from '../relay/carrier.ts';
+import { removeContainer } from './container.ts';
+import { createDemux } from './demux.ts';
+import { relayImage } from './relayImage.ts';
+
+export interface RelayParts {
+  readonly docker: Docker;
+  /** The container whose loopback gets the port. */
+  readonly containerId: string;
+  readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
+  readonly starting: LimitFunction;
+  readonly port: number;
+  onConnection(connection: Duplex): void;
+}
+
+const READY_MS = 30_000;
+const ERROR_TEXT = 500;
+
+function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOptions {
+  const { request, containerId, port } = parts;
+  return {
+    name: `swebatch-relay-${randomBytes(6).toString('hex')}`,
+    Image: image,
+    Entrypoint: ['/relay'],
+    Cmd: [String(port)],
+    User: '65534:65534',
+    Labels: ownerLabels(request.owner, request.instanceId, new Date()),
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // The relay ends with the stream of this process, also when that was killed.
+    StdinOnce: true,
+    Tty: false,
+    HostConfig: {
+      NetworkMode: `container:${containerId}`,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      ReadonlyRootfs: true,
+      IpcMode: 'none',
+      PidsLimit: 8,
+      Memory: 268_435_456,
+      MemorySwap: 268_435_456,
+      // What it carries is in the record; the engine must not write every byte to its own log.
+      LogConfig: { Type: 'none', Config: {} },
+    },
+  };
+}
+
+const failure = (
+  message: string,
+  evidence: Record<string, unknown> = {},
+  cause?: unknown,
+): EnvironmentError => new EnvironmentError('died', message, { sub: 'relay', evidence, cause });
+
+export async function startRelay(parts: RelayParts): Promise<Doorway> {
+  const { docker, starting, port } = parts;
+  try {
+    const image = await relayImage(docker);
+    return await starting(async () => {
+      const container = await daemonAnswer(docker.createContainer(relaySpec(parts, image)));
+      try {
+        return await attachRelay(parts, container);
+      } catch (error) {
+        await removeContainer(container);
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (error instanceof EnvironmentError) throw error;
+    const { text } = readFault(error);
+    throw new EnvironmentError('start_failed', `the relay for port ${port} did not start: ${text}`, {
+      evidence: { daemon: text },
+      cause: error,
+    });
+  }
+}
+
+async function attachRelay(parts: RelayParts, container: Docker.Container): Promise<Doorway> {
+  const stream = (await container.attach({
+    hijack: true,
+    stream: true,
+    stdin: true,
+    stdout: true,
+    stderr: true,
+  })) as Duplex;
+  const line = listenTo(stream, parts, container);
+  await daemonAnswer(container.start());
+  const late = startTimer(READY_MS, () => line.broke(`the relay did not open port ${parts.port} in time`));
+  const first = await Promise.race([line.ready, line.broken]);
+  late.cancel();
+  if (first) {
+    await line.close();
+    throw new EnvironmentError('start_failed', first.message, { evidence: first.evidence });
+  }
+  return { port: parts.port, broken: line.broken, close: line.close };
+}
+
+/** From the attached stream to connections; whatever ends the stream is told once. */
+function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container) {
+  const ready = Promise.withResolvers<null>();
+  const broken = Promise.withResolvers<EnvironmentError>();
+  let closing: Promise<void> | undefined;
+  let closed = false;
+  let said = '';
+  let over = false;
+  const broke = (message: string, cause?: unknown): void => {
+    if (over) return;
+    over = true;
+    carrier.abandon();
+    stream.destroy();
+    if (closed) return;
+    void stateOf(container).then((state) => broken.resolve(failure(message, { ...state, said }, cause)));
+  };
+  const carrier = createCarrier({
+    write: (frame) => {
+      if (!over) stream.write(frame);
+    },
+    onReady: () => ready.resolve(null),
+    onConnection: parts.onConnection,
+  });
+  const demux = createDemux((type, data) => {
+    if (over) return;
+    if (type === 2) {
+      said = (said + data.toString('latin1')).slice(0, ERROR_TEXT);
+      return;
+    }
+    try {
+      carrier.feed(data);
+    } catch (error) {
+      broke((error as Error).message, error);
+    }
+  });
+  stream.on('data', demux);
+  stream.on('error', (error: Error) => broke(`the stream to the relay broke: ${error.message}`, error));
+  for (const event of ['end', 'close']) stream.on(event, () => broke('the relay has ended'));
+  const close = async (): Promise<void> => {
+    closed = true;
+    broke('closed');
+    await removeContainer(container);
+  };
+  return {
+    ready: ready.promise,
+    broken: broken.promise,
+    broke,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** What the engine says of it: for the record, so its own failure is none. */
+async function stateOf(container: Docker.Container): Promise<Record<string, unknown>> {
+  try {
+    const { State: state } = await daemonAnswer(container.inspect());
+    return { relay: container.id, state: { ...state } };
+  } catch (error) {
+    return { relay: container.id, daemon: readFault(error).text };
+  }
+}

@@ -1,0 +1,146 @@
+/** The connections that one relay carries, each as a stream of its own with flow control in both directions. */
+import { Duplex } from 'node:stream';
+import {
+  createFrameReader,
+  creditFrame,
+  DOWN_WINDOW,
+  FRAME,
+  type Frame,
+  frameOf,
+  MAX_PAYLOAD,
+  UP_WINDOW,
+} from './frames.ts';
+
+export interface CarrierPorts {
+  /** Towards the relay. */
+  write(frame: Buffer): void;
+  onReady(): void;
+  onConnection(connection: Duplex): void;
+}
+
+export interface Carrier {
+  /** Throws when the bytes are no frames, or break the rules of flow control: then the relay cannot be trusted. */
+  feed(chunk: Buffer): void;
+  connections(): number;
+  /** Nothing more comes and nothing more can be sent. */
+  abandon(): void;
+}
+
+interface Carried {
+  readonly stream: Duplex;
+  take(payload: Buffer): void;
+  endOfInput(): void;
+  credit(bytes: number): void;
+}
+
+export function createCarrier(ports: CarrierPorts): Carrier {
+  const open = new Map<number, Carried>();
+  const obey = ({ id, type, payload }: Frame): void => {
+    if (type === FRAME.ready) {
+      ports.onReady();
+      return;
+    }
+    if (type === FRAME.open) {
+      if (open.has(id)) throw new Error(`the relay opened connection ${id} twice`);
+      const carried = carry(id, ports, () => open.delete(id));
+      open.set(id, carried);
+      ports.onConnection(carried.stream);
+      return;
+    }
+    // A frame for a connection that has ended here was on its way.
+    const carried = open.get(id);
+    if (type === FRAME.data) carried?.take(payload);
+    else if (type === FRAME.end) carried?.endOfInput();
+    else if (type === FRAME.reset) {
+      open.delete(id);
+      carried?.stream.destroy();
+    } else if (payload.length !== 4) throw new Error('the relay sent a credit of no size');
+    else carried?.credit(payload.readUInt32BE());
+  };
+  return {
+    feed: createFrameReader(obey),
+    connections: () => open.size,
+    abandon() {
+      const left = [...open.values()];
+      open.clear();
+      for (const { stream } of left) stream.destroy();
+    },
+  };
+}
+
+/** Towards the program: what does not fit the window waits until the relay has room. */
+function createSending(id: number, write: (frame: Buffer) => void) {
+  let window = DOWN_WINDOW;
+  let waiting: { rest: Buffer; done: () => void } | null = null;
+  const pump = (): void => {
+    if (!waiting) return;
+    let { rest } = waiting;
+    while (rest.length > 0 && window > 0) {
+      const size = Math.min(rest.length, window, MAX_PAYLOAD);
+      write(frameOf(id, FRAME.data, rest.subarray(0, size)));
+      window -= size;
+      rest = rest.subarray(size);
+    }
+    const { done } = waiting;
+    waiting = rest.length > 0 ? { rest, done } : null;
+    if (!waiting) done();
+  };
+  return {
+    send(chunk: Buffer, done: () => void) {
+      waiting = { rest: chunk, done };
+      pump();
+    },
+    credit(bytes: number) {
+      window += bytes;
+      if (window > DOWN_WINDOW) throw new Error('the relay gave more credit than it took bytes');
+      pump();
+    },
+  };
+}
+
+function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carried {
+  const sending = createSending(id, write);
+  /** Bytes that may still come before something here is consumed. */
+  let allowed = UP_WINDOW;
+  /** Bytes that lie here, and count as consumed once the reader asks for more. */
+  let unread = 0;
+  let inputEnded = false;
+  const grant = (bytes: number): void => {
+    if (bytes === 0) return;
+    allowed += bytes;
+    write(creditFrame(id, bytes));
+  };
+  const stream = new Duplex({
+    read() {
+      const consumed = unread;
+      unread = 0;
+      grant(consumed);
+    },
+    write: (chunk: Buffer, _encoding, done) => sending.send(chunk, done),
+    final(done) {
+      write(frameOf(id, FRAME.end));
+      done();
+    },
+    destroy(error, done) {
+      // Both sides have said their last byte, or the relay has forgotten it already: then there is nothing to reset.
+      const known = forget();
+      if (known && !(inputEnded && stream.writableFinished)) write(frameOf(id, FRAME.reset));
+      done(error);
+    },
+  });
+  return {
+    stream,
+    take(payload) {
+      allowed -= payload.length;
+      if (allowed < 0) throw new Error('the relay sent more than it may');
+      // A copy: what lies unread must not keep a whole chunk of the stream alive.
+      if (stream.push(Buffer.from(payload))) grant(payload.length);
+      else unread += payload.length;
+    },
+    endOfInput() {
+      inputEnded = true;
+      stream.push(null);
+    },
+    credit: sending.credit,
+  };
+}

@@ -1,0 +1,127 @@
+/** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
+import { REJECTED } from '../classify.ts';
+import type { RequestStyle } from '../dialects/dialect.ts';
+import { abortError } from '../failure.ts';
+import { recordOf } from '../ledger.ts';
+import type { Clock } from '../limits/clock.ts';
+import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
+import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
+import { backoffMs, planRetry, type TryResult } from '../limits/withRetries.ts';
+import type { CallRecord, ModelReply, QueryOptions } from '../model.ts';
+import type { RetryConfig } from '../modelConfig.ts';
+import { estimateNano } from '../prices.ts';
+import type { AttemptResult, Endpoint, Failure } from './attempt.ts';
+import type { Exchange } from './exchange.ts';
+
+const ms = (seconds: number): number => seconds * 1000;
+
+export interface Shared {
+  readonly style: RequestStyle;
+  readonly endpoint: Endpoint;
+  readonly limiter: Limiter;
+  readonly clock: Clock;
+  readonly name: string;
+  /** A call has succeeded: the parameters are taken, whatever a later refusal names. */
+  accepted: boolean;
+}
+
+/** 503 and 529 say "too much" as 429 does. */
+const OVERLOADED = new Set([429, 503, 529]);
+
+function endOf(clock: Clock, retry: RetryConfig, result: AttemptResult, wait: Wait, tried: number): CallEnd {
+  const { exchange, failure } = result;
+  const limited = failure?.verdict.code === 'RATE_LIMITED' && failure.verdict.retryable;
+  const overloaded =
+    limited || (failure !== null && OVERLOADED.has(exchange.status ?? 0) && failure.verdict.retryable);
+  const succeeded = failure === null;
+  const hint =
+    exchange.status === null ? null : rateHint(exchange.headers, clock.wall(), ms(retry.max_retry_after_s));
+  if (!overloaded || !failure) return { overloaded, succeeded, hint };
+  const plan = planRetry(retry, { verdict: failure.verdict, wait }, tried, clock.random);
+  // A server that wants a day's silence ends each call by itself; it does not make the others wait a day first.
+  if (plan.kind === 'too_long') return { overloaded, succeeded, hint: null };
+  const asked = wait.kind === 'wait' ? wait.ms : backoffMs(retry, tried + 1, clock.random);
+  return { overloaded, succeeded, hint, waitMs: plan.kind === 'retry' ? plan.delayMs : asked };
+}
+
+const NO_WAIT: Wait = { kind: 'none' };
+
+/** A header says it best; Google says it in the body. */
+function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number): Wait {
+  const stated = retryAfter(headers, wallNow);
+  return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
+}
+
+/** One request, whoever wrote it. */
+export interface Call {
+  readonly endpoint: Endpoint;
+  readonly requestBytes: number;
+  readonly maxOutput: number | null;
+  attempt(signal: AbortSignal | undefined): Promise<AttemptResult>;
+  /** Bytes of the answer have left for somebody who cannot take them back: the call is not made again. */
+  begun?(): boolean;
+  /** The ledger's row as this kind of call wants it. */
+  settle?(record: CallRecord): CallRecord;
+}
+
+export async function tryOnce(
+  shared: Pick<Shared, 'limiter' | 'clock' | 'accepted'>,
+  call: Call,
+  options: Pick<QueryOptions, 'listener' | 'signal'>,
+  tried: number,
+): Promise<TryResult<ModelReply>> {
+  const { limiter, clock } = shared;
+  const { endpoint, requestBytes } = call;
+  const { listener, signal } = options;
+  const release: Release = await limiter.acquire(signal, () => listener?.phase?.('rate_wait'));
+  let end: CallEnd = { overloaded: false, succeeded: false };
+  try {
+    const asked = new Date(clock.wall());
+    const estimate = estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
+    await listener?.wanted?.(estimate, signal);
+    const startedAt = clock.wall();
+    const start = clock.now();
+    listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });
+    listener?.phase?.('model');
+    const result = await call.attempt(signal);
+    const { exchange, failure, reply } = result;
+    const wait = failure ? askedWait(failure, exchange, clock.wall()) : NO_WAIT;
+    end = endOf(clock, endpoint.config.retry, result, wait, tried);
+    const notes =
+      wait.kind === 'unreadable' ? [`Retry-After "${wait.value}" not understood: usual back-off`] : [];
+    const latencyMs = clock.now() - start;
+    const row = recordOf(endpoint, result, { tried, startedAt, latencyMs, requestBytes, notes });
+    const record = call.settle?.(row) ?? row;
+    listener?.ended(record);
+    if (signal?.aborted) throw abortError(signal);
+    if (!failure && reply) {
+      shared.accepted = true;
+      const { message, content, toolCalls, finishReason, modelId } = reply;
+      const { usage, costNano } = record;
+      return {
+        ok: true,
+        value: { message, content, toolCalls, finishReason, modelId, usage, costNano, raw: result.body },
+      };
+    }
+    const { what, last } = failure!;
+    const said = failure!.verdict.kind === 'config' && shared.accepted ? REJECTED : failure!.verdict;
+    const verdict = call.begun?.() ? { ...said, retryable: false } : said;
+    return {
+      ok: false,
+      verdict,
+      what,
+      last,
+      wait,
+      metadata: {
+        provider: endpoint.host,
+        model: endpoint.model,
+        kind: verdict.kind,
+        ...(exchange.status === null ? {} : { statusCode: exchange.status }),
+        ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
+        originalError: { message: record.errorMessage },
+      },
+    };
+  } finally {
+    release(end);
+  }
+}
