@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { publishedMessages } from '../../src/model/dialects/published/publishedMessages.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { fakeEnvironment, result } from '../agent/fakes.ts';
 import { jsonReply, startRawServer } from '../support/rawServer.ts';
@@ -51,6 +52,23 @@ const CASES = [
  */
 const PRICED_APART = new Set<string>(['gemini-tools', 'vllm-tools', 'openrouter-litellm', 'deepseek-tools']);
 
+/** Chat's messages are exported as the provider sent them, and not as litellm rewrites them. */
+const CHAT = new Set<string>(['deepseek-tools', 'vllm-tools', 'openrouter-litellm']);
+
+/** Without what the recordings left out of their last histories; a cost is a whole number of nano-dollars. */
+function compared(message: Record<string, unknown>, priced: boolean): unknown {
+  const {
+    response: _,
+    timestamp: __,
+    exception_info: ___,
+    n_actions: ____,
+    cost,
+    ...extra
+  } = (message.extra ?? {}) as Record<string, unknown>;
+  const nano = priced && typeof cost === 'number' ? { cost: Math.round(cost * 1e9) } : {};
+  return { ...message, ...('extra' in message ? { extra: { ...extra, ...nano } } : {}) };
+}
+
 async function play(golden: Golden, apiKey: string, file: string) {
   await using server = await startRawServer(golden.replies.map((reply) => jsonReply(reply)));
   const { api_base: base, api_key: _key, ...kwargs } = golden.model.model_kwargs;
@@ -81,26 +99,28 @@ async function play(golden: Golden, apiKey: string, file: string) {
   };
   const asked = factory.create({ instanceId: 'i', epoch: 1 });
   let costNano = 0;
+  const messages: Record<string, unknown>[] = [];
   const ended = await createAgent({
     instanceId: 'i',
     model: asked,
     environment,
     config: config.agent,
     callbacks: {
+      onMessage: (_context, message) => messages.push(message as unknown as Record<string, unknown>),
       onCallEnded(_context, call) {
         costNano += call.costNano ?? 0;
       },
     },
   }).run(TASK);
   await factory.close();
-  return { ended, requests: server.requests, commands, costNano };
+  return { ended, requests: server.requests, commands, costNano, messages, model: config.model };
 }
 
 /** litellm makes up ids for Gemini's calls. What counts is that call and answer carry the same. */
 function withoutIds(body: unknown): unknown {
   const seen = new Map<string, string>();
-  const numbered = JSON.stringify(body).replaceAll(/"call_[0-9a-f]{28}"/g, (id) => {
-    seen.set(id, seen.get(id) ?? `"id ${seen.size}"`);
+  const numbered = JSON.stringify(body).replaceAll(/call_[0-9a-f]{28}/g, (id) => {
+    seen.set(id, seen.get(id) ?? `id ${seen.size}`);
     return seen.get(id)!;
   });
   return JSON.parse(numbered);
@@ -112,7 +132,7 @@ const of = (headers: IncomingHttpHeaders, names: readonly string[]) =>
 describe.skipIf(!existsSync(folder))('requests as litellm writes them (skipped without ../shared)', () => {
   test.each(CASES)('%s', async (name, key, file) => {
     const golden = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as Golden;
-    const { ended, requests, commands, costNano } = await play(golden, key, file);
+    const { ended, requests, commands, costNano, messages, model } = await play(golden, key, file);
     expect(commands).toEqual(golden.commands);
     expect(requests).toHaveLength(golden.requests.length);
     for (const [k, expected] of golden.requests.entries()) {
@@ -124,6 +144,11 @@ describe.skipIf(!existsSync(folder))('requests as litellm writes them (skipped w
     }
     expect(ended.exitStatus).toBe(golden.result.exit_status);
     expect(ended.submission).toBe(golden.result.submission);
+    if (!CHAT.has(name)) {
+      const seen = (all: readonly Record<string, unknown>[]) =>
+        withoutIds(all.map((message) => compared(message, !PRICED_APART.has(name))));
+      expect(seen(publishedMessages(messages, model))).toEqual(seen(golden.final_messages));
+    }
     if (!PRICED_APART.has(name)) expect(costNano / 1e9).toBeCloseTo(golden.cost, 9);
   });
 });

@@ -168,9 +168,15 @@ function sumOfReplies(script: Script): number | null {
 /** What of a message must be the same: everything but bookkeeping, and fields that are not there or null, which clients add and drop. */
 function comparable(message: RecordedMessage | Readonly<Record<string, unknown>> | undefined): string {
   if (!message) return '(no message)';
-  const { extra: _, timestamp: __, ...said } = message as Record<string, unknown>;
+  const { extra: _, timestamp: __, native: ___, ...own } = message as Record<string, unknown>;
+  const said = Array.isArray(own.tool_calls) ? { ...own, tool_calls: own.tool_calls.map(calledWith) } : own;
   const kept = Object.entries(said).filter(([, value]) => value !== null && value !== undefined);
   return JSON.stringify(Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1))), sortedKeys);
+}
+/** Clients add to a call where in the reply it stood, and what its provider signed. */
+function calledWith(call: unknown): unknown {
+  const { id, function: called } = (call ?? {}) as Record<string, unknown>;
+  return { id, function: called };
 }
 const sortedKeys = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { parseTrajectory, type TrajectoryFormat } from '../../formats/trajectories/miniTrajectory.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
+import { inChatForm } from './inChatForm.ts';
 
 const record = z.record(z.string(), z.unknown());
 
@@ -57,14 +58,9 @@ export class UnplayableRecording extends Error {
 export function readRecording(json: unknown): Recording {
   const trajectory = parseTrajectory(json);
   const instanceId = trajectory.instanceId ?? 'unknown';
-  if (trajectory.messages.some((message) => message.object === 'response'))
-    throw new UnplayableRecording(
-      instanceId,
-      'it was recorded over the Responses API, which is not supported',
-    );
   const { info, messages } = playableSchema.parse({
     info: { config: trajectory.config },
-    messages: trajectory.messages,
+    messages: trajectory.messages.map(inChatForm),
   });
   // Version 1 writes such a file when no container came up.
   if (messages.length < 2)

@@ -34,7 +34,7 @@ export function recordedCost(
 ): NanoDollars | null {
   const modelName = String(model.model_name ?? '');
   const usage = object(object(response).usage);
-  if (typeof usage.cost === 'number') return plausibleNano(usage.cost);
+  if (typeof usage.cost === 'number') return plausibleNano(typeof stated === 'number' ? stated : usage.cost);
   const at = new Date((timestampOrNull(object(response).created) ?? 0) * 1000);
   const created = at.toISOString().slice(0, 10);
   const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);

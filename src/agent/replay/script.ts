@@ -1,5 +1,6 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
 import type { CommandResult } from '../../environment/environment.ts';
+import { asChatBody } from '../../model/dialects/asChatBody.ts';
 import { readCompletion } from '../../model/dialects/chat/chatReply.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
@@ -112,8 +113,9 @@ function replyOf(message: RecordedMessage, { config, modelVars }: Recording): Mo
   const kept = dialectOf(config.compat).keepMalformedReply;
   const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
   if (message.role !== 'assistant' && !dropped) return null;
-  const choice = firstChoice(response);
-  const read = readCompletion(response);
+  const body = asChatBody(response);
+  const choice = firstChoice(body);
+  const read = readCompletion(body);
   const { extra: _, timestamp: __, ...own } = message as Record<string, unknown>;
   const said: Record<string, unknown> =
     read.kind === 'reply'

@@ -8,9 +8,12 @@ interface Style {
   /** null: everything on one line, with a space after each comma. */
   readonly indent: number | null;
   readonly sortKeys: boolean;
+  /** Other characters stay as they are. */
+  readonly unicode?: boolean;
 }
 
-const quoted = (text: string): string => asciiOnly(JSON.stringify(text));
+const quoted = (text: string, { unicode }: Style): string =>
+  unicode === true ? JSON.stringify(text) : asciiOnly(JSON.stringify(text));
 
 function entriesOf(value: object, { sortKeys }: Style): [string, unknown][] {
   const entries =
@@ -21,13 +24,13 @@ function entriesOf(value: object, { sortKeys }: Style): [string, unknown][] {
 }
 
 function write(value: unknown, style: Style, depth: number): string {
-  if (typeof value === 'string') return quoted(value);
+  if (typeof value === 'string') return quoted(value, style);
   if (value instanceof PyFloat) return value.toString();
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
   const list = Array.isArray(value);
   const parts = list
     ? value.map((item) => write(item, style, depth + 1))
-    : entriesOf(value, style).map(([key, item]) => `${quoted(key)}: ${write(item, style, depth + 1)}`);
+    : entriesOf(value, style).map(([key, item]) => `${quoted(key, style)}: ${write(item, style, depth + 1)}`);
   const [open, close] = list ? '[]' : '{}';
   const { indent } = style;
   if (indent === null || parts.length === 0) return `${open}${parts.join(', ')}${close}`;
@@ -48,3 +51,7 @@ export const asciiJson = (value: unknown, indent = 2): string =>
 
 /** `json.dumps(value)`: on one line, as litellm writes the arguments of a call. */
 export const pythonLine = (value: unknown): string => write(value, { indent: null, sortKeys: false }, 0);
+
+/** `json.dumps(value, ensure_ascii=False)` */
+export const unicodeLine = (value: unknown): string =>
+  write(value, { indent: null, sortKeys: false, unicode: true }, 0);

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logLayout.ts';
+import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { jsonText } from '../../report/render/json.ts';
 import {
   parseMetadata,
@@ -80,6 +81,7 @@ export async function submit(args: Submission): Promise<number> {
       ),
     ),
     version: VERSION,
+    published: publishedMessages,
   });
   if (args.json) printData(jsonText(result));
   return tell(result, args.json);

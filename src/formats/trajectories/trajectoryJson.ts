@@ -44,15 +44,21 @@ interface ShownCommand {
 export interface TrajectoryOptions {
   /** Version of swebatch, for `info`. */
   readonly version?: string;
+  /** Gives a history the form in which mini-swe-agent keeps it; without it the messages are written as they are. */
+  readonly published?: (messages: readonly Json[], model: unknown) => readonly Json[];
 }
 
 export function trajectoryOf(attempt: TrajectorySource, options: TrajectoryOptions = {}): Json {
   const compat = isRecord(attempt.config.agent) ? attempt.config.agent.compat : undefined;
   return compat === 'mini-swe-agent-1'
-    ? { info: infoOf(attempt, options), messages: messagesV1(attempt), ...tail(attempt, 'mini-swe-agent-1') }
+    ? {
+        info: infoOf(attempt, options),
+        messages: messagesV1(attempt, options),
+        ...tail(attempt, 'mini-swe-agent-1'),
+      }
     : {
         info: infoOf(attempt, options),
-        messages: messagesV11(attempt),
+        messages: messagesV11(attempt, options),
         ...tail(attempt, 'mini-swe-agent-1.1'),
       };
 }
@@ -133,7 +139,7 @@ function infoOf(attempt: TrajectorySource, options: TrajectoryOptions): Json {
   };
 }
 
-function messagesV11(attempt: TrajectorySource): Json[] {
+function messagesV11(attempt: TrajectorySource, { published }: TrajectoryOptions): readonly Json[] {
   const shown = new Map(
     attempt.commands.flatMap((c) => (c.message_seq === null ? [] : [[c.message_seq, c] as const])),
   );
@@ -143,7 +149,8 @@ function messagesV11(attempt: TrajectorySource): Json[] {
     return command ? withRawOutput(message, command) : message;
   });
   const ended = attempt.exitStatus !== null && messages.at(-1)?.role !== 'exit';
-  return ended ? [...messages, exitMessage(attempt)] : messages;
+  const all = ended ? [...messages, exitMessage(attempt)] : messages;
+  return published ? published(all, attempt.config.model) : all;
 }
 
 function withRawOutput(message: Json, command: ShownCommand): Json {
@@ -168,16 +175,24 @@ const exitMessage = (attempt: TrajectorySource): Json => ({
 });
 
 /** Version 1 knows role, content, timestamp and the reply; its last message is the user's. */
-function messagesV1(attempt: TrajectorySource): Json[] {
-  return attempt.messages.map((row) => {
-    const message = JSON.parse(row.data) as Json;
+function messagesV1(attempt: TrajectorySource, { published }: TrajectoryOptions): Json[] {
+  const messages = attempt.messages.map((row) => JSON.parse(row.data) as Json);
+  const shaped = published?.(messages, attempt.config.model) ?? messages;
+  return messages.map((message, index) => {
     const extra = isRecord(message.extra) ? message.extra : {};
-    const timestamp = message.timestamp ?? extra.timestamp ?? Date.parse(row.created_at) / 1000;
+    const timestamp =
+      message.timestamp ?? extra.timestamp ?? Date.parse(attempt.messages[index]!.created_at) / 1000;
     return {
       role: message.role === 'exit' || message.role === 'tool' ? 'user' : message.role,
       content: message.content,
       timestamp,
-      ...(extra.response === undefined ? {} : { extra: { response: extra.response } }),
+      ...(extra.response === undefined ? {} : { extra: { response: responseIn(shaped[index]!) } }),
     };
   });
+}
+
+/** A reply of the Responses API is the message itself. */
+function responseIn(message: Json): unknown {
+  const { extra, ...reply } = message;
+  return message.object === 'response' ? reply : isRecord(extra) ? extra.response : undefined;
 }

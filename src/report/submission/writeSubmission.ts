@@ -12,7 +12,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { predsJsonl } from '../../formats/predictions/predsJson.ts';
-import { trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
+import { type TrajectoryOptions, trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
 import type { Store } from '../../store/open.ts';
 import {
   attemptRecord,
@@ -46,6 +46,7 @@ export interface SubmissionRequest {
   /** logs/run_evaluation/<run>/<model> of the run's folder, for eval.sh. */
   readonly logsFolder?: string;
   readonly version?: string;
+  readonly published?: TrajectoryOptions['published'];
 }
 
 export type SubmissionResult =
@@ -147,7 +148,10 @@ function writeFiles(
     if (attempt)
       put(
         `trajs/${trial.instanceId}.traj.json`,
-        trajectoryJson(attempt, request.version === undefined ? {} : { version: request.version }),
+        trajectoryJson(attempt, {
+          ...(request.version === undefined ? {} : { version: request.version }),
+          ...(request.published ? { published: request.published } : {}),
+        }),
       );
   }
   const judged: Judged[] = [];

@@ -9,6 +9,7 @@ import { pathName } from '../../base/text/fileName.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions/predsJson.ts';
 import { exitStatusesYaml } from '../../formats/trajectories/exitStatuses.ts';
 import { trajectoryJson, trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
+import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { partsOf } from '../../report/files/layout.ts';
 import { predictionsOf } from '../../report/files/predictionsOf.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
@@ -65,7 +66,7 @@ async function writeTrajectory(
 ): Promise<string> {
   const part = partFolder(store, run, attempt.arm, attempt.epoch);
   const path = pathInside(dir, part, trajectoryPath(attempt));
-  await writeAtomically(path, trajectoryJson(attempt, { version }));
+  await writeAtomically(path, trajectoryJson(attempt, { version, published: publishedMessages }));
   return path;
 }
 

@@ -199,6 +199,7 @@ const callRow = (
   usage: call.rawUsage === null || call.rawUsage === undefined ? null : JSON.stringify(call.rawUsage),
   input_tokens: call.inputTokens,
   cache_read_tokens: call.cacheReadTokens,
+  cache_write_tokens: call.cacheWriteTokens ?? null,
   output_tokens: call.outputTokens,
   reasoning_tokens: call.reasoningTokens,
   cost_nano: call.costNano,

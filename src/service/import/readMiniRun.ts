@@ -6,7 +6,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { NO_MODEL, type Prediction, readPredictions } from '../../formats/predictions/readPredictions.ts';
-import { type MiniTrajectory, readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
+import {
+  type MiniTrajectory,
+  readTrajectory,
+  type TrajectoryMessage,
+} from '../../formats/trajectories/miniTrajectory.ts';
 import { recordedCalls, timestampOf } from '../../formats/trajectories/recordedCalls.ts';
 import { plausibleNano } from '../../money.ts';
 import { reasonOf } from './exitReasons.ts';
@@ -116,6 +120,10 @@ function trajectoryIn(path: string): MiniTrajectory | string {
   return `${read.fault === 'not_json' ? 'cannot be read' : 'is no trajectory'}: ${read.message}`;
 }
 
+/** Items of the Responses API have no role: an output answers a call, and a response is the model's. */
+const roleOf = ({ type }: TrajectoryMessage): string =>
+  type === 'function_call_output' ? 'tool' : 'assistant';
+
 /** Nothing of the file is known, and nothing is guessed: not even that its empty prediction was meant. */
 function unreadable(
   id: string,
@@ -176,7 +184,7 @@ function instanceOf(
     steps,
     costNano,
     config,
-    messages: messages.map((message) => ({ role: 'assistant', ...message })),
+    messages: messages.map((message) => ({ role: roleOf(message), ...message })),
     calls,
     startedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.min(a, b)) : null,
     endedAt: stamps.length > 0 ? stamps.reduce((a, b) => Math.max(a, b)) : null,

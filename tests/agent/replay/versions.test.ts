@@ -231,13 +231,60 @@ describe('ends from outside', () => {
   });
 });
 
-test.each([
-  ['no messages', { messages: [] }, 'has no messages'],
-  ['the Responses API', { messages: [{ object: 'response', output: [] }] }, 'Responses API'],
-])('%s cannot be played, in words', async (_name, more, says) => {
-  const given = { ...recording('2.4.6', submits()), ...more };
+describe('the response classes, which keep the response as the message itself', () => {
+  const item = (id: string, command: string, more: object = {}) => ({
+    ...{ object: 'response', id: 'resp_1', status: 'completed', model: 'm', ...more },
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }] },
+      { type: 'function_call', call_id: id, name: 'bash', arguments: JSON.stringify({ command }) },
+    ],
+    usage: { input_tokens: 10, output_tokens: 5 },
+  });
+  const conversation = (output = 'a\n') => {
+    const { object: _, ...words } = { ...item('x', ''), output: [] };
+    const dropped = { object: 'response', ...words };
+    return recording(
+      '2.4.6',
+      [
+        { ...item('c1', 'ls'), extra: { actions: [], cost: 0.125 } },
+        {
+          type: 'function_call_output',
+          call_id: 'c1',
+          output: `<returncode>0</returncode>\n<output>\n${output}</output>`,
+          extra: { raw_output: 'a\n', returncode: 0, exception_info: '' },
+        },
+        {
+          type: 'message',
+          role: 'user',
+          content: [{ type: 'input_text', text: `Tool call error:\n${NO_CALLS}\nTry again.` }],
+          extra: { interrupt_type: 'FormatError', cost: 0.125, response: dropped },
+        },
+        {
+          ...item('c2', 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt'),
+          extra: { cost: 0.125 },
+        },
+        { role: 'exit', content: 'p\n', extra: { exit_status: 'Submitted', submission: 'p\n' } },
+      ] as unknown as Turn[],
+      { cost: 0.375, calls: 3 },
+    );
+  };
+  test('are played', async () => {
+    expect(await replayTrajectory(conversation())).toMatchObject({
+      differences: [],
+      messages: { equal: 7, total: 7 },
+      standIns: [],
+    });
+  });
+  test('and what was changed since is seen', async () => {
+    const { differences } = await replayTrajectory(conversation('b\n'));
+    expect(differences).toMatchObject([{ where: 3 }]);
+  });
+});
+
+test('a recording without messages cannot be played, in words', async () => {
+  const given = { ...recording('2.4.6', submits()), messages: [] };
   await expect(replayTrajectory(given)).rejects.toThrow(UnplayableRecording);
-  await expect(replayTrajectory(given)).rejects.toThrow(says);
+  await expect(replayTrajectory(given)).rejects.toThrow('has no messages');
 });
 test('a recording without its configuration cannot be played', async () => {
   const given = recording('2.4.6', submits());

@@ -1,7 +1,7 @@
 /** Reads a reply of generateContent. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { pythonLine } from '../../../base/python/jsonDump.ts';
+import { unicodeLine } from '../../../base/python/jsonDump.ts';
 import type { Message, ToolCall } from '../../model.ts';
 import { type AnswerFacts, NO_FACTS, type ReadResult } from '../dialect.ts';
 import { providerError } from '../providerError.ts';
@@ -62,7 +62,7 @@ function callOf(part: Part, index: number, facts: AnswerFacts): ToolCall {
   return {
     id: id ?? idFor(facts, part.thoughtSignature ?? JSON.stringify(args), index),
     type: 'function',
-    function: { name, arguments: pythonLine(args ?? {}) },
+    function: { name, arguments: unicodeLine(args ?? {}) },
   };
 }
 

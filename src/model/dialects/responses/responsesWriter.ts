@@ -6,24 +6,8 @@ import type { RequestStyle, RequestWriter } from '../dialect.ts';
 import { stringify } from '../growingBuffer.ts';
 import { createListWriter, createTail } from '../listWriter.ts';
 import { contentText } from '../shapes.ts';
+import { asLitellm, type Item } from './litellmItems.ts';
 import { responsesParameters } from './responsesParameters.ts';
-
-type Item = Readonly<Record<string, unknown>>;
-
-/** The fields that litellm's types add to items of these kinds, all null. */
-const LITELLM_FIELDS: Readonly<Record<string, Item>> = {
-  function_call: { caller: null, namespace: null },
-  message: { phase: null },
-};
-
-function asLitellm(item: Item): Item {
-  const added = { ...LITELLM_FIELDS[String(item.type)], ...item };
-  if (item.type !== 'message' || !Array.isArray(item.content)) return added;
-  const content = (item.content as Item[]).map((part) =>
-    part.type === 'output_text' ? { logprobs: null, ...part } : part,
-  );
-  return { ...added, content };
-}
 
 /** A reasoning item that the provider did not keep and did not encrypt cannot be found again. */
 const isLost = (item: Item): boolean => item.type === 'reasoning' && !item.encrypted_content;
