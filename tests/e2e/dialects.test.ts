@@ -135,7 +135,7 @@ describe.skipIf(!docker)('a run in a dialect of its own (needs Docker)', () => {
     expect(patch!.model_patch).toContain('+two');
     const calls = () =>
       bench.query<object>(
-        'SELECT input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nano FROM model_calls ORDER BY id',
+        'SELECT input_tokens, cache_read_tokens, coalesce(cache_write_tokens, 0) AS cache_write_tokens, output_tokens, cost_nano FROM model_calls ORDER BY id',
       );
     const ledger = calls();
     expect(ledger).toHaveLength(2);

@@ -15,6 +15,10 @@ import {
 } from '../../src/store/records/trials.ts';
 
 export interface Happened {
+  /** As the provider sent it. */
+  readonly usage?: object;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
   readonly reason?: ExitReason;
   readonly patch?: string;
   readonly outcome?: Outcome;
@@ -146,10 +150,10 @@ function recordStep(db: Store, attemptId: number, model: string, one: Happened):
     response_id: null,
     fingerprint: null,
     finish_reason: 'stop',
-    usage: '{}',
+    usage: JSON.stringify(one.usage ?? {}),
     input_tokens: 100,
-    cache_read_tokens: 300,
-    cache_write_tokens: 0,
+    cache_read_tokens: one.cacheRead ?? 300,
+    cache_write_tokens: one.cacheWrite ?? 0,
     output_tokens: 50,
     reasoning_tokens: 20,
     price_version: 'v1',

@@ -99,6 +99,49 @@ test('token kinds are priced at list price, or admitted as unknown', () => {
   expect(summarize(data).arms[0]!.accounting.byTokenKind[0]!.nano).toBeNull();
 });
 
+describe('what caching saved', () => {
+  const claude = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6 };
+  const of = (happened: Happened, pricesOf: () => typeof claude | 'free' | null = () => claude) => {
+    const { data } = summaryOf({ ids: ['a__a-1'], happened: () => [happened] });
+    const summary = summarize(data, { pricesOf });
+    return { saved: summary.arms[0]!.accounting.cacheSaved, shown: renderTerminal(summaryDocument(summary)) };
+  };
+  test('is what reading saved, less what writing cost more', () => {
+    // 300 read at 0.3 instead of 3, 400 written at 3.75 instead of 3: 810,000 - 300,000 of 2,400,000 nano-dollars.
+    const { saved, shown } = of({ ...good, cacheWrite: 400 });
+    expect(saved).toEqual({ nano: 510_000, share: 510_000 / 2_400_000 });
+    expect(shown).toMatch(
+      /saved by cache +\$0\.00051 at list price, 21\.\d % of what the input costs without/,
+    );
+  });
+  test('knows that an hour costs more than five minutes', () => {
+    const usage = { cache_creation: { ephemeral_5m_input_tokens: 300, ephemeral_1h_input_tokens: 100 } };
+    const { saved } = of({ ...good, cacheWrite: 400, usage });
+    expect(saved!.nano).toBe(810_000 - 300 * 750 - 100 * 3000);
+  });
+  test('says so where writing cost more than reading saved', () => {
+    expect(of({ ...good, cacheRead: 0, cacheWrite: 4000 }).shown).toMatch(
+      /saved by cache +nothing: writing .* \$0\.0030 more/,
+    );
+  });
+  test('is unknown without a price, and no subject without a cache or without money', () => {
+    expect(of(good, () => null)).toMatchObject({
+      saved: { nano: null },
+      shown: expect.stringMatching(/saved by cache +unknown/),
+    });
+    for (const none of [of({ ...good, cacheRead: 0 }), of(good, () => 'free')]) {
+      expect(none.saved).toBeUndefined();
+      expect(none.shown).not.toContain('saved by cache');
+    }
+  });
+  test('the list price of what was written is that of its five minutes and its hour', () => {
+    const usage = { cache_creation: { ephemeral_1h_input_tokens: 100 } };
+    const { data } = summaryOf({ ids: ['a__a-1'], happened: () => [{ ...good, cacheWrite: 400, usage }] });
+    const kinds = summarize(data, { pricesOf: () => claude }).arms[0]!.accounting.byTokenKind;
+    expect(kinds.find(({ kind }) => kind === 'cache_write')).toMatchObject({ nano: 300 * 3750 + 100 * 6000 });
+  });
+});
+
 test('flagged attempts are listed, and the score is shown without them', () => {
   const { summary } = summaryOf({
     ids: ['a__a-1', 'a__a-2'],

@@ -9,6 +9,8 @@ export interface TokenPrices {
   readonly output: number;
   readonly cache_read?: number | undefined;
   readonly cache_write?: number | undefined;
+  /** Default: as what is kept for five minutes. */
+  readonly cache_write_1h?: number | undefined;
 }
 export type PricesOf = (model: string, arm: string) => TokenPrices | 'free' | null;
 
@@ -33,6 +35,8 @@ export interface Accounting {
   readonly tokens: Readonly<Record<TokenKind, number>>;
   /** Cached share of all input tokens; null without input. */
   readonly cachedShare: number | null;
+  /** Absent where no token was read from a cache or written to one, and where nothing is paid. */
+  readonly cacheSaved?: CacheSaved;
   readonly byModel: readonly {
     readonly model: string;
     readonly calls: number;
@@ -50,6 +54,13 @@ export interface Accounting {
 }
 
 const TOP = 5;
+
+export interface CacheSaved {
+  /** What the same input would have cost more at list price without a cache; below 0 where writing cost more than reading saved; null where no price is known. */
+  readonly nano: number | null;
+  /** Of what the same input costs without a cache. */
+  readonly share: number | null;
+}
 
 export function accountingOf(
   data: RunData,
@@ -95,6 +106,7 @@ export function accountingOf(
     perTrial: { n: spent.length, p50: quantile(spent, 0.5), p95: quantile(spent, 0.95) },
     tokens,
     cachedShare: input === 0 ? null : tokens.cache_read / input,
+    ...cacheSavedOf(ledger, arm, pricesOf),
     byModel: ledger.map((line) => ({
       model: line.model,
       calls: line.calls,
@@ -135,6 +147,48 @@ function tokensOf(rows: readonly TokenRow[]): Record<TokenKind, number> {
   };
 }
 
+interface Rates {
+  readonly input: number;
+  readonly read: number;
+  readonly write: number;
+  readonly write1h: number;
+}
+const ratesOf = ({ input, cache_read, cache_write, cache_write_1h }: TokenPrices): Rates => {
+  const write = cache_write ?? input;
+  return { input, read: cache_read ?? input, write, write1h: cache_write_1h ?? write };
+};
+
+/** Dollars per million tokens are a thousand nano-dollars a token. */
+const nanoOf = (tokens: number, rate: number): number => tokens * rate * 1000;
+
+function cacheSavedOf(
+  ledger: readonly LedgerLine[],
+  arm: string,
+  pricesOf: PricesOf | undefined,
+): { readonly cacheSaved?: CacheSaved } {
+  let saved = 0;
+  let without = 0;
+  let paid = false;
+  for (const line of ledger) {
+    const { input, cache_read: read, cache_write: written } = tokensOf([line]);
+    const prices = pricesOf?.(line.model, arm) ?? null;
+    if (prices === 'free') continue;
+    if (prices === null && read + written > 0) return { cacheSaved: { nano: null, share: null } };
+    if (prices === null) continue;
+    const hour = line.cacheWrite1hTokens ?? 0;
+    const rates = ratesOf(prices);
+    paid ||= read + written > 0;
+    without += nanoOf(input + read + written, rates.input);
+    saved +=
+      nanoOf(read, rates.input - rates.read) -
+      nanoOf(written - hour, rates.write - rates.input) -
+      nanoOf(hour, rates.write1h - rates.input);
+  }
+  return paid
+    ? { cacheSaved: { nano: Math.round(saved), share: without === 0 ? null : saved / without } }
+    : {};
+}
+
 function byTokenKind(
   ledger: readonly LedgerLine[],
   arm: string,
@@ -143,27 +197,24 @@ function byTokenKind(
 ): Accounting['byTokenKind'] {
   const priced = ledger.map((line) => ({
     tokens: tokensOf([line]),
+    hour: line.cacheWrite1hTokens ?? 0,
     prices: pricesOf?.(line.model, arm) ?? null,
   }));
-  const nanoOf = (kind: TokenKind): number | null => {
+  const nano = (kind: TokenKind): number | null => {
     let sum = 0;
-    for (const { tokens: used, prices } of priced) {
+    for (const { tokens: used, hour, prices } of priced) {
       if (used[kind] === 0 || prices === 'free') continue;
       if (prices === null) return null;
-      const price =
-        kind === 'input' || kind === 'output'
-          ? prices[kind]
-          : kind === 'reasoning'
-            ? 0
-            : (prices[kind] ?? prices.input);
-      // Dollars per million tokens are a thousand nano-dollars a token.
-      sum += used[kind] * price * 1000;
+      const rates = ratesOf(prices);
+      if (kind === 'cache_write') sum += nanoOf(used[kind] - hour, rates.write) + nanoOf(hour, rates.write1h);
+      else if (kind === 'cache_read') sum += nanoOf(used[kind], rates.read);
+      else if (kind !== 'reasoning') sum += nanoOf(used[kind], prices[kind]);
     }
     return Math.round(sum);
   };
   return TOKEN_KINDS.filter((kind) => kind !== 'reasoning').map((kind) => ({
     kind,
     tokens: tokens[kind],
-    nano: nanoOf(kind),
+    nano: nano(kind),
   }));
 }

@@ -1,6 +1,7 @@
 /** What an arm took: money, tokens, steps, time. */
 import { compact } from '../../base/compact.ts';
 import { formatCost } from '../../money.ts';
+import type { CacheSaved } from '../measure/accounting.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import { type Block, block, type Fact } from './document.ts';
 import { count, dollars, duration, money, percent, plural } from './format.ts';
@@ -38,12 +39,27 @@ export function resourceRows(arm: ArmSummary): Fact[] {
         ? '–'
         : `${percent(a.cachedShare)} of ${count(a.tokens.input + a.tokens.cache_read + a.tokens.cache_write)} input tokens`,
     ],
+    ...savedRows(a.cacheSaved),
     ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
     ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
     ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
     arm.phases.length > 0 && ['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')],
     arm.oomKills > 0 && ['memory', plural(arm.oomKills, 'kill')],
   ]);
+}
+
+function savedRows(saved: CacheSaved | undefined): Fact[] {
+  if (!saved) return [];
+  const { nano, share } = saved;
+  if (nano === null) return [['saved by cache', 'unknown: no price is known']];
+  if (nano < 0)
+    return [['saved by cache', `nothing: writing to it cost ${formatCost(-nano)} more than reading saved`]];
+  return [
+    [
+      'saved by cache',
+      `${formatCost(nano)} at list price${share === null ? '' : `, ${percent(share)} of what the input costs without`}`,
+    ],
+  ];
 }
 
 export function ledgerTables(arm: ArmSummary): Block[] {

@@ -41,6 +41,16 @@ function ask(config: Parameters<typeof costOf>[0], model: string, at: Date): Tok
     completion_tokens: 0,
     prompt_tokens_details: { cached_tokens: SAMPLE },
   });
+  const written = (creation: object): number | null =>
+    rate({ input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: SAMPLE, ...creation });
+  const write = written({});
+  const hour = written({ cache_creation: { ephemeral_1h_input_tokens: SAMPLE } });
   if (input === null || output === null) return null;
-  return { input, output, ...(read === null ? {} : { cache_read: read }) };
+  return {
+    input,
+    output,
+    ...(read === null ? {} : { cache_read: read }),
+    ...(write === null ? {} : { cache_write: write }),
+    ...(hour === null ? {} : { cache_write_1h: hour }),
+  };
 }

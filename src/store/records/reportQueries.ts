@@ -112,6 +112,8 @@ export interface LedgerLine extends LedgerSums {
   /** What was asked for in calls that were answered. */
   readonly asked: readonly string[];
   readonly failedCalls: number;
+  /** The part of what was written to a cache that is kept for an hour. */
+  readonly cacheWrite1hTokens?: number;
   readonly priceVersions: readonly string[];
 }
 
@@ -249,6 +251,8 @@ const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS ar
 const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
     sum(c.state <> 'ok') AS failedCalls, ${safeSum('c.cost_nano')} AS costNano, sum(${costUnknown('c')}) AS unknownCalls,
     ${tokenSums((column) => safeSum(`c.${column}`))},
+    coalesce(sum(iif(c.cache_write_tokens > 0 AND json_valid(c.usage),
+      c.usage ->> '$.cache_creation.ephemeral_1h_input_tokens', 0)), 0) AS cacheWrite1hTokens,
     json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
     json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
   FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?
