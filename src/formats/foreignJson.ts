@@ -143,6 +143,3 @@ export function readForeign<T>(
     ? { ok: true, value: parsed.data }
     : refused('damaged', issueText(json, parsed.error));
 }
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 /** Log parsers of the user's: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
+import { isRecord } from '../base/isRecord.ts';
 import { importUserModule } from '../userModule.ts';
 import type { LogParser } from './parsers/logParser.ts';
 import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
@@ -7,12 +8,7 @@ import { extendRegistry, officialRegistry, type ParserRegistry } from './parsers
 function checked(id: string, parse: (log: string, context: unknown) => unknown): LogParser {
   return (log, context) => {
     const found = parse(log, context);
-    const entries =
-      found instanceof Map
-        ? [...found]
-        : typeof found === 'object' && found !== null && !Array.isArray(found)
-          ? Object.entries(found)
-          : undefined;
+    const entries = found instanceof Map ? [...found] : isRecord(found) ? Object.entries(found) : undefined;
     if (!entries?.every(([name, status]) => typeof name === 'string' && typeof status === 'string'))
       throw new Error(`parseLog of "${id}" must return a Map or an object from test name to status`);
     return new Map(entries as [string, string][]);

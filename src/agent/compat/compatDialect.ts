@@ -3,6 +3,7 @@
  * The published agents are mini-swe-agent 1.17.5 and 2.4.6.
  */
 
+import { isRecord } from '../../base/isRecord.ts';
 import { parseJsonAsPython } from '../../base/python/jsonLoad.ts';
 import { universalNewlines } from '../../base/python/lines.ts';
 import { strip } from '../../base/python/text.ts';
@@ -223,8 +224,7 @@ const v2ToolCalls: Protocol = {
       const args = parsed.ok ? parsed.value : {};
       let error = parsed.ok ? '' : `Error parsing tool call arguments: ${parsed.message}.`;
       if (call.function.name !== 'bash') error += `Unknown tool '${call.function.name}'.`;
-      const isObject = typeof args === 'object' && args !== null && !Array.isArray(args);
-      if (!isObject || !Object.hasOwn(args, 'command'))
+      if (!isRecord(args) || !Object.hasOwn(args, 'command'))
         error += "Missing 'command' argument in bash tool call.";
       if (error) return { calls: [], error: strip(error), found: [] };
       calls.push(actionOf((args as { command: unknown }).command, call.id));

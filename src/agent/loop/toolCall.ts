@@ -2,7 +2,7 @@
  * Reads one call of the bash tool, telling the model precisely what is wrong with one that cannot run (T-14), and makes the history
  * that goes back valid for strict providers: unique ids, arguments that are JSON, nothing huge sent again.
  */
-import { isRecord } from '../../formats/foreignJson.ts';
+import { isRecord } from '../../base/isRecord.ts';
 import type { ToolCall } from '../../model/model.ts';
 import type { Call } from '../action.ts';
 

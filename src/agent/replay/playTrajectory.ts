@@ -2,6 +2,7 @@
  * Plays a recorded trajectory through the agent that `run` uses and compares every message. Replies and command outputs come from the
  * recording (or the commands run for real in a given environment); all other text is rendered anew.
  */
+import { isRecord } from '../../base/isRecord.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { Model, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
@@ -179,6 +180,4 @@ function calledWith(call: unknown): unknown {
   return { id, function: called };
 }
 const sortedKeys = (_key: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
+  isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;

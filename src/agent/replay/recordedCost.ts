@@ -1,5 +1,7 @@
 /** What a recorded reply cost: what the provider says it charged, else the dated row of its model. */
+
 import { z } from 'zod';
+import { recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull } from '../../base/plausible.ts';
 import { pricesSchema } from '../../model/modelConfig.ts';
 import { costOf, isFreeName } from '../../model/prices.ts';
@@ -20,8 +22,6 @@ const ROWS: Readonly<Record<string, readonly PriceRow[]>> = {
 };
 
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
-const object = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
 /**
  * `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. Without that the prices that a run of
@@ -33,9 +33,9 @@ export function recordedCost(
   stated?: unknown,
 ): NanoDollars | null {
   const modelName = String(model.model_name ?? '');
-  const usage = object(object(response).usage);
+  const usage = recordOf(recordOf(response).usage);
   if (typeof usage.cost === 'number') return plausibleNano(typeof stated === 'number' ? stated : usage.cost);
-  const at = new Date((timestampOrNull(object(response).created) ?? 0) * 1000);
+  const at = new Date((timestampOrNull(recordOf(response).created) ?? 0) * 1000);
   const created = at.toISOString().slice(0, 10);
   const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
   if (!row || typeof usage.prompt_tokens !== 'number') {
@@ -45,9 +45,9 @@ export function recordedCost(
     const config = { model_name: modelName, ...(prices.success ? { prices: prices.data } : {}) };
     return response === null || response === undefined
       ? null
-      : costOf(config, object(response).usage, at).costNano;
+      : costOf(config, recordOf(response).usage, at).costNano;
   }
-  const cached = number(object(usage.prompt_tokens_details).cached_tokens);
+  const cached = number(recordOf(usage.prompt_tokens_details).cached_tokens);
   const fresh = number(usage.prompt_tokens) - cached;
   // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.
   return nanoOrNull(

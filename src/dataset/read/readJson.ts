@@ -1,7 +1,7 @@
 /** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
 
+import { isRecord } from '../../base/isRecord.ts';
 import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
-import { isRecord } from '../../formats/foreignJson.ts';
 
 interface RawEntry {
   /** Line of the text, or row number of a table; from 1. */

@@ -5,9 +5,9 @@
 
 import type { ZodError } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
+import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
-import { isRecord } from '../../formats/foreignJson.ts';
 import { type Instance, instanceSchema } from '../instance.ts';
 import { parseTestIds } from './testIds.ts';
 

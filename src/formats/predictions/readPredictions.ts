@@ -3,16 +3,10 @@
  * counts is decided as the official harness decides it: the suffix gives the form, the inner id and the later of two rows count, null is
  * an empty patch. A row without any patch is an error there too, and never an empty patch.
  */
+import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
-import {
-  type Body,
-  ForeignTextError,
-  isRecord,
-  jsonEntries,
-  parseForeignJson,
-  textOfBody,
-} from '../foreignJson.ts';
+import { type Body, ForeignTextError, jsonEntries, parseForeignJson, textOfBody } from '../foreignJson.ts';
 
 export interface Prediction {
   readonly instance_id: string;

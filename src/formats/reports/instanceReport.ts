@@ -1,7 +1,9 @@
 /** report.json of one instance: the harness keys the verdict by the instance's id, the hosted service does not. */
+
 import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
-import { type Body, isRecord, type Read, readForeign, refused } from '../foreignJson.ts';
+import { type Body, type Read, readForeign, refused } from '../foreignJson.ts';
 
 export interface TestLists {
   success: string[];

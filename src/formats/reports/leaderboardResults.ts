@@ -1,7 +1,9 @@
 /** results/ of a leaderboard entry: results.json names the resolved ids, resolved_by_repo.json how many instances each repository has. */
+
 import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, type Read, readForeign } from '../foreignJson.ts';
 
 const ids = z.array(instanceIdSchema).default([]);
 const resultsSchema = z.looseObject({

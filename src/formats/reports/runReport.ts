@@ -2,10 +2,12 @@
  * The run report `<model>.<run>.json` of the official harness, and the one that sb-cli saves for the hosted service. Ids are sorted into lists;
  * which list counts for an id that stands in several is decided as the harness fills them.
  */
+
 import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, type Read, readForeign } from '../foreignJson.ts';
 
 /** Schema 2, with the fields of both dialects; the order of keys is the file's. */
 export interface RunReport {

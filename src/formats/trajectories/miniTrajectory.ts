@@ -1,8 +1,10 @@
 /** A trajectory file of mini-swe-agent, formats 1 and 1.1, or of swebatch, which writes the same. Unknown keys stay. */
+
 import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
 import { cutNesting, stepsOrNull } from '../../base/plausible.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
-import { type Body, isRecord, type Read, readForeign } from '../foreignJson.ts';
+import { type Body, type Read, readForeign } from '../foreignJson.ts';
 
 export type TrajectoryFormat = 'mini-swe-agent-1' | 'mini-swe-agent-1.1';
 

@@ -3,10 +3,10 @@
  * Made from the stored messages; command output is stored once, with the commands, and put back here.
  */
 
+import { isRecord } from '../../base/isRecord.ts';
 import { wellFormed } from '../../base/text/wellFormed.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
-import { isRecord } from '../foreignJson.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,4 +1,5 @@
 /** `model_kwargs` as mini-swe-agent's configurations have them: what goes into the body, and what was meant for litellm. */
+import { recordOf } from '../../base/isRecord.ts';
 
 /** Parameters of litellm's client, not of the wire: configs of mini-swe-agent carry them, and servers reject what they do not know. */
 const CLIENT_ONLY = new Set([
@@ -15,17 +16,14 @@ const CLIENT_ONLY = new Set([
 
 type Kwargs = Readonly<Record<string, unknown>>;
 
-const objectOf = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-
 /** The parameters as they stand in the body; `extra_body` is how the Python SDK names those that it does not know itself. */
 export function sentParameters(kwargs: Kwargs): Record<string, unknown> {
   const named = Object.entries(kwargs).filter(([name]) => !CLIENT_ONLY.has(name));
-  return { ...Object.fromEntries(named), ...objectOf(kwargs.extra_body) };
+  return { ...Object.fromEntries(named), ...recordOf(kwargs.extra_body) };
 }
 
 /** `extra_headers`, as litellm and the OpenAI SDK name them. */
 export const extraHeaders = (kwargs: Kwargs): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(objectOf(kwargs.extra_headers)).map(([name, value]) => [name, String(value)]),
+    Object.entries(recordOf(kwargs.extra_headers)).map(([name, value]) => [name, String(value)]),
   );

@@ -1,10 +1,9 @@
 /** Values of a provider's JSON, of which nothing is certain. */
-import type { ZodError } from 'zod';
 
-export const asObject = (value: unknown): Record<string, unknown> | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
+import type { ZodError } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
+
+export const asObject = (value: unknown): Record<string, unknown> | null => (isRecord(value) ? value : null);
 export const asText = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 

@@ -3,6 +3,7 @@
  * mean something else than a difference of models.
  */
 
+import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { lineDiff } from '../../base/text/lineDiff.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import type { StoredManifest } from '../../store/records/storedConfig.ts';
@@ -37,7 +38,7 @@ export interface FactDifference {
 }
 
 function flatten(value: unknown, path = ''): [string, unknown][] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]];
+  if (!isRecord(value)) return [[path, value]];
   const entries = Object.entries(value);
   // An empty section says as much as a missing one.
   return entries.flatMap(([key, inner]) => flatten(inner, path ? `${path}.${key}` : key));
@@ -154,26 +155,24 @@ export function recordDifferences(a: unknown, b: unknown): FactDifference[] {
 }
 
 const TEMPLATE = /_template$/;
-const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
 /** What a run was run with, as one record in which every setting stands once: its manifest repeats some for a reader. */
 export function conditionsOf(data: RunData, arm: string): Readonly<Record<string, unknown>> {
   const { templates, models, retry_policy: _r, patch_policy: _p, ...manifest } = data.run.manifest;
   const { grading, ...config } = data.run.config;
   const own = data.arms.find((a) => a.name === arm)?.config ?? {};
-  const agent = Object.entries(objectOf(own.agent)).filter(([key]) => !templates || !TEMPLATE.test(key));
+  const agent = Object.entries(recordOf(own.agent)).filter(([key]) => !templates || !TEMPLATE.test(key));
   return {
     ...manifest,
     grading: manifest.grading ?? grading,
     config: { ...config, arms: undefined, arm: { ...own, agent: Object.fromEntries(agent) } },
     // Also those that a configuration leaves to the program.
     ...Object.fromEntries(
-      Object.entries(objectOf(objectOf(templates)[arm])).map(([slot, t]) => [
+      Object.entries(recordOf(recordOf(templates)[arm])).map(([slot, t]) => [
         `${slot}_template`,
-        objectOf(t).text,
+        recordOf(t).text,
       ]),
     ),
-    price: objectOf(objectOf(models)[arm]).price,
+    price: recordOf(recordOf(models)[arm]).price,
   };
 }

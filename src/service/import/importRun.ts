@@ -1,6 +1,7 @@
 /** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
 
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
@@ -209,8 +210,6 @@ const callRow = (
 type Sections = Readonly<Record<string, unknown>>;
 
 const IN_AGENT = /_template$|^action_regex$/;
-const objectOf = (value: unknown): Sections =>
-  typeof value === 'object' && value !== null ? (value as Sections) : {};
 
 /**
  * What a mini-swe-agent trajectory says about how it was run, in the words of our configuration: for comparing, and for running it again.
@@ -221,9 +220,9 @@ function publishedArm({
   version,
   format,
 }: Pick<ImportedInstance, 'config' | 'version' | 'format'>): Sections {
-  if (Object.keys(objectOf(config.agent)).length === 0) return {};
-  const { image: _, ...environment } = objectOf(config.environment);
-  const model = Object.entries(objectOf(config.model)).filter(([key]) => !IN_AGENT.test(key));
+  if (Object.keys(recordOf(config.agent)).length === 0) return {};
+  const { image: _, ...environment } = recordOf(config.environment);
+  const model = Object.entries(recordOf(config.model)).filter(([key]) => !IN_AGENT.test(key));
   try {
     return {
       agent: recordedAgentConfig(

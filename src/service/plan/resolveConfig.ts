@@ -1,6 +1,7 @@
 /** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
 
 import { readFileSync } from 'node:fs';
+import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { ConfigError } from '../../config/configError.ts';
 import { type DatasetConfig, withFlags } from '../../config/datasetConfig.ts';
@@ -10,7 +11,6 @@ import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
-import { isRecord } from '../../formats/foreignJson.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';

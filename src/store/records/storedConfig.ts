@@ -2,6 +2,7 @@
  * The settings that a run and its arms were recorded with, as they stand in the record. An older version, an import or a set of
  * predictions may have left sections or keys out; what a section means is for its schema to say.
  */
+import { recordOf } from '../../base/isRecord.ts';
 import type { ArmRow, RunRow } from './runs.ts';
 
 /** Settings under their names in a configuration file. */
@@ -47,7 +48,4 @@ export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(ar
 
 export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
 
-function objectIn(text: string): Section {
-  const value: unknown = JSON.parse(text);
-  return typeof value === 'object' && value !== null ? (value as Section) : {};
-}
+const objectIn = (text: string): Section => recordOf(JSON.parse(text));

@@ -1,5 +1,7 @@
 /** Reads JSON columns without ever throwing: a viewer must open whatever an older or foreign writer left in the database. */
+
 import { z } from 'zod';
+import { isRecord, recordOf } from '../../base/isRecord.ts';
 import type { Flag } from './documents.ts';
 
 export function readJson(text: string | null | undefined): unknown {
@@ -62,9 +64,7 @@ export function readMessage(data: string): {
   reasoning: string | null;
   toolCalls: { name: string; text: string }[];
 } {
-  const message = readJson(data);
-  if (typeof message !== 'object' || message === null) return { reasoning: null, toolCalls: [] };
-  const fields = new Map(Object.entries(message));
+  const fields = new Map(Object.entries(recordOf(readJson(data))));
   const reasoning = fields.get('reasoning_content') ?? fields.get('reasoning');
   const calls = fields.get('tool_calls');
   return {
@@ -80,9 +80,7 @@ export function readMessage(data: string): {
 function commandOf(args: unknown): string {
   const value = typeof args === 'string' ? (readJson(args) ?? args) : args;
   if (typeof value === 'string') return value;
-  if (typeof value === 'object' && value !== null && Object.hasOwn(value, 'command')) {
-    const command = (value as { command: unknown }).command;
-    if (typeof command === 'string') return command;
-  }
+  if (isRecord(value) && Object.hasOwn(value, 'command') && typeof value.command === 'string')
+    return value.command;
   return JSON.stringify(value) ?? '';
 }

@@ -1,5 +1,7 @@
 /** The tests that a verdict rests on, and the lines of the test output that mention the failed ones. */
+
 import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
 import type { EvaluationDocument } from './documents.ts';
 import { readJson } from './lenient.ts';
 
@@ -11,10 +13,10 @@ const GROUPS = ['FAIL_TO_PASS', 'PASS_TO_PASS', 'FAIL_TO_FAIL', 'PASS_TO_FAIL'] 
 
 /** `tests_status` of a harness report, whether or not it is wrapped in the instance's id. */
 function statusOf(report: unknown): Map<string, unknown> {
-  if (typeof report !== 'object' || report === null) return new Map();
+  if (!isRecord(report)) return new Map();
   const fields = new Map<string, unknown>(Object.entries(report));
   const direct = fields.get('tests_status');
-  if (typeof direct === 'object' && direct !== null) return new Map(Object.entries(direct));
+  if (isRecord(direct)) return new Map(Object.entries(direct));
   for (const inner of fields.values()) {
     const nested = inner !== report ? statusOf(inner) : new Map<string, unknown>();
     if (nested.size > 0) return nested;
