@@ -1,4 +1,4 @@
-/** What a run came to: said, printed for programs, and turned into the exit code. */
+/** The end of a run: a summary for people, JSON for programs, and the exit code. */
 
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';

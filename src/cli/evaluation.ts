@@ -1,4 +1,4 @@
-/** An evaluation as a person attends it, and what it came to: said, printed for programs, and turned into the exit code. */
+/** An evaluation on the terminal: a line for each verdict, then the scores for people, JSON for programs, and the exit code. */
 import { inert } from '../base/text/inert.ts';
 import type { Block } from '../report/render/document.ts';
 import { rate } from '../report/render/format.ts';
@@ -91,7 +91,7 @@ function scoreText(reports: readonly GradedPart[]): string {
   return renderTerminal(blocks);
 }
 
-/** What the gold patches of these instances came to, now and before. */
+/** How often the gold patches of these instances passed, now and before. */
 export function showCalibration(rows: readonly Calibrated[]): void {
   const notable = rows.filter((row) => row.standing !== 'passes');
   say(

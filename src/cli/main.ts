@@ -65,14 +65,14 @@ function fail(error: unknown, json: boolean): number {
   return exitCode;
 }
 
-/** What could not be written is no success. */
+/** Output that could not be written is not a success. */
 async function written(exitCode: number): Promise<number> {
   const unwritten = await lostOutput();
   if (unwritten) say(`error: the output could not be written: ${unwritten.message}`);
   return unwritten && exitCode === EXIT.done ? EXIT.storage : exitCode;
 }
 
-/** What nobody caught: told without secrets, and with the exit code of a defect (Node's own would read "gate failed"). */
+/** For errors that nothing caught: reported without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
 export function crashed(error: unknown): never {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   say(`error: swebatch failed, please report it: ${stack}`);

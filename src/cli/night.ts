@@ -1,4 +1,4 @@
-/** The verdict of `run --baseline` as a person and a program read it. */
+/** The verdict of `run --baseline`, printed for people and programs. */
 import { inert } from '../base/text/inert.ts';
 import type { GateResult } from '../report/gate/gate.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
@@ -35,7 +35,7 @@ export async function judgeNight(
     remeasured: (outcome) => void conclude(outcome, false),
   });
   if (night.baseline !== null) return night.exitCode;
-  say('no comparable baseline: nothing complete and graded has this configuration and dataset');
+  say('no comparable baseline: no complete and graded run has this configuration and dataset');
   return args.withoutBaseline === 'fail' ? EXIT.gate : EXIT.done;
 }
 
@@ -53,7 +53,7 @@ function show(
   if (progress === 'json') printEvent(event);
 }
 
-/** What should have been measured again and could not be: the night is incomplete. */
+/** For instances that should have been measured again and were not. */
 export function sayUnconfirmed({ unconfirmed }: GateResult): void {
   say(
     `incomplete: ${unconfirmed.length} newly broken instance(s) could not be measured again: ${unconfirmed.slice(0, 5).map(inert).join(', ')}`,

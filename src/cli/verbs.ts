@@ -25,7 +25,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
 
 export const VERBS: readonly string[] = Object.keys(loaders);
 
-/** These only read the record: the client of the engine, which is most of what there is to load, is not theirs. */
+/** These verbs only read the record, so they do not load the client of the engine, which is most of the code. */
 const READERS: ReadonlySet<string> = new Set([
   'report',
   'ls',
@@ -38,7 +38,7 @@ const READERS: ReadonlySet<string> = new Set([
 
 let enginesFound = false;
 
-/** For every client of this process: how an engine is found where nobody names one. */
+/** Tells every client of this process how to find the default engine. */
 async function findEngines(): Promise<void> {
   enginesFound = true;
   const { chooseEngine } = await import('../environment/engines/engineClient.ts');
@@ -46,7 +46,7 @@ async function findEngines(): Promise<void> {
   chooseEngine((host) => engineOptions(process.env, host));
 }
 
-/** Node keeps idle connections, the engine's among them, for seconds, and would wait for them. */
+/** Node keeps idle connections open for some seconds, and the process would wait for them. */
 export async function closeConnections(): Promise<void> {
   if (!enginesFound) return;
   const { globalAgent } = await import('node:http');

@@ -1,4 +1,4 @@
-/** agent.action_regex may be written for Python's re (with DOTALL): what can be said in JavaScript is translated, the rest, and what cannot be matched in linear time, is refused by name. */
+/** Translates agent.action_regex from Python's re (with DOTALL) to JavaScript; refuses what has no translation or no linear-time match. */
 import { linearProblem } from '../base/regex/linearRegex.ts';
 
 export type Translated = { readonly regex: string } | { readonly problem: string };

@@ -1,4 +1,4 @@
-/** What `agent.compat` means for a configuration: the defaults of the published agent's code where the files say nothing. */
+/** Applies `agent.compat`: the defaults of the published agent's code where the files set nothing. */
 import { at, isTree, merge, type Rewritten, type Tree } from './merge.ts';
 import { V2_ACTION_REGEX } from './miniSweAgent.ts';
 
@@ -34,12 +34,12 @@ export function applyCompat(given: Tree): Rewritten {
   tree = merge(cacheControlOf(tree), tree);
   if (at(given, ['environment', 'network']) === undefined)
     warnings.push(
-      'environment.network: off, as always here; the published agent ran with a network (environment.network: bridge)',
+      'environment.network: off by default; the published agent had a network (environment.network: bridge)',
     );
   return { tree, warnings, problems };
 }
 
-/** Both versions mark the last message for the cache of a model with one of these names, unless the file says otherwise, null included. */
+/** Both versions mark the last message for caching for models with these names, unless the file sets something, null included. */
 const CACHED = ['anthropic', 'sonnet', 'opus', 'claude'];
 
 function cacheControlOf(tree: Tree): Tree {
@@ -47,7 +47,7 @@ function cacheControlOf(tree: Tree): Tree {
   return CACHED.some((part) => name.includes(part)) ? { model: { set_cache_control: 'default_end' } } : {};
 }
 
-/** The text configurations of 2 do not say so in the file: their runs named the text-based model class on the command line. */
+/** Text configurations of version 2 do not name the protocol; their runs chose a text-based model class on the command line. */
 function protocolOfV2(tree: Tree): { tree: Tree; warnings: string[] } {
   const agent = at(tree, ['agent']);
   const protocol = at(tree, ['agent', 'protocol']);

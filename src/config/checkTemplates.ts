@@ -1,4 +1,4 @@
-/** Checks every template of a configuration against the names it can use and renders it once, before anything is started or paid. */
+/** Checks the names in every template of a configuration and renders it once, before anything is started or paid. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
 import { sampleContexts } from '../agent/templateContext.ts';
@@ -31,7 +31,7 @@ function renderProblem(
   return [];
 }
 
-/** Its names are the columns of the dataset, which are not known yet. */
+/** Checks only the syntax: its names are columns of the dataset, which are not known yet. */
 export function startupCommandProblems(command: string | undefined): string[] {
   if (command === undefined) return [];
   try {

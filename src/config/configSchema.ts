@@ -9,7 +9,7 @@ import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema } from './datasetConfig.ts';
 import { runConfigSchema } from './runConfig.ts';
 
-/** What an arm may set beside its name; the rest is the sections above it. */
+/** What an arm may set; everything else comes from the sections of the configuration. */
 const armSchema = z.strictObject({
   name: z
     .string()

@@ -1,4 +1,4 @@
-/** Every setting as a Markdown table, from the schemas themselves, so that the page cannot drift from the program. */
+/** Generates the Markdown tables of all settings from the schemas, so that the page always matches the program. */
 import { z } from 'zod';
 import { allPaths, SECTIONS, schemaAt } from './configSchema.ts';
 import { FIELD_CLASSES } from './identity.ts';

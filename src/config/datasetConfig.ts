@@ -1,6 +1,6 @@
 /**
- * What a user may set under `dataset:`: which rows a run takes. Flags of `run` say the same and win; `export RUN config` writes it, so
- * that a configuration alone starts the same run again.
+ * The `dataset:` section: which rows a run takes. Flags of `run` override it; `export RUN config` writes it, so that a configuration alone
+ * starts the same run again.
  */
 import { z } from 'zod';
 import { runtime } from '../base/fieldClass.ts';
@@ -24,13 +24,13 @@ export const datasetConfigSchema = z.strictObject({
   seed: count.optional().meta(runtime('of shuffle and sample; default 42')),
   rows_sha256: text
     .optional()
-    .meta(runtime('hash over the selected ids and rows: a run whose selection is another one is refused')),
+    .meta(runtime('hash over the selected ids and rows: a run with another selection is refused')),
 });
 export type DatasetConfig = z.infer<typeof datasetConfigSchema>;
 
 /**
- * The section with the flags over it. `--subset` names another dataset, to which the selection of the section says nothing; any flag
- * makes it another selection, which the hash is not about.
+ * The section with the flags over it. `--subset` replaces the whole section, because its selection is for another dataset. Any flag drops
+ * the hash, because it changes the selection.
  */
 export function withFlags(section: DatasetConfig, flags: DatasetConfig): DatasetConfig {
   const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));

@@ -1,4 +1,4 @@
-/** `environment.run_args` of mini-swe-agent: arguments of `docker run`, each with its key here or the reason why there is none. */
+/** Maps `environment.run_args` of mini-swe-agent, arguments of `docker run`, to keys of this program, or says why there is no key. */
 import { merge, type Tree } from './merge.ts';
 
 type Target = { readonly set: (value: string) => Tree } | { readonly note: string } | 'always';

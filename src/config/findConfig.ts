@@ -1,4 +1,4 @@
-/** Which file a `-c` names: as given, then the package's own `configs/`; the ending `.yaml` may be left out. */
+/** Finds the file of a `-c`: the path as given, then the package's `configs/`; the ending `.yaml` may be left out. */
 import { isAbsolute, join } from 'node:path';
 import { ConfigError } from './configError.ts';
 

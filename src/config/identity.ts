@@ -1,6 +1,6 @@
 /**
- * Which settings make a run what it is, from the class that stands beside each key of the schema. Which rows a run takes is in neither hash
- * nor refusal by key, because one selection has many spellings: runs are compared by the hashes of the rows themselves.
+ * The settings that identify a run, from the class beside each key of the schema. The selection of rows is not among them, because one
+ * selection has many spellings; the hashes of the rows are compared instead.
  */
 import { z } from 'zod';
 import type { FieldClass } from '../base/fieldClass.ts';
@@ -8,7 +8,7 @@ import { sha256 } from '../base/sha256.ts';
 import { allPaths, type Config, schemaAt } from './configSchema.ts';
 import { at, isTree } from './merge.ts';
 
-/** Undefined where the schema says none, which a test refuses. */
+/** Undefined where the schema has no class; a test refuses that. */
 const classOf = (path: string): FieldClass | undefined =>
   z.globalRegistry.get(schemaAt(path.split('.'))!)?.class as FieldClass | undefined;
 
@@ -17,10 +17,10 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
   allPaths().map((path) => [path, classOf(path)]),
 );
 
-/** In the order of the schema: a key that moves there changes every hash. */
+/** In the order of the schema, so moving a key there changes every hash. */
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
-/** Keys that came after runs had been recorded: one that is not set leaves the hash of those runs as it was. */
+/** Keys that are newer than recorded runs. One that is not set is left out of the hash, so that old hashes stay. */
 const LATER: ReadonlySet<string> = new Set(['model.dialect', 'grading.pids_limit', 'grading.cpus']);
 
 /** Hash over the identity fields, independent of the order of keys. */

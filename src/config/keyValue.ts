@@ -1,4 +1,4 @@
-/** `a.b=value` on the command line: split at the first "=", the value is JSON where it parses and text where it does not. */
+/** Parses `a.b=value` of the command line: split at the first "="; the value is JSON if it parses, else text. */
 import { ConfigError } from './configError.ts';
 import { nest, type Tree } from './merge.ts';
 

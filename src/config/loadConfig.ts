@@ -1,6 +1,6 @@
 /**
- * From what a user gave (`-c` files and key=value, flags) to one checked configuration, with where each value came from.
- * All problems are found before it throws, and nothing here touches the world but `readFile`.
+ * Loads `-c` files, key=value and flags into one checked configuration, with the origin of each value. Finds all problems before it throws.
+ * The only side effect is `readFile`.
  */
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
@@ -23,7 +23,7 @@ import { suggest } from './suggest.ts';
 export interface LoadRequest {
   /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
   readonly specs: readonly string[];
-  /** What flags set, over everything else; undefined says nothing. */
+  /** Values of flags, over everything else; undefined values are ignored. */
   readonly overrides?: Tree;
   /** Text of a path, null where there is no file; `-` is standard input. */
   readonly readFile: ReadFile;
@@ -38,7 +38,7 @@ export interface LoadedConfig {
   readonly origins: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
-  /** A key that stood in the configuration; it is in no other field. */
+  /** An API key from the configuration; no other field has it. */
   readonly apiKey?: string;
 }
 
@@ -92,7 +92,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   };
 }
 
-/** What a person wrote, without the value where it holds a key: the text goes into messages and the record. */
+/** The spec as written, without the value of an API key, because messages and the record show it. */
 const shown = (spec: string): string =>
   spec.includes('api_key') && !spec.startsWith('model.api_key_env=') ? `${spec.split('=')[0]}=…` : spec;
 
@@ -153,7 +153,7 @@ function checkTree(given: Tree): Checked {
   return { config, warnings: [...compat.warnings, ...dropImageStartup(config)], problems };
 }
 
-/** A container that ends before the agent may is the attempt's death by configuration. */
+/** A container must not end before the agent's time limit. */
 function lifetimeProblems({ agent, environment }: Config): string[] {
   const lifetime = parseDuration(environment.container_timeout);
   const wall = agent.wall_time_limit_seconds;
@@ -164,8 +164,8 @@ function lifetimeProblems({ agent, environment }: Config): string[] {
 }
 
 /**
- * In images of SWE-bench BASH_ENV names the file that activates their environment. On this machine the same path is a person's own,
- * and one that runs bash itself would start over without end.
+ * In images of SWE-bench, BASH_ENV names the file that activates their environment. On this machine the same path is a person's own file,
+ * and one that runs bash would call itself without end.
  */
 const IMAGE_STARTUP = '/root/.bashrc';
 function dropImageStartup({ environment }: Config): string[] {

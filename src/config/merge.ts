@@ -1,8 +1,8 @@
-/** Layers of a configuration, merged left to right: objects merge, everything else replaces, undefined says nothing. */
+/** Merges layers of a configuration, left to right: objects merge, other values replace, undefined is ignored. */
 
 export type Tree = { readonly [key: string]: unknown };
 
-/** What a rule makes of a configuration, and what there is to say about it. */
+/** A configuration after a rule, with the messages of that rule. */
 export interface Rewritten {
   readonly tree: Tree;
   readonly warnings: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Keys that mini-swe-agent's configurations have and ours do not: mapped, accepted with a warning, or refused with the reason.
- * They are those of versions 1.17.5 and 2.4.6.
+ * Keys of mini-swe-agent's configurations (1.17.5 and 2.4.6) that this program does not have: mapped, accepted with a warning, or refused
+ * with a reason.
  */
 
 import { PROVIDERS } from '../model/names.ts';
@@ -8,7 +8,7 @@ import { mapRunArgs } from './dockerRunArgs.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
 export interface Mapped extends Rewritten {
-  /** A key that stood in the configuration itself; it is kept out of the tree, so that no record holds it. */
+  /** An API key from the configuration, kept out of the tree so that no record has it. */
   readonly key?: string;
 }
 
@@ -36,10 +36,10 @@ const refuseUnlessEmpty =
   (value) =>
     isEmpty(value) ? 'drop' : { problem: reason };
 
-/** The regex of 2's text-based classes; their configurations leave it to the code. */
+/** The default regex of version 2's text-based classes. */
 export const V2_ACTION_REGEX = '```mswea_bash_command\\s*\\n([\\s\\S]*?)\\n```';
 
-/** mini-swe-agent's classes as the address, the key and the dialect of the service that each one asks. */
+/** The address, key and dialect of the service of each of mini-swe-agent's model classes. */
 const service = (base_url: string, api_key_env: string, rest: Tree = {}): Answer => ({
   set: {
     agent: { protocol: 'tool-call' },
@@ -77,10 +77,10 @@ const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries
   ]),
 );
 
-/** They run the same images elsewhere, or through another program; the commands see the same. */
+/** They run the same images elsewhere or through another program, with the same effect for commands. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   swerex_docker: 'containers are run by swebatch itself on the Docker engine',
-  swerex_modal: 'nothing runs on Modal here: containers of the Docker engine are used',
+  swerex_modal: 'swebatch does not run on Modal: containers of the Docker engine are used',
 };
 const MODAL_ONLY = [
   'startup_timeout',
@@ -90,12 +90,12 @@ const MODAL_ONLY = [
   'modal_sandbox_kwargs',
 ];
 
-const interactive = refuse('only the interactive agent has it, and a batch has nobody to ask');
+const interactive = refuse('only the interactive agent has this setting');
 
 const RULES: Readonly<Record<string, Rule>> = {
   'agent.action_observation_template': moveTo('agent', 'observation_template'),
   'agent.output_path': ignored('every step is recorded in the database; the path is not used'),
-  'agent.mode': ignored('a batch has nobody to ask: every command is run'),
+  'agent.mode': ignored('a batch has no person to ask: every command runs'),
   'agent.whitelist_actions': interactive,
   'agent.confirm_exit': interactive,
   'environment.executable': (value) =>
@@ -129,7 +129,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'run.env_startup_command': moveTo('environment', 'startup_command'),
 };
 
-/** An expression for commands in the text goes with no class that calls tools; its program ignored it in silence. */
+/** A regex for commands in text does not fit a class that calls tools; mini-swe-agent ignored it silently. */
 function inProtocol(answer: Answer, layer: Tree): Answer {
   const matchesText = at(layer, ['model', 'action_regex']) !== undefined;
   if (!matchesText || typeof answer === 'string' || !('set' in answer)) return answer;
@@ -149,11 +149,11 @@ const UNIT = /^\d+(\.\d+)?$/;
 const seconds = (value: unknown): number | null =>
   typeof value === 'number' ? value : UNIT.test(String(value)) ? Number(value) : null;
 
-/** The variable that stands for a key which the configuration itself holds. */
+/** The variable that stands for an API key in the configuration. */
 export const CONFIGURED_KEY = 'CONFIGURED_API_KEY';
 const FROM_VARIABLE = /^os\.environ\/(\w+)$/;
 
-/** What litellm reads itself and an endpoint does not know: each means a setting of ours, or nothing. */
+/** Parameters for litellm itself, which an endpoint does not know: each becomes a setting here, or nothing. */
 const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   drop_params: (value) =>
     value === true
@@ -178,14 +178,14 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   timeout: (value) => {
     const limit = seconds(value);
     return limit === null
-      ? { problem: `"${String(value)}" is no number of seconds` }
+      ? { problem: `"${String(value)}" is not a number of seconds` }
       : { set: { model: { total_timeout_s: limit } } };
   },
   custom_llm_provider: (value) => {
     const known = PROVIDERS.find(({ prefix }) => prefix === value);
     return {
       set: { model: { dialect: known?.dialect ?? 'chat' } },
-      ...(known ? {} : { warning: `"${String(value)}" is not known here; chat completions are spoken` }),
+      ...(known ? {} : { warning: `"${String(value)}" is not a known provider; chat completions are used` }),
     };
   },
 };
@@ -212,7 +212,7 @@ function modelKwargs(value: unknown): Answer {
   return { set, warning: notes.join('; '), ...(key !== undefined && { key }) };
 }
 
-/** Rewrites one layer, so that a later layer still wins over what an earlier one's key became. */
+/** Rewrites one layer at a time, so that a later layer still wins over a rewritten key of an earlier one. */
 export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
   let tree = layer;
   const warnings: string[] = [];
@@ -228,7 +228,7 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
     if (answer === 'drop') continue;
     if ('problem' in answer) problems.push(`${key} (${from}): ${answer.problem}`);
     if ('warning' in answer && answer.warning) warnings.push(`${key} (${from}): ${answer.warning}`);
-    // What the layer says in our own words wins over what is derived from mini-swe-agent's.
+    // Our own keys in the layer win over mapped ones.
     if ('set' in answer) {
       tree = merge(answer.set, tree);
       apiKey = answer.key ?? apiKey;

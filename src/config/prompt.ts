@@ -1,4 +1,4 @@
-/** A prompt asks for blocks or for tool calls: the default one follows the protocol, and one of the user is not left behind unsaid. */
+/** A prompt asks for blocks or for tool calls. The default prompt follows the protocol; a custom one that does not fit gets a warning. */
 import { TOOL_CALL_INSTANCE_TEMPLATE } from '../agent/agentConfig.ts';
 import { at, merge, type Tree } from './merge.ts';
 
@@ -10,13 +10,13 @@ export const promptOfProtocol = (tree: Tree): Tree =>
     ? merge({ agent: { instance_template: TOOL_CALL_INSTANCE_TEMPLATE } }, tree)
     : tree;
 
-/** What wrote the prompt, and the protocol that held then. */
+/** The layer that set the prompt, and the protocol at that point. */
 export interface WrittenPrompt {
   readonly from: string;
   readonly protocol: unknown;
 }
 
-/** After a layer: the prompt it brought, else the one before. */
+/** The prompt of this layer, or else that of the layers before. */
 export const promptAfter = (
   before: WrittenPrompt | null,
   layer: { readonly from: string; readonly tree: Tree },
@@ -24,7 +24,7 @@ export const promptAfter = (
 ): WrittenPrompt | null =>
   at(layer.tree, PROMPT) === undefined ? before : { from: layer.from, protocol: protocolOf(merged) };
 
-/** Under compat the protocol of the published files is known only at the end. */
+/** No warning under compat, where the protocol is known only at the end. */
 export function promptWarnings(where: string, prompt: WrittenPrompt | null, tree: Tree): string[] {
   const protocol = protocolOf(tree);
   if (prompt === null || prompt.protocol === protocol || at(tree, ['agent', 'compat'])) return [];

@@ -1,6 +1,6 @@
 /**
- * A configuration file of mini-swe-agent 2, given with `-c` and nothing else, runs in the protocol that its own program would use.
- * The file does not say which: its program chose it by the model class. The prompt tells, and where it does not, nothing starts.
+ * Finds the protocol of a configuration file of mini-swe-agent 2, so that it runs with `-c` alone. The file does not name it, because
+ * mini-swe-agent chose it by the model class. The prompt shows which it is; if it does not, nothing starts.
  */
 import { at, type Rewritten, type Tree } from './merge.ts';
 import { V2_ACTION_REGEX } from './miniSweAgent.ts';
@@ -18,7 +18,7 @@ const PROMPTS = [
   ['model', 'format_error_template'],
 ];
 
-/** `merged` is what all layers so far say, this one included, in our own keys. */
+/** `merged` has all layers so far, this one included, in our own keys. */
 export function recognise(layer: Tree, from: string, merged: Tree): Rewritten {
   const settled =
     at(merged, ['agent', 'protocol']) !== undefined || at(merged, ['agent', 'compat']) !== undefined;

@@ -26,7 +26,7 @@ export function resolveArms(
   tree: Tree,
   prompt: WrittenPrompt | null,
   check: (tree: Tree) => Checked,
-  /** What the command line says: over every arm, as over every file. */
+  /** The flags of the command line, over every arm. */
   flags: Tree = {},
 ): { arms: Arm[]; problems: string[]; warnings: string[] } {
   const problems: string[] = [];
@@ -55,7 +55,7 @@ export function resolveArms(
   return { arms, problems, warnings };
 }
 
-/** A name that can be a folder: the model's, without what a path cannot hold. */
+/** The model's name as a valid folder name. */
 export const nameOf = (model: ModelConfig): string =>
   (model.model_name ?? 'default').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
 

@@ -1,4 +1,4 @@
-/** A loaded dataset as flat rows again: what `datasets convert` writes, and what loads back with the same row hashes. */
+/** Writes a dataset as flat rows, for `datasets convert`; loading them again gives the same row hashes. */
 import type { Instance } from './instance.ts';
 
 export function datasetText(instances: readonly Instance[], form: 'jsonl' | 'json'): string {

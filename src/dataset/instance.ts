@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { instanceIdSchema } from '../base/text/instanceId.ts';
 
-/** Eval facts stay as they are in the row: a grade spec is resolved from them by grading/. */
+/** Evaluation columns stay unchanged; grading/ makes a grade spec from them. */
 export const instanceSchema = z.object({
   instance_id: instanceIdSchema,
   repo: z.string().default(''),

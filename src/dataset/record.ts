@@ -1,4 +1,4 @@
-/** How rows of a dataset stand in the record of a run: the columns of an instance, and one hash over what was selected. */
+/** Rows of a dataset in the record of a run: the columns of an instance, and one hash over the selection. */
 import { sha256 } from '../base/sha256.ts';
 import { imageOf } from './instance.ts';
 import type { LoadedRow } from './read/loadDataset.ts';
@@ -15,6 +15,6 @@ export const recordedRow = ({ instance, rowHash, weight = 1 }: Recorded & { read
   weight,
 });
 
-/** Over ids and rows in order: two runs with the same hash worked on the same instances. */
+/** Hash over ids and rows in order: runs with the same hash have the same instances. */
 export const datasetHash = (rows: readonly Recorded[]): string =>
   sha256(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'));

@@ -42,14 +42,14 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** What the arms open is closed by `closing`, also when a later arm or the rest of an arm cannot be had. */
+/** `closing` closes everything that the arms open, even when a later part of an arm fails to open. */
 export async function startArms(
   rows: readonly ArmRow[],
   ports: ArmPorts,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
   const opened: Closable[] = [];
-  // All at once: each may wait for its containers. What cannot be closed holds nothing up.
+  // All at once, because each may wait for its containers. One that cannot be closed does not hold up the others.
   closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
   for (const row of rows) arms.set(row.id, await startArm(row, ports, opened));

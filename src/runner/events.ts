@@ -1,4 +1,4 @@
-/** What a run says while it works. Listeners are for display and notification: one that throws never breaks the work. */
+/** The events of a run. Listeners are for display and notification; one that throws never breaks the work. */
 
 import type { Redactor } from '../base/text/redact.ts';
 import type { ExitClass, ExitReason, Outcome } from '../outcome.ts';
@@ -21,7 +21,7 @@ export type RunEvent =
       epochs: number;
       budgetNano: number | null;
       spentNano: number;
-      /** Seconds that earlier runs let expect, by trial, in the order of starting; absent without any history. */
+      /** Expected seconds by trial, from earlier runs, in the order of starting; absent without history. */
       expectedS?: readonly (readonly [trialId: number, seconds: number])[];
     }
   | { type: 'trial_started'; trial: TrialLabel; slot: number; attempt: number }
@@ -48,7 +48,7 @@ export type RunEvent =
   | { type: 'breaker'; reason: string }
   | { type: 'budget'; percent: number; spentNano: number; budgetNano: number }
   | {
-      /** Images on their way; only for the eye, and said again when something has moved. */
+      /** Pulls in progress, for displays; repeated when something has changed. */
       type: 'pulls';
       active: readonly {
         image: string;
@@ -59,7 +59,7 @@ export type RunEvent =
       waiting: number;
       paused: readonly { host: string | undefined; reason: string; until: number }[];
     }
-  /** An image is here: how long that took is what a forecast of a later run starts from. */
+  /** An image was pulled. Forecasts of later runs use the time. */
   | { type: 'pulled'; image: string; host: string | undefined; bytes: number; ms: number }
   | { type: 'stopping'; stage: number; reason: string; next: string }
   | { type: 'note'; text: string }
@@ -79,7 +79,7 @@ export type RunEvent =
     }
   | { type: 'run_ended'; run: string; status: string; counts: Record<string, number>; spentNano: number };
 
-/** Events of this kind are kept in the database; the others have tables of their own or are only for the eye. */
+/** Events that the database keeps; the others have tables of their own or are only for displays. */
 export const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
   'run_started',
   'trial_started',
@@ -102,7 +102,7 @@ export interface RunEvents {
   on(listener: RunListener): void;
 }
 
-/** Secrets out of every text of an event. */
+/** Removes secrets from every text of an event. */
 export const cleanedBy =
   (redactor: Redactor) =>
   (event: RunEvent): RunEvent => {
@@ -111,7 +111,7 @@ export const cleanedBy =
     return clean === json ? event : (JSON.parse(clean) as RunEvent);
   };
 
-/** `clean` takes the secrets out of an event before anybody sees it: listeners write to the record, the terminal and commands. */
+/** `clean` removes secrets before listeners get an event, because they write to the store, the terminal and commands. */
 export function createEvents(
   onListenerError: (error: unknown) => void = () => {},
   clean: (event: RunEvent) => RunEvent = (event) => event,

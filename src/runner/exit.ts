@@ -1,4 +1,4 @@
-/** From how an attempt ended to the closed vocabulary: exit reason, detail, message. Pure. */
+/** Maps the end of an attempt to the closed vocabulary: exit reason, detail, message. Pure. */
 import type { AgentResult } from '../agent/contract.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment/environment.ts';
 import type { ModelFailureKind } from '../model/model.ts';
@@ -7,12 +7,12 @@ import type { ExitReason } from '../outcome.ts';
 export interface Ending {
   readonly reason: ExitReason;
   readonly detail: string | null;
-  /** For people; null where the reason says it all. */
+  /** For people; null where the reason says enough. */
   readonly message: string | null;
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
   readonly exitStatus: string;
-  /** Of a replay: in the recording another attempt followed. */
+  /** For a replay: another attempt followed in the recording. */
   readonly recordedAgain?: boolean;
 }
 
@@ -80,7 +80,7 @@ export function endingOfResult(result: AgentResult): Ending {
   return {
     ...base,
     reason: 'internal_error',
-    message: `the agent ended with "${result.exitStatus}", which no exit reason knows`,
+    message: `the agent ended with "${result.exitStatus}", which is not a known exit reason`,
   };
 }
 
@@ -96,7 +96,7 @@ export class StopReason extends Error {
   }
 }
 
-/** Detail of `disk_full` when this machine's disk was low and the run stopped the attempt: the trial is not to blame. */
+/** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
 
 export function endingOfError(error: unknown, signal: AbortSignal): Ending {
@@ -127,7 +127,7 @@ export function endingOfError(error: unknown, signal: AbortSignal): Ending {
   };
 }
 
-/** An abort is ours only when our signal fired; then its reason says why. */
+/** An abort counts as ours only when our signal fired. */
 function stopReasonOf(error: unknown, signal: AbortSignal): StopReason | null {
   if (!signal.aborted) return null;
   if (signal.reason instanceof StopReason) return signal.reason;

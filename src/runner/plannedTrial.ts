@@ -1,4 +1,4 @@
-/** A trial with all that it is made of: who works on it, on what, and in which image. */
+/** A trial with its arm, its instance and its images. */
 import type { Instance } from '../dataset/instance.ts';
 import type { InstanceRow } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
@@ -16,9 +16,9 @@ export interface PlannedTrial {
   readonly arm: ArmRuntime;
   readonly instance: Instance;
   readonly repo: string;
-  /** The arm's own image where it has one, else the instance's. An arm without containers has no use for it. */
+  /** The arm's own image, else the instance's. Unused by an arm without containers. */
   readonly image: string;
-  /** The instance's own image: its patch is graded there. */
+  /** The instance's own image, where its patch is graded. */
   readonly gradedIn: string;
 }
 
@@ -45,6 +45,6 @@ export const plannedTrial = (
   };
 };
 
-/** The image that has to be on an engine before the trial can start; none for an arm without containers. */
+/** The image that must be on an engine before the trial starts; undefined for an arm without containers. */
 export const imageToBring = ({ arm, image }: PlannedTrial): string | undefined =>
   arm.environment.environment_class === 'docker' ? image : undefined;

@@ -1,6 +1,6 @@
 /**
- * One attempt of a trial: start, work, settle. Here is the only catch that swallows: whatever happens to one instance becomes its exit
- * reason, and the other instances never notice. Only a broken record gets through, because a run without a record is worth nothing.
+ * One attempt of a trial: start, work, settle. This has the only catch that swallows: every error of one instance becomes its exit reason
+ * and does not affect the others. Only a storage error gets through, because a run without a record is worthless.
  */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { AgentResult } from '../agent/contract.ts';
@@ -42,7 +42,7 @@ export interface AttemptOutcome {
   readonly patchBytes: number;
 }
 
-/** Null when there is nothing to tell: another process took the trial, or has ended the attempt. */
+/** Null when another process took the trial or ended the attempt. */
 export async function runAttempt(ports: AttemptPorts, turn: Turn): Promise<AttemptOutcome | null> {
   const attempt = start(ports, turn);
   if (!attempt) return null;
@@ -55,7 +55,7 @@ interface Attempt {
   readonly turn: Turn;
   readonly trial: PlannedTrial;
   readonly journal: AttemptJournal;
-  /** Ends the attempt: the run stops, a phase makes no progress, or a phase cannot be written down. */
+  /** Ends the attempt: the run stops, a phase makes no progress, or a phase cannot be recorded. */
   readonly signal: AbortSignal;
   readonly unfollow: () => void;
   readonly warn: (text: string, data?: Record<string, unknown>) => void;
@@ -63,7 +63,7 @@ interface Attempt {
 
 interface Finished {
   readonly ending: Ending;
-  /** Null where the agent did not come to an end of its own. */
+  /** Null when the agent did not end by itself. */
   readonly result: AgentResult | null;
   readonly captured: CapturedPatch | null;
 }
@@ -88,7 +88,7 @@ function start(ports: AttemptPorts, turn: Turn): Attempt | null {
   };
 }
 
-/** Once an environment has started, its work is captured and it is removed, whatever happened in it. */
+/** An environment that has started is always captured and removed. */
 async function work(attempt: Attempt): Promise<Finished> {
   const { journal, ports, signal, trial, turn, warn } = attempt;
   const leaving = { journal, warn, stop: ports.stop, stall: ports.config.stall };
@@ -121,11 +121,11 @@ async function work(attempt: Attempt): Promise<Finished> {
   return { ending, result, captured };
 }
 
-/** Always a fresh one. An environment that comes after the attempt was ended is closed again. */
+/** Starts a fresh environment. One that starts after the attempt has ended is closed again. */
 async function startEnvironment({ journal, ports, signal, trial, turn }: Attempt): Promise<Environment> {
   journal.phases.begin('start');
   const { admission } = turn;
-  // A trial whose image cannot be had ends like every other: with an attempt and a reason.
+  // A trial whose image is not available ends like every other, with an attempt and a reason.
   if (admission?.failure) throw admission.failure;
   const starting = trial.arm.environmentFactory.start({
     ...startRequestOf(trial, ports.runName, journal.number),
@@ -145,7 +145,7 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
     model: arm.modelFactory.create({
       instanceId,
       epoch,
-      // A replay plays the recorded attempts of a trial one after the other.
+      // A replay plays the recorded attempts of a trial in order.
       earlier: journal.infraAttemptsBefore(),
     }),
     environment,
@@ -162,13 +162,13 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
   return orAbort(agent.run(instance.problem_statement, exposedFields(arm.agent, instance)), signal);
 }
 
-/** Only named fields reach templates: never the gold patch or the tests, unless someone asks for them. */
+/** Templates get only the configured fields, so never the gold patch or the tests by default. */
 function exposedFields(config: AgentConfig, instance: Instance): Record<string, unknown> {
   const all: Record<string, unknown> = { ...instance.extra, ...instance };
   return Object.fromEntries(config.expose_fields.filter((f) => f in all).map((f) => [f, all[f]]));
 }
 
-/** Chooses the patch, decides whether the trial runs again, and ends the attempt. The first terminal state of an attempt wins. */
+/** Chooses the patch, decides whether the trial runs again, and ends the attempt. */
 function settle(attempt: Attempt, { ending, result, captured }: Finished): AttemptOutcome | null {
   const { journal, ports, trial } = attempt;
   const submitted =

@@ -1,9 +1,9 @@
 /**
  * Many instances at once: works through the trials of a run, several at a time. Read this file first; runAttempt.ts is one attempt.
  *
- * Each trial waits for its image, then for a slot, and has one attempt there. The end of the attempt says what is next: the trial is
- * sealed and graded, or it comes back for another attempt, or the whole run pauses or stops. A run that stops starts nothing more and
- * waits for what runs; how fast that is made to end is the stop ladder's matter (control/stop.ts).
+ * Each trial waits for its image, then for a slot, and has one attempt there. After the attempt the trial is sealed and graded, or comes
+ * back for another attempt, or the whole run pauses or stops. A run that stops starts nothing more and waits for running attempts; the
+ * stop ladder (control/stop.ts) decides how fast they end.
  */
 import type { RunConfig } from '../config/runConfig.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
@@ -23,11 +23,11 @@ import { createDelays } from './schedule/delays.ts';
 import { createTrialQueue, type TrialQueue } from './schedule/trialQueue.ts';
 
 export interface BatchHooks {
-  /** An attempt has ended, however: export its trajectory. */
+  /** An attempt has ended in any way: export its trajectory. */
   ended(attemptId: number): void;
   /** A trial was sealed with a statement about the model: grade it. */
   sealed(trialId: number): void;
-  /** Waits for what the other two have begun. */
+  /** Waits for the work of the other two. */
   drain(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export interface BatchPorts {
 export interface BatchResult {
   readonly status: RunStatus;
   readonly counts: Record<string, number>;
-  /** Set when the run stopped for a reason that no instance can help: authentication, missing model. */
+  /** Set when the run stopped for a reason that affects every instance: authentication, missing model. */
   readonly fatal: string | null;
 }
 
@@ -99,7 +99,7 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
     clearInterval(heart);
     disk?.close();
   }
-  // Of two things that failed the record is what matters.
+  // If both fail, the error of the record is thrown.
   await hooks.drain().catch(failure.note);
   failure.throwIfAny();
   return conclude(ports);
@@ -121,7 +121,7 @@ function settleTrial(
   }
 }
 
-/** Everything has come down: what is still pending gets its reason, and the run its status. */
+/** After the last attempt: pending trials get a reason, and the run gets its status. */
 function conclude({ record, events, stop, budget }: BatchPorts): BatchResult {
   if (stop.why) record.markNotRun(stop.why.reason);
   const counts = record.counts();

@@ -38,7 +38,7 @@ import { type BatchHooks, type BatchResult, runBatch } from './runBatch.ts';
 import { biasWarning } from './schedule/order.ts';
 import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
 
-/** The run as it is stored, and what its configuration asks for. */
+/** The stored run and its configuration. */
 export interface StoredRun {
   readonly store: Store;
   /** DIR: the results root. */
@@ -48,7 +48,7 @@ export interface StoredRun {
   readonly grading: GradingConfig;
 }
 
-/** What the process lends to the run. */
+/** What the run gets from its process. */
 export interface SessionPorts {
   readonly secret: (name: string) => string | undefined;
   readonly redactor: Redactor;
@@ -78,7 +78,7 @@ export interface SessionResult extends BatchResult {
   readonly graded: GradingSummary | null;
 }
 
-/** What the parts of a sitting are built from. */
+/** The common inputs of the parts of a sitting. */
 interface Session {
   readonly stored: StoredRun;
   readonly ports: SessionPorts;
@@ -131,7 +131,7 @@ async function sit(
   const exporter = createExporter(target);
   setRunStatus(store, run.id, 'running', null);
   announce(session, ordered);
-  // What an earlier sitting sealed and nobody graded.
+  // Trials that an earlier sitting sealed and did not grade.
   grader?.enqueueMissing();
   const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
   closing.add(() => backups.finish());
@@ -165,7 +165,7 @@ const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstanc
     ]),
   );
 
-/** What earlier sittings spent counts: a restart grants no money. */
+/** Money of earlier sittings counts: a restart does not renew the budget. */
 function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {
   const { committedNano } = spentNano(store, run.id);
   return createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
@@ -188,7 +188,7 @@ const graderOf = ({ stored, ports, engines, dir, instances }: Session): Promise<
   });
 };
 
-/** The order that was asked for, and what the images make of it. */
+/** The configured order, adapted to the images. */
 async function inOrder(
   { stored, ports: { events }, engines }: Session,
   plan: (trial: TrialRow) => PlannedTrial,
@@ -214,7 +214,7 @@ function imagesOf(
   return createSessionImages({ service, arms, instances, grading, events, onError }, trials, gradings);
 }
 
-/** The disks of the record and of the engine's layers; a remote engine's cannot be seen from here. */
+/** Watches the disks of the record and of the engine's layers; that of a remote engine cannot be seen from here. */
 function diskFloorOf({ stored: { root, config }, engines }: Session): DiskFloor | undefined {
   const floorBytes = parseSize(config.disk_floor);
   if (floorBytes === 0) return undefined;

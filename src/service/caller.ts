@@ -1,4 +1,4 @@
-/** What the service needs from outside and never takes itself: variables, the working directory, and somebody to tell. */
+/** Everything that the service gets from its caller instead of the process: variables, the working directory, and where notices go. */
 import type { Redactor } from '../base/text/redact.ts';
 import { createStopLadder, type StopLadder } from '../runner/control/stop.ts';
 import type { RunEvents } from '../runner/events.ts';
@@ -21,7 +21,7 @@ export interface Caller {
   readonly tell: Tell;
   /** Goes into the manifest: how the run was asked for. */
   readonly command?: readonly string[] | undefined;
-  /** Called once it is known which values must never be shown. */
+  /** Called as soon as the secrets are known. */
   readonly keepSecret?: (redactor: Redactor) => void;
   /** Called when work on a run begins. */
   readonly attend?: (work: Work) => Attendant;
@@ -37,15 +37,15 @@ export interface Work {
   readonly stop: StopLadder;
 }
 
-/** Who looks on while the work is done. */
+/** A display or another observer of the work. */
 export interface Attendant {
   /** The third interrupt: the process should end at once. */
   exitNow?(): void;
   /** A sentence that must not disturb what is shown. */
   say?(text: string): void;
-  /** So many predictions are to be graded now. */
+  /** This many predictions will be graded now. */
   toGrade?(count: number): void;
-  /** Interrupts mean nothing any more; commands of `run.on_finish` may still run. */
+  /** Interrupts have no effect from now on; commands of `run.on_finish` may still run. */
   over?(): void;
   /** Nothing more happens. */
   end?(): void;
@@ -63,5 +63,5 @@ export function attended(
   return { stop, attendant };
 }
 
-/** An empty variable is one that is not set. */
+/** Treats an empty variable as unset. */
 export const variable = (env: Variables, name: string): string | undefined => env[name] || undefined;

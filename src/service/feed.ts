@@ -1,13 +1,13 @@
-/** Values that are pushed by one and read by another as an async iterable. */
+/** A queue that one side pushes to and the other reads as an async iterable. */
 export interface Feed<T> extends AsyncIterable<T> {
   push(value: T): void;
   end(): void;
 }
 
-/** What nobody reads must not fill the memory of a long night. */
+/** Unread values must not fill the memory during a long run. */
 const KEPT = 10_000;
 
-/** Keeps what has not been read yet; of more than `kept` values the oldest go. */
+/** Keeps at most `kept` unread values; the oldest are dropped. */
 export function createFeed<T>(kept = KEPT): Feed<T> {
   const waiting: T[] = [];
   let ended = false;

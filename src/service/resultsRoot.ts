@@ -1,4 +1,4 @@
-/** A results root: where its database lies, a run in it by name, and the command that a person would copy for it. */
+/** A results root: its database, runs by name, and commands that messages offer for copying. */
 import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { openStore, type Store } from '../store/open.ts';
@@ -27,7 +27,7 @@ export function lazyStore(root: string): Disposable & { get(): Store } {
   };
 }
 
-/** It names the results root where that is not the default one. */
+/** A command to copy; it has -o unless the results root is the default one. */
 export function commandOn(root: string, words: string): string {
   if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
   const near = relative('', root);
@@ -35,7 +35,7 @@ export function commandOn(root: string, words: string): string {
   return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
 }
 
-/** A run by name, unique prefix or "last"; anything else says what there is. */
+/** A run by name, unique prefix or "last". */
 export function requireRun(store: Store, selector: string): RunRow {
   const found = findRun(store, selector);
   if ('id' in found) return found;

@@ -8,7 +8,7 @@ import { engineOptions } from './images/engines.ts';
 
 /** What every call takes beside its own options. */
 export interface Surroundings {
-  /** Keys of providers, DOCKER_HOST, proxies, the hub's settings. Nothing is read from the process: who wants all of it gives its environment. */
+  /** Keys of providers, DOCKER_HOST, proxies, the hub's settings. Nothing is read from the process; pass your own environment to use all of it. */
   readonly env?: Variables | undefined;
   /** Relative paths start here; default: the working directory. */
   readonly cwd?: string | undefined;
@@ -17,11 +17,11 @@ export interface Surroundings {
 }
 
 export interface Running<T> {
-  /** What happens, as it happens, for one reader; notices come as notes. The newest 10 000 events wait for it. */
+  /** Events as they happen, for one reader; notices come as notes. The newest 10 000 unread events are kept. */
   readonly events: AsyncIterable<RunEvent>;
   /** Resolves also for work that was stopped, and says so; rejects with a UserError or a fault. */
   readonly result: Promise<T>;
-  /** The first call starts nothing new and lets the running finish; the second one is what the signal does. Returns what happens now. */
+  /** The first call lets running instances finish; the second does what the signal does. Returns a sentence that says what happens. */
   stop(): string;
 }
 
@@ -50,7 +50,7 @@ export async function startWork<T>(
   };
   const work = () => begin({ env, cwd, tell, attend }, begun.resolve);
   const result = withEngine((host) => engineOptions(env, host), work).finally(feed.end);
-  // A caller that only reads events must not end its process; whoever awaits the result still gets the error.
+  // A caller that only reads events must not crash; awaiting the result still gives the error.
   result.catch(() => {});
   await Promise.race([begun.promise, result]);
   return { events: feed, result, stop: () => climb() };

@@ -1,7 +1,7 @@
 /**
- * Which values are secrets. Sure ones: variables that the configuration takes keys from, the hub's token, the passwords of proxies, and
- * variables that SWEBATCH_SECRETS names (separated by commas). Beside them a variable whose name says secret, when its value looks like
- * one too: `DB_PASSWORD=sunday` would tear holes into every log that speaks of a day.
+ * Which values are secrets: keys that the configuration names, the hub's token, passwords of proxies, and variables listed in
+ * SWEBATCH_SECRETS (separated by commas). Also variables with the name of a secret whose value looks like one: hiding the value of
+ * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
 import { isOfWords, looksLikeKey } from '../base/text/keyShapes.ts';
 import { createRedactor, type Redactor, type Secret, SHORTEST } from '../base/text/redact.ts';
@@ -33,7 +33,7 @@ export const keyVariablesOf = (arms: readonly Pick<ArmRow, 'config'>[]): string[
     return typeof name === 'string' ? [name] : [];
   });
 
-/** Names of sure secrets whose values other texts hold by chance. */
+/** Names of secrets whose values are ordinary words, which other texts contain by chance. */
 export function ordinarySecrets(env: Variables, names: readonly string[]): string[] {
   const ordinary = loadedSecrets(env, names).filter(
     ({ value }) => value.length >= SHORTEST && isOfWords(value),

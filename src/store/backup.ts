@@ -1,6 +1,5 @@
 /**
- * Copies of a database beside it, taken while it is in use: what is left when the disk damages the original. The newest replaces
- * the one before it, once it is whole.
+ * Copies a database while it is in use, in case the disk damages the original. A new copy replaces the one before, once it is complete.
  */
 
 import { existsSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
@@ -28,7 +27,7 @@ export const newestBackup = (path: string): string | undefined => backupsOf(path
 /** Pages between two looks at other work: some milliseconds each. */
 const PAGES_A_TURN = 200;
 
-/** A copy that a process was killed in is not written to any more. */
+/** A partial copy this old is from a killed process. */
 const ABANDONED_MS = 10 * 60_000;
 
 function removeAbandoned(path: string): void {
@@ -38,7 +37,7 @@ function removeAbandoned(path: string): void {
   }
 }
 
-/** What `quick_check` said of the copy when it was not "ok": the original is damaged, and an earlier copy is worth more. */
+/** `quick_check` of the copy failed: the original is damaged, so the earlier copy is kept. */
 export class DamagedCopy extends Error {
   override readonly name = 'DamagedCopy';
 }
@@ -79,7 +78,7 @@ db.close();
 parentPort.postMessage(found);
 `;
 
-/** In a thread of its own: it reads the whole file, and a run must not stand still meanwhile. */
+/** In a worker thread, because it reads the whole file and must not block a run. */
 function quickCheck(path: string): Promise<string> {
   const driver = createRequire(import.meta.url).resolve('better-sqlite3');
   const worker = new Worker(CHECK, { eval: true, workerData: { path, driver } });

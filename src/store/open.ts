@@ -86,7 +86,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       'missing',
       `no results database at ${path}; name the results root with -o, or start a run first`,
     );
-  // A link to a database on another disk: that disk is what counts.
+  // For a link to a database on another disk, that disk counts.
   if (!inMemory && !options.allowNetworkFilesystem)
     refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
   let db: Store;
@@ -101,7 +101,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
   try {
     if (options.readonly) {
       checkVersion(db, path);
-      // A process that was killed in its first moments leaves an empty file.
+      // A process that was killed at its start leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
     } else prepareForWriting(db, path);
     db.exec(ATTEMPT_COSTS);
@@ -144,7 +144,7 @@ function checkVersion(db: Store, path: string): void {
     );
 }
 
-/** The version that planned the newest run; a schema from the future may keep it elsewhere. */
+/** The version that planned the newest run, if it is stored where this version stores it. */
 function creatorOf(db: Store): string {
   try {
     const version = db
@@ -211,14 +211,14 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 const reliefs = new WeakMap<Store, () => boolean>();
 
-/** `relieve` is asked when a write meets a full disk; it answers true when it made room, and the write is done once more. */
+/** `relieve` is called when the disk is full; if it returns true, the write is tried again. */
 export function onFullDisk(db: Store, relieve: () => boolean): void {
   reliefs.set(db, relieve);
 }
 
-/** Runs a write and names the database in whatever goes wrong. */
+/** Runs a write; its errors name the database. */
 export function guarded<T>(db: Store, work: () => T): T {
-  // Inside a transaction only the whole of it may be repeated, by whoever began it.
+  // Inside a transaction only its outermost caller may repeat the whole.
   const whole = !db.inTransaction;
   try {
     return work();
@@ -232,9 +232,9 @@ export function guarded<T>(db: Store, work: () => T): T {
   }
 }
 
-/** A write that outlives a power cut: everything written before it does too. */
+/** A write that survives a power cut, together with all writes before it. */
 export function durably<T>(db: Store, work: () => T): T {
-  // Inside a larger transaction (an import) that one decides; the pragma may not change there.
+  // The pragma cannot change inside a larger transaction (an import), whose own commit counts.
   if (db.inTransaction) return guarded(db, work);
   db.pragma('synchronous = FULL');
   try {
@@ -251,7 +251,7 @@ const isFull = (error: unknown): boolean =>
 
 const files = new WeakMap<Store, number>();
 
-/** Throws when the files that this process writes to are no longer those that the path names: whatever it writes would be lost. */
+/** Throws when the database files were removed or replaced, because everything written from then on would be lost. */
 export function assertInPlace(db: Store): void {
   if (db.name === ':memory:') return;
   const there = statSync(db.name, { throwIfNoEntry: false })?.ino;

@@ -1,12 +1,12 @@
 /**
- * Sums over numbers that a provider or a file stated. A sum of integers ends the query once it passes 2^63, so one absurd row would take the
- * whole run with it. A sum of reals is exact as far as a JavaScript number is.
+ * Sums numbers of a provider or a file. A sum of integers fails once it passes 2^63, so one absurd row would break the whole query. A sum of
+ * reals is as exact as a JavaScript number.
  */
 export const safeSum = (expression: string): string => `sum(CAST(${expression} AS REAL))`;
 
 const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'].map((kind) => `${kind}_tokens`);
 
-/** Stands in front of the view of the same name, also in a database of an earlier version that is only read. */
+/** Hides the view of the same name, even in a read-only database of an earlier version. */
 export const ATTEMPT_COSTS = `CREATE TEMP VIEW attempt_costs AS
   SELECT attempt_id, count(*) AS calls, ${safeSum('cost_nano')} AS cost_nano,
     sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls,

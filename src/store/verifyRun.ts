@@ -1,4 +1,4 @@
-/** Every invariant that a run's record must satisfy, as sentences about what does not hold. */
+/** The invariants of a run's record, each with a query for rows that break it. */
 import { sha256 } from '../base/sha256.ts';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
@@ -74,7 +74,7 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-/** Attempts whose patch no longer has the hash that their verdicts are found by. */
+/** Counts attempts whose patch does not have its recorded hash. */
 function changedPatches(db: Store, runId: number): number {
   const rows = statement(
     db,

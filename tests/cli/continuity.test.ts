@@ -63,5 +63,5 @@ test('the same rows under a new revision go on with a note; changed tests are re
   const refused = await run();
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('revision was 111111111111, is 333333333333');
-  expect(refused.stderr).toContain('a__a-1: the row is another one (its tests or eval script differ');
+  expect(refused.stderr).toContain('a__a-1: the row has changed (its tests or eval script differ');
 });

@@ -192,7 +192,7 @@ test('a log parser that is not there is a mistake of the call, said before anyth
   const { code, stderr } = await evaluate(...gold);
   expect(code).toBe(2);
   expect(stderr).toMatch(/grading\.parsers\.mine: \.\/nowhere\.mjs cannot be loaded/);
-  expect(stderr).toContain('the folder that swebatch is called in');
+  expect(stderr).toContain('relative paths of parsers start in the working directory');
   expect(readdirSync(dir)).toEqual(['data.jsonl']);
 });
 

@@ -81,7 +81,7 @@ describe('swebatch replay', () => {
       [path('torn'), false, true],
     ]);
     expect(rows[2]!.problem).toContain('a__a-3: the trajectory has no messages');
-    expect(rows[3]!.problem).toContain('is no trajectory');
+    expect(rows[3]!.problem).toContain('is not a trajectory');
     const told = await cli(['replay', path('good'), path('torn')]);
     expect(told.code).toBe(2);
     expect(told.stdout).toMatch(/equal +a__a-1[\s\S]*UNREAD/);
@@ -91,6 +91,6 @@ describe('swebatch replay', () => {
   test('alone such a file is a wrong argument', async () => {
     const { code, stderr } = await cli(['replay', path('torn')]);
     expect(code).toBe(2);
-    expect(stderr).toContain('is no trajectory');
+    expect(stderr).toContain('is not a trajectory');
   });
 });

@@ -142,7 +142,7 @@ describe("litellm's parameters", () => {
     expect(named.config.model.api_key_env).toBe('MY_KEY');
   });
   test('a timeout that is no number is refused', () => {
-    expect(problems('model: {model_kwargs: {timeout: soon}}')[0]).toMatch(/timeout: "soon" is no number/);
+    expect(problems('model: {model_kwargs: {timeout: soon}}')[0]).toMatch(/timeout: "soon" is not a number/);
   });
 });
 

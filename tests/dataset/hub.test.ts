@@ -302,7 +302,7 @@ describe('a hub that is not to be trusted', () => {
   test.each(['../../../../../escaped', 'abc', 'a/b'])('its checksum %j is refused', async (etag) => {
     hub.repos[REPO] = { ...hub.repos[REPO]!, etag };
     const result = await pull();
-    expect(result).toMatchObject({ ok: false, message: expect.stringContaining('is no checksum') });
+    expect(result).toMatchObject({ ok: false, message: expect.stringContaining('is not a checksum') });
     expect(existsSync(join(dir, 'hub'))).toBe(false);
   });
 

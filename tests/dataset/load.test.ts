@@ -126,7 +126,11 @@ describe('bad rows', () => {
       { line: 2, instanceId: a, message: expect.stringContaining('same instance_id as line 1') },
     ]);
     expect(await problemsIn(file('e.json', JSON.stringify({ other: rawRow(a) })))).toEqual([
-      { line: 1, instanceId: a, message: expect.stringContaining('under the key "other"') },
+      {
+        line: 1,
+        instanceId: a,
+        message: expect.stringContaining('has the key "other", but its instance_id is'),
+      },
     ]);
   });
 

@@ -88,7 +88,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
     );
     const refused = await bench.run(bench.id);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toMatch(/the dataset changed:\s+a__a-3: the row is another one/);
+    expect(refused.stderr).toMatch(/the dataset changed:\s+a__a-3: the row has changed/);
     expect(bench.server.requests.length).toBe(sent);
     writeFileSync(bench.dataset, rows);
     expect((await bench.run(bench.id)).code).toBe(0);

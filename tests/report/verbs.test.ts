@@ -238,7 +238,7 @@ describe('export', () => {
       }),
     );
     const found = await call('import', path, '--run-id', 'report-alone');
-    expect(found.stderr).toContain('patches are not known and none are exported');
+    expect(found.stderr).toContain('imported without patches, and no patches are exported');
     // The empty one is known: its verdict says it.
     expect(Object.keys(JSON.parse(readFileSync(join(root, 'report-alone', 'preds.json'), 'utf8')))).toEqual([
       'r__r-3',

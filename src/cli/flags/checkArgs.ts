@@ -1,4 +1,4 @@
-/** What yargs lets through (NaN, repeats, missing values) a zod schema does not; it is made from the table of flags. */
+/** Checks arguments with a zod schema made from the table of flags: yargs lets NaN, repeats and missing values through. */
 import type { z } from 'zod';
 import { UserError } from '../../service/userError.ts';
 import { type Args, alwaysThere, type Flag, type Flags, kebab } from './flags.ts';

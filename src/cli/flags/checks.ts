@@ -1,7 +1,7 @@
 /** Schemas of values that several tables of flags have. */
 import { z } from 'zod';
 
-/** Given, but empty, is a mistake. */
+/** An empty value is a mistake. */
 export const filled = z.string().min(1).optional();
 
 export const filledList = z.array(z.string().min(1)).min(1, 'needs a value').optional();

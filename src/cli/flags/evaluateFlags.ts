@@ -7,7 +7,7 @@ import { integer } from './checks.ts';
 import { json, output } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';
 
-/** Repeats, and takes one value each time. */
+/** Takes one value each time, and may repeat. */
 const texts = z
   .union([z.string(), z.array(z.string())])
   .optional()
@@ -89,7 +89,7 @@ export const evaluateFlags = flags({
 });
 export type EvaluateArgs = Args<typeof evaluateFlags>;
 
-/** What was given; the rest is as the run was planned, or the default. */
+/** Only what was given; everything else stays as the run was planned, or at its default. */
 export function gradingGiven(args: EvaluateArgs): Partial<GradingConfig> {
   const own = args.parser.map((entry): [string, string] => {
     const at = entry.indexOf('=');

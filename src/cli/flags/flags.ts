@@ -12,9 +12,9 @@ export interface Flag {
   readonly describe?: string;
   /** Title in help. */
   readonly group?: string;
-  /** Stands behind the verb without a name. */
+  /** A positional argument. */
   readonly place?: 'required' | 'optional';
-  /** `--name` without a value is left to `check`; otherwise it is refused as it is read. */
+  /** `--name` without a value goes to `check`; without `bare`, yargs refuses it. */
   readonly bare?: true;
   readonly coerce?: (value: string | readonly string[]) => unknown;
   /** The whole schema of the value, where type, choices, list and default do not say enough. */
@@ -60,5 +60,5 @@ export const grouped = <const T extends Flags>(group: string, table: T): T =>
 
 export const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 
-/** Whether the value is there even where nobody gave it. */
+/** Whether the value is there even when it was not given. */
 export const alwaysThere = (flag: Flag): boolean => flag.default !== undefined || flag.place === 'required';

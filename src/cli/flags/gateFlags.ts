@@ -50,7 +50,7 @@ export const gateFlags = flags({
 });
 export type GateArgs = Args<typeof gateFlags>;
 
-/** In the help of `run` these follow the other limits. */
+/** The help of `run` lists these after the other limits. */
 const { maxBroken, mustPass, setChanges, ...limits } = gateFlags;
 
 export const nightFlags = flags({

@@ -79,7 +79,7 @@ export interface ImagesSettings {
   readonly hosts: readonly (string | undefined)[];
 }
 
-/** The configuration that a run will have, so that what is fetched before the night comes from where the night would fetch it. */
+/** Uses the configuration of the run itself, so that images come from the same registries and onto the same engines as during the run. */
 export function settingsOf(args: ImagesArgs): ImagesSettings {
   const { images, environment } = loadLayers(args.config ?? [], {}, process.cwd()).config;
   const hosts = environment.hosts.map(({ host }) => host);

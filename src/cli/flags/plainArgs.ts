@@ -1,11 +1,11 @@
 /**
- * A plain command line, read by Node alone: yargs takes longer to load than `ls` takes to answer, and `ls` is asked beside a run that
- * fills every core. Whatever is not plain, mistakes among it, is yargs' to read.
+ * Reads a plain command line with Node alone: loading yargs takes longer than `ls` takes to answer, and `ls` runs beside a run that
+ * fills every core. Anything else, mistakes included, is left to yargs.
  */
 import { parseArgs } from 'node:util';
 import { type Flag, type Flags, kebab } from './flags.ts';
 
-/** yargs reads these otherwise than Node: `-ofile`, `-o=file`, a lone dash, an empty or quoted value, the words help, true and false. */
+/** yargs and Node read these differently: `-ofile`, `-o=file`, a lone dash, an empty or quoted value, the words help, true and false. */
 const NOT_PLAIN = /^-[^-].|^--?$|^$|=$|^(--[^=]*=)?["']|^(help|true|false)$/;
 
 /** What yargs would hand to the verb, or null. */

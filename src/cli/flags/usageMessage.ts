@@ -1,4 +1,4 @@
-/** What is wrong with a command line, from yargs' sentences to ours: the part is named as the person wrote it, with the closest that there is. */
+/** Rewrites yargs' error messages: names the argument as the person typed it, and suggests the closest known name. */
 import { closest } from '../../base/text/closest.ts';
 import { kebab } from './flags.ts';
 import type { Verb } from './verb.ts';
@@ -27,7 +27,7 @@ const named = (name: string, command: string): string => (command.includes(name)
 function unknownMessage(names: readonly string[], args: readonly string[], verb: Verb): string {
   const known = flagsOf(verb);
   const said = names
-    // yargs lists --a-b as aB too; what stands alone on the line was no flag.
+    // yargs lists --a-b as aB too; a word that stands alone on the line was not a flag.
     .filter((name) => args.some((arg) => arg === name || flagOf(arg) === name))
     .map((name) => {
       if (args.includes(name)) return `unexpected argument "${name}"`;

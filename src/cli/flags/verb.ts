@@ -51,7 +51,7 @@ function placeOf(name: string, { place, list }: Flag): string | undefined {
   return place && (place === 'required' ? `<${words}>` : `[${words}]`);
 }
 
-/** yargs asks whether a key is there, not whether it says something. */
+/** yargs checks whether a key is present, not whether it has a value. */
 const shared = ({ type, choices, default: fallback, describe }: Flag): PositionalOptions => ({
   ...(type && { type }),
   ...(choices && { choices }),

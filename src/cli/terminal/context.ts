@@ -12,8 +12,8 @@ import { forTerminal } from './forTerminal.ts';
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
 /**
- * Output that goes nowhere ends the output, not the work. A reader that goes away (`| head -1`) is no failure; data that was asked for
- * and could not be written (a full disk) is one, told by the exit code.
+ * Output that goes nowhere ends the output, not the work. A reader that goes away (`| head -1`) is not a failure. Data
+ * that could not be written (a full disk) is one, and the exit code says so.
  */
 const READER_GONE = new Set<string | undefined>(['EPIPE', 'EIO']);
 let stdoutGone = false;
@@ -24,7 +24,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (!READER_GONE.has(error.code)) lost ??= error;
 });
 
-/** Why not all data reached stdout; undefined when it did, or nobody wanted it any more. A file tells of a failure a moment later. */
+/** Why some data did not reach stdout; undefined when all did, or the reader had gone. A file reports a failure a moment later. */
 export async function lostOutput(): Promise<Error | undefined> {
   await new Promise<void>((written) => void process.stdout.write('', () => written()));
   return lost;
@@ -34,7 +34,7 @@ export function printData(text: string): void {
   if (!stdoutGone) process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-/** Not a byte more or less: what a program reads. */
+/** Without a line end of its own: a program reads these bytes. */
 export function printExactly(text: string): void {
   if (!stdoutGone) process.stdout.write(text);
 }
@@ -46,16 +46,16 @@ export function say(text: string): void {
   process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);
 }
 
-/** What the service has to say beside its results. */
+/** Prints a notice of the service. */
 export const sayNotice = ({ level, text }: Notice): void =>
   say(inert(level === 'info' ? text : `${level}: ${text}`));
 
 export const env = (name: string): string | undefined => variable(process.env, name);
 
-/** What a disk says, and no defect of ours. */
+/** Errors of a disk; they are not defects of swebatch. */
 const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR']);
 
-/** Turns whatever a verb threw into a message and an exit code. */
+/** Turns any error of a verb into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
   if (error instanceof UserError)
     return {
@@ -71,7 +71,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       exitCode: error.code === 'missing' ? EXIT.usage : EXIT.storage,
       kind: 'storage',
     };
-  // Of a query on a database that was fine when it was opened.
+  // A query failed on a database that was fine when it was opened.
   if (isSqlite(error)) return explain(asStorageError(error, lastOpened()));
   const known = error instanceof Error ? error : new Error(String(error));
   const { code, path } = known as NodeJS.ErrnoException;

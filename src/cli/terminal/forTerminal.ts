@@ -4,7 +4,7 @@ import { redactorOf } from '../../service/secrets.ts';
 
 let ofTerminal: Redactor | undefined;
 
-/** From now on the terminal is kept free of these too; before, of what the environment alone tells. */
+/** From now on these secrets are hidden too; before, only those that the environment holds. */
 export const keepFromTerminal = (redactor: Redactor): void => {
   ofTerminal = redactor;
 };

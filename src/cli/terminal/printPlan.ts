@@ -89,7 +89,7 @@ function rowsOf(total: number, plan: DiskPlan): Rows {
       : [
           [
             'pulls',
-            `images.pulls_per_window makes them take at least ${duration(plan.pullSeconds * 1000)}, on top of what follows`,
+            `images.pulls_per_window makes the pulls take at least ${duration(plan.pullSeconds * 1000)}, in addition to the times below`,
           ] as [string, string],
         ]),
   ];
@@ -117,7 +117,7 @@ function holds({ grading, pulls }: Forecast['timeHolds']): string {
   const [known, unknown] = [names(true), names(false)];
   return [
     ...(known.length ? [`with ${known.join(' and ')}`] : []),
-    ...(unknown.length ? [`without ${unknown.join(' and ')}, of which there is no history`] : []),
+    ...(unknown.length ? [`without ${unknown.join(' and ')}, for which there is no history`] : []),
   ].join(', ');
 }
 
@@ -139,7 +139,7 @@ export function forecastRows({ forecast: found, detectableDifference }: PlanFore
       : [
           [
             'detectable',
-            `${(100 * detectableDifference).toFixed(1)} points against another run of these instances (80 % power, ${100 * USUAL_DISCORDANCE} % discordant); smaller differences will stay unseen`,
+            `${(100 * detectableDifference).toFixed(1)} points against another run of these instances (80 % power, ${100 * USUAL_DISCORDANCE} % discordant); smaller differences will not be detected`,
           ] as [string, string],
         ]),
   ];

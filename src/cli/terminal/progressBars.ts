@@ -41,7 +41,7 @@ export function barProgress(workers: number): Progress {
     {
       stream: process.stderr,
       hideCursor: true,
-      // What stays is said in words: rows of slots with nothing in them help nobody.
+      // The last lines say it in words; rows of empty slots help nobody.
       clearOnComplete: true,
       fps: 4,
       forceRedraw: true,
@@ -84,7 +84,7 @@ export function barProgress(workers: number): Progress {
       `${state.done}/${state.toDo} done in ${clock(Date.now() - state.startedAt)}${why ? ` · ${why}` : ''}`,
     );
   };
-  // A third Ctrl-C exits at once: the terminal gets its cursor and its line wrapping back all the same.
+  // Restores the cursor and line wrapping even when a third Ctrl-C exits at once.
   process.once('exit', stop);
   return {
     listener: (event) => apply(state, event),

@@ -1,4 +1,4 @@
-/** What a display knows of a run: the state that events lead to, and the texts made of it. */
+/** The state that a display keeps of a run, how events change it, and the texts made from it. */
 
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
@@ -32,12 +32,12 @@ export interface State {
   reasons: Map<string, number>;
   graded: { resolved: number; total: number };
   durations: number[];
-  /** Whether lines must say which arm, and which epoch. */
+  /** With several, lines name the arm or the epoch. */
   arms: number;
   epochs: number;
-  /** What earlier runs let expect of trials that have not started yet, in order. */
+  /** Expected seconds of trials that have not started, from earlier runs, in order. */
   expectedS: Map<number, number>;
-  /** The same of those that run. */
+  /** The same for running trials. */
   runningS: Map<number, number>;
   slots: Map<number, SlotState>;
   pulls: Pulls | undefined;
@@ -105,7 +105,7 @@ const APPLY: Appliers = {
   },
   trial_ended(state, event) {
     state.slots.delete(event.slot);
-    // One that runs again waits again.
+    // A trial that will run again is waiting again.
     if (event.sealed) state.runningS.delete(event.trial.trialId);
     else moveEstimate(state.runningS, state.expectedS, event.trial.trialId);
     state.reasons.set(event.exitReason, (state.reasons.get(event.exitReason) ?? 0) + 1);
@@ -207,7 +207,7 @@ export const clip = (text: string, width: number): string =>
 const fitId = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
 
-/** No remaining time once nothing new is started: it would be that of trials that do not run. */
+/** Shows no remaining time once the run is stopping: it would count trials that will not run. */
 export function overallText(state: State, slots: number): string {
   const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';
   const left = eta(state.durations, state.toDo - state.done, slots, forecastMs(state, slots, Date.now()));

@@ -1,4 +1,4 @@
-/** Pulls as a person reads them while a run works: one line each, with a bar, and the moment at which a registry lets them go on. Pure. */
+/** The pulls of a run as text: one line each with a bar, and when a registry allows more. Pure. */
 import type { RunEvent } from '../../runner/events.ts';
 
 export type Pulls = Extract<RunEvent, { type: 'pulls' }>;

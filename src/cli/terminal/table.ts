@@ -4,7 +4,7 @@ import { columns, pad, shorten } from '../../base/text/columns.ts';
 const LEAST = 6;
 const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
 
-/** What is too wide is taken from the widest columns; the first one names the row and is never cut. `--json` has everything. */
+/** Shortens the widest columns until the table fits. The first one names the row and is never cut. `--json` has everything. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

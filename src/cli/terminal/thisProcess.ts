@@ -24,7 +24,7 @@ const attendWith =
     return {
       exitNow() {
         progress.stop();
-        say(`exiting at once; what ran is resumable with ${commandOn(root, `resume ${run}`)}`);
+        say(`exiting at once; continue with ${commandOn(root, `resume ${run}`)}`);
         process.exit(signalExitCode(stop.interruptedBy ?? 'SIGINT'));
       },
       say: progress.say,

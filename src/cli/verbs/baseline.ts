@@ -56,7 +56,7 @@ export const baselineVerb = defineVerb({
     if (!args.run) throw new UserError('baseline set needs a run', { hint: 'swebatch baseline set RUN' });
     const run = requireRun(store, args.run);
     if (run.status !== 'complete')
-      say(`warning: ${run.name} is ${run.status}; what it misses cannot be compared`);
+      say(`warning: ${run.name} is ${run.status}; its missing trials cannot be compared`);
     setBaseline(store, args.name, run.id, new Date().toISOString());
     if (args.json) printJson({ name: args.name, run: run.name });
     else say(`baseline ${args.name}: ${run.name}`);

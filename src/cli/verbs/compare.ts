@@ -100,7 +100,7 @@ async function put(
   say(`written: ${args.to}`);
 }
 
-/** Fixed before the run, because the choice can flip a verdict; naming another one afterwards is said. */
+/** Fixed before the run, because the choice can flip a verdict; another one chosen afterwards gets a warning. */
 function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {
   const fixed = sides.flatMap((s) => fixedTest(s) ?? []);
   const named = fixed.at(-1) ?? 'exact';

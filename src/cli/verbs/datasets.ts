@@ -144,7 +144,7 @@ async function pull(options: Options): Promise<number> {
         `${result.repo} at ${result.revision}`,
         ...result.files.map(
           (f) =>
-            `  ${inert(f.path)}  ${(f.bytes / 1e6).toFixed(1)} MB${f.reusedBytes === f.bytes ? '  (was there)' : ''}`,
+            `  ${inert(f.path)}  ${(f.bytes / 1e6).toFixed(1)} MB${f.reusedBytes === f.bytes ? '  (already here)' : ''}`,
         ),
         result.snapshot,
       ].join('\n'),
@@ -152,7 +152,7 @@ async function pull(options: Options): Promise<number> {
   return EXIT.done;
 }
 
-/** Checksums first, where the cache knows them: what is damaged can mostly not be read either. Then every row. */
+/** Checks checksums first, where the cache knows them, because a damaged file mostly cannot be read either. Then checks every row. */
 async function verify(options: Options): Promise<number> {
   const location = locateDataset(sourceOf(options), placesOf(options));
   if (!location.ok) throw new UserError(inert(location.message));
@@ -170,7 +170,7 @@ async function verify(options: Options): Promise<number> {
   else {
     for (const file of files) printData(`${file.ok ? 'ok  ' : 'BAD '} ${file.path}: ${file.message}`);
     if (dataset) printData(`${dataset.rows.length} rows are well formed; sha256 ${dataset.fileHash}`);
-    if (files.length === 0) say('no checksum is known for these files: they do not lie in the hub cache');
+    if (files.length === 0) say('no checksum is known for these files: they are not in the hub cache');
   }
   if (bad.length > 0)
     say(

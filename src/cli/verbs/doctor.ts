@@ -79,7 +79,7 @@ async function oneEngine(host: string | undefined): Promise<Finding[]> {
 
 function engineFix(message: string): string {
   if (/EACCES|permission denied/i.test(message))
-    return 'let your user use the socket (sudo usermod -aG docker $USER, then log in again)';
+    return 'give your user access to the socket (sudo usermod -aG docker $USER, then log in again)';
   if (message.startsWith('DOCKER_HOST')) return 'correct DOCKER_HOST, or unset it';
   if (message.includes('context')) return 'choose another context, or set DOCKER_HOST';
   if (message.includes('no answer within'))
@@ -149,7 +149,7 @@ async function configuration(
     return [
       good(
         'model',
-        'none was named here; with -c FILE and -m MODEL the key, the price and the configuration are checked',
+        'none named; with -c FILE and -m MODEL, doctor checks the key, the price and the configuration too',
       ),
     ];
   const findings = [good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`)];

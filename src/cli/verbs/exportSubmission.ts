@@ -1,4 +1,4 @@
-/** `swebatch export RUN submission`: flags, the metadata file, and what is said when an entry is written or refused. */
+/** `swebatch export RUN submission`: flags, the metadata file, and the messages for an entry that is written or refused. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';

@@ -22,9 +22,9 @@ interface Result {
   readonly code: number;
   /** For --json. */
   readonly data: unknown;
-  /** The same for people. */
+  /** For people. */
   readonly text: string;
-  /** Beside the data. */
+  /** Lines for stderr. */
   readonly said: readonly string[];
 }
 interface Around {
@@ -76,7 +76,7 @@ const planText = (plan: ImagePlan, free: number | undefined): string =>
     `to download ${gb(plan.downloadBytes)} (layers that images share counted once), about ${gb(plan.diskBytes)} on disk`,
     ...(plan.estimated > 0
       ? [
-          `estimated from ${plan.toPull - plan.estimated} of ${plan.toPull} images: Docker Hub counts each question for a size as a pull`,
+          `estimated from ${plan.toPull - plan.estimated} of ${plan.toPull} images: Docker Hub counts each request for a size as a pull`,
         ]
       : []),
     ...(free === undefined ? [] : [`free ${gb(free)}`]),

@@ -117,7 +117,7 @@ const instant = (ms: number | undefined): string | null =>
 /** Eight times as long as a process that works is silent by default. */
 const SILENT_MS = 120_000;
 
-/** A killed process cannot write that it ended: its run says "running" until somebody goes on with it. */
+/** A killed process cannot write that it ended: its run says "running" until somebody resumes it. */
 function sayWhenSilent(run: string, lastSign: string | null, root: string): void {
   if (lastSign === null) return;
   const silent = Date.now() - Date.parse(lastSign);
@@ -129,7 +129,7 @@ function sayWhenSilent(run: string, lastSign: string | null, root: string): void
   );
 }
 
-/** A sealed trial by its exit reason, another one by its state and what its last attempt came to. */
+/** A sealed trial shows its exit reason, any other one its state and how its last attempt ended. */
 function ended(l: TrialLine): string {
   const reason = l.exit_reason ?? l.not_run_reason;
   if (l.state === 'sealed') return reason ?? '-';

@@ -62,7 +62,7 @@ export const replayVerb = defineVerb({
   ],
   async run(args) {
     const files = args.files.flatMap(trajectoryFiles);
-    if (files.length === 0) throw new UserError('no *.traj.json file there');
+    if (files.length === 0) throw new UserError('there is no *.traj.json file');
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
@@ -101,7 +101,7 @@ function trajectoryFiles(path: string): string[] {
     .map((name) => join(path, name));
 }
 
-/** A file that is no trajectory, or one that this agent cannot play, says so with the place and not with a stack; the others go on. */
+/** A file that is not a trajectory, or that this agent cannot play, is reported with its place and without a stack; the others are played. */
 async function playedOrNot(
   file: string,
   play: (json: unknown) => Promise<ReplayResult>,
@@ -113,7 +113,7 @@ async function playedOrNot(
     return notPlayed(file, `${file} cannot be read: ${(error as Error).message}`);
   }
   const read = readTrajectory(bytes);
-  if (!read.ok) return notPlayed(file, `${file} is no trajectory: ${read.message}`);
+  if (!read.ok) return notPlayed(file, `${file} is not a trajectory: ${read.message}`);
   const json = parseForeignJson(bytes).value;
   try {
     return { file, ...(await play(json)) };
@@ -122,7 +122,7 @@ async function playedOrNot(
       return notPlayed(file, `${file}: ${error.message}`, error.instanceId);
     if (!(error instanceof z.ZodError)) throw error;
     const [issue] = error.issues;
-    return notPlayed(file, `${file} is no trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
+    return notPlayed(file, `${file} is not a trajectory: ${issue?.path.join('.')}: ${issue?.message}`);
   }
 }
 

@@ -38,7 +38,7 @@ export const runVerb = defineVerb({
     using store = makeAndOpen(root);
     if (args.baseline) requireBaseline(store, args.baseline, request);
     const code = conclude(await beginRun(store, prepared, caller), args.json);
-    // A night whose budget ended is judged on what it has, without spending more; that it ended stays its exit code.
+    // A night whose budget ended is judged on what it has, without spending more; it keeps the exit code of the budget.
     const ended = code === EXIT.budget;
     if (!args.baseline || !(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
     const verdict = await judgeNight(store, {

@@ -82,7 +82,7 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `cost      ${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}`,
       `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
       '',
-      `look on   ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
+      `see also  ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,
     ].join('\n'),
   );
 }

@@ -47,8 +47,7 @@ export const viewVerb = defineVerb({
   async run(args) {
     const results = resultsRoot(args.results ?? args.output);
     if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
-    if (args.run !== undefined)
-      throw new UserError('--run goes with --bundle; the live page shows every run');
+    if (args.run !== undefined) throw new UserError('--run needs --bundle; the live page shows every run');
     return serve(results, args);
   },
 });
@@ -72,7 +71,7 @@ function namesOf(results: string, selectors: readonly string[]): string[] {
   return selectors.map((selector) => requireRun(store, selector).name);
 }
 
-/** Stopping a viewer is how it ends: an interrupt is no failure here. */
+/** A viewer ends by being stopped, so an interrupt is not a failure here. */
 async function serve(results: string, args: Args<typeof viewFlags>): Promise<number> {
   const token = env('SWEBATCH_VIEW_TOKEN');
   const viewer = await startViewer({
@@ -85,7 +84,7 @@ async function serve(results: string, args: Args<typeof viewFlags>): Promise<num
   });
   if (args.json) printJson({ url: viewer.url });
   else printData(viewer.url);
-  say('reading only; press Ctrl-C to end');
+  say('read-only; press Ctrl-C to stop');
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
   });

@@ -44,7 +44,7 @@ export async function pullDataset(source: string, options: PullOptions): Promise
   const repos = hubReposOf(source);
   if (repos.length === 0)
     return refusal(
-      `"${source}" is no dataset of the hub: give one of ${DATASET_ALIASES.join(', ')}, or an id such as org/name`,
+      `"${source}" is not a dataset of the hub: give one of ${DATASET_ALIASES.join(', ')}, or an id such as org/name`,
     );
   if (options.access.offline)
     return refusal(
@@ -76,7 +76,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   const commit = COMMIT.test(revision)
     ? revision
     : (await datasetInfo({ ...client, name: repo, revision, additionalFields: ['sha'] })).sha;
-  // It becomes a path.
+  // Checked because it becomes a path.
   if (commit === undefined || !COMMIT.test(commit))
     return refusal(
       `${repo}: the hub names no commit for revision ${revision}: ${JSON.stringify(commit ?? null)}`,
@@ -92,7 +92,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   if (!Array.isArray(chosen)) return refusal(`${repo} at ${commit.slice(0, 12)} ${chosen.problem}`);
 
   const odd = chosen.find(({ etag }) => !ETAG.test(etag));
-  if (odd) return refusal(`${repo}: ${odd.path}: ${JSON.stringify(odd.etag)} is no checksum`);
+  if (odd) return refusal(`${repo}: ${odd.path}: ${JSON.stringify(odd.etag)} is not a checksum`);
 
   const repoDir = join(access.cacheDir, cacheFolderOf(repo));
   const files: CachedFile[] = [];
@@ -106,7 +106,7 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   return { ok: true, repo, revision: commit, snapshot: join(repoDir, 'snapshots', commit), files };
 }
 
-/** Paths come from the network: none may leave the snapshot. */
+/** Paths come from the network; none may point outside of the snapshot. */
 const isInside = (path: string) =>
   !path.startsWith('/') &&
   !path.includes('\\') &&
@@ -150,7 +150,7 @@ export interface VerifiedFile {
   readonly message: string;
 }
 
-/** Compares every file of a cached snapshot with the checksum in its blob's name. Empty when the folder is no snapshot. */
+/** Compares every file of a cached snapshot with the checksum in its blob's name. Empty when the folder is not a snapshot. */
 export async function verifySnapshot(snapshot: string): Promise<VerifiedFile[]> {
   const results: VerifiedFile[] = [];
   for (const entry of readdirSync(snapshot, { recursive: true, withFileTypes: true })) {

@@ -1,4 +1,4 @@
-/** How the Hugging Face hub is reached: endpoint, token, cache and offline mode from the variables that its own tools read. */
+/** Access to the Hugging Face hub: endpoint, token, cache and offline mode, from the variables of its own tools. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -55,8 +55,8 @@ const isAlive = (pid: number): boolean => {
 };
 
 /**
- * A partial download belongs to one process: it carries the process id, and what a dead process left is taken over by renaming,
- * which only one can do. Two processes that fetch the same file at once so never write into each other's bytes.
+ * A partial download carries the id of its process. One of a dead process is taken over by renaming, which only one process can do, so two
+ * processes never write to the same partial file.
  */
 async function claimPartial(blob: string): Promise<string> {
   const mine = `${blob}.${process.pid}.incomplete`;

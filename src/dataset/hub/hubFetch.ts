@@ -1,4 +1,4 @@
-/** The fetch that the hub client uses: waits out 429 and brief server trouble as the server asks, and gives up on what stays silent. */
+/** The fetch of the hub client: waits after 429 and server errors as the server asks, and gives up on a silent server. */
 
 import { retry } from '../../base/async/retry.ts';
 import { retryAfterMs } from '../../base/async/retryAfterMs.ts';
@@ -14,10 +14,10 @@ export interface HubFetchOptions {
 }
 
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
-/** A server that asks for more patience than this is reported instead of waited for. */
+/** A longer wait than this is reported instead. */
 const LONGEST_WAIT_MS = 10 * 60_000;
 
-/** An answer that is waited out; the last one is what the caller gets. */
+/** An answer that is retried; the caller gets the last one. */
 class Busy extends Error {
   readonly response: Response;
   constructor(response: Response) {

@@ -1,4 +1,4 @@
-/** Reads a dataset whole and checks every row before anything starts: either all rows are good, or all problems are listed. */
+/** Reads a whole dataset and checks every row: either all rows are good, or all problems are listed. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -46,13 +46,13 @@ async function readRows(path: string, bytes: Uint8Array): Promise<RawRows> {
   return readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
 }
 
-/** An object keyed by id may leave the id out of its rows, but not contradict it. */
+/** In an object keyed by id, rows may leave the id out but not contradict it. */
 function withKey(row: unknown, key: string | undefined): { row: unknown; contradiction?: string } {
   if (key === undefined || typeof row !== 'object' || row === null || Array.isArray(row)) return { row };
   const inner = (row as Record<string, unknown>).instance_id;
   if (inner === undefined) return { row: { instance_id: key, ...row } };
   if (inner === key || typeof inner !== 'string') return { row };
-  return { row, contradiction: `stands under the key "${key}" but calls itself "${inner}"` };
+  return { row, contradiction: `has the key "${key}", but its instance_id is "${inner}"` };
 }
 
 /** Collects rows and problems over all files of one dataset. */

@@ -1,13 +1,13 @@
 /**
- * From what a user calls a dataset to the files that hold it, on this machine only: a file, a directory, or a known name looked up in
- * `--data-dir` and in the Hugging Face cache. Everything looked at is remembered, so that "not found" can say where.
+ * Finds the files of a dataset on this machine: a file, a directory, or a known name in `--data-dir` and in the Hugging Face cache. Keeps
+ * every place it checked, so that "not found" can list them.
  */
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 
-/** The variables that the hub's own tools read are taken from here; an empty one is not set. */
+/** Environment variables, of which those of the hub's own tools are read; an empty one counts as unset. */
 export type HubEnv = Readonly<Record<string, string | undefined>>;
 
 interface Located {
@@ -25,7 +25,7 @@ const SHARD = /^(.+?)-(\d{5})-of-(\d{5})$/;
 export const hubCacheDir = (env: HubEnv): string =>
   env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE || join(hubHome(env), 'hub');
 
-/** Where the token of a login lies too, wherever the cache is. */
+/** Also has the token of a login, wherever the cache is. */
 export const hubHome = (env: HubEnv): string =>
   env.HF_HOME || join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'huggingface');
 
@@ -42,7 +42,7 @@ function namesIn(dir: string): string[] {
 
 interface SplitFiles {
   readonly files: string[];
-  /** Shards that their names promise and that are not there. */
+  /** Shards that are missing by the count in the names. */
   readonly missing: number;
 }
 
@@ -66,7 +66,7 @@ function splitsIn(dir: string, prefix = ''): Map<string, SplitFiles> {
   return splits;
 }
 
-/** Default where the user names none: `test`, else the only one there is. */
+/** Chooses the wanted split; the default is `test`, else the only one. */
 function choose(
   splits: Map<string, SplitFiles>,
   wanted: string | undefined,

@@ -81,7 +81,7 @@ function fromMultiSwe(raw: RawRow): RawRow {
   };
 }
 
-/** SWE-bench-Live names no image in most rows; its convention differs from the official one in the namespace only. */
+/** Most rows of SWE-bench-Live name no image; its convention differs from the official one only in the namespace. */
 function fromLive(raw: RawRow): RawRow {
   const id = textOf(raw.instance_id).toLowerCase().replaceAll('__', '_1776_');
   return { ...raw, image: `starryzhang/sweb.eval.x86_64.${id}` };
@@ -94,10 +94,10 @@ function recognised(raw: RawRow): RawRow {
   return raw;
 }
 
-/** A commit or ref goes to git as an argument: nothing that could be read as an option. */
+/** A commit or ref is an argument of git, so it must not look like an option. */
 const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
 
-/** SWE-smith tasks start from a branch named like the instance, so they alone may come without a commit. */
+/** Only SWE-smith tasks may lack a commit, because they start from a branch named like the instance. */
 const needsCommit = (raw: RawRow) => !textOf(raw.repo).startsWith('swesmith/');
 
 function describe(error: ZodError, raw: RawRow): string[] {
@@ -136,7 +136,7 @@ export function normaliseRow(given: unknown): NormalisedRow {
 
   const parsed = instanceSchema.safeParse(candidate);
   if (!parsed.success) messages.push(...describe(parsed.error, { ...candidate, image }));
-  // It is asked for over the network: what is no name is refused here, with its line.
+  // The name is sent over the network, so an invalid one is refused here, with its line.
   const named = typeof image === 'string' ? parseReference(image) : null;
   if (named?.ok === false) messages.push(`image ${named.message}`);
   const commit = textOf(candidate.base_commit);
@@ -164,10 +164,10 @@ function canonical(value: unknown): unknown {
 }
 const hashOf = (value: unknown) => sha256(JSON.stringify(canonical(value)));
 
-/** Of the whole normalised row. */
+/** Hash of the whole normalised row. */
 export const rowHashOf = (instance: Instance): string => hashOf(instance);
 
-/** Of what decides a verdict. Revisions of one dataset differ in exactly these columns. */
+/** Hash of the columns that decide a verdict. Revisions of a dataset differ in exactly these. */
 export const gradingHashOf = (
   row: Pick<Instance, 'eval_script' | 'FAIL_TO_PASS' | 'PASS_TO_PASS' | 'test_patch'>,
 ): string => hashOf([row.eval_script ?? null, row.FAIL_TO_PASS, row.PASS_TO_PASS, row.test_patch]);

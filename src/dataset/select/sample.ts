@@ -1,6 +1,6 @@
 /**
- * A sample that grows: each instance has a place that depends on its id, its stratum and the seed alone, and a sample of N is the N first
- * places. So a larger N holds every smaller one, and tomorrow's night can be compared with today's on the common part.
+ * A sample that can grow: the place of each instance depends only on its id, its stratum and the seed, and a sample of N is the first N
+ * places. So a larger sample contains every smaller one, and runs with different N can be compared on the common part.
  */
 import { sha256 } from '../../base/sha256.ts';
 

@@ -139,7 +139,7 @@ export function selectInstances<R extends HasInstance>(
   const warnings = uncovered.length
     ? [
         `the sample of ${sample} leaves out ${uncovered.length} of ${drawn.strata.length} strata ` +
-          `(${uncovered.reduce((sum, s) => sum + s.size, 0)} instances); estimates speak for the others only: ` +
+          `(${uncovered.reduce((sum, s) => sum + s.size, 0)} instances); estimates cover only the others: ` +
           'take a larger --sample or fewer --stratify columns',
       ]
     : [];

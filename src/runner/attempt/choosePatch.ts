@@ -11,7 +11,7 @@ export interface PatchFacts {
   readonly sha256: string;
   readonly source: PatchSource;
   readonly state: PatchState;
-  /** What a person should know of it. */
+  /** Sentences for people. */
   readonly notes: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function choosePatch(
           : (captured?.patch ?? null);
   const modelPatch = wanted === null ? '' : Buffer.from(wanted).toString('utf8');
   const source: PatchSource = hasSubmitted ? 'submitted' : hasCaptured ? 'captured_at_exit' : 'none';
-  // JSON cannot hold such bytes: the prediction is another patch. The bytes themselves are in the record.
+  // JSON cannot hold such bytes, so the prediction differs from the patch. The record keeps the bytes.
   const changed = wanted !== null && !isUtf8(wanted);
   const state = stateOf(source, submitted, captured);
   return {
@@ -58,6 +58,6 @@ function stateOf(
   return looksLikePatch(submitted!) ? 'ok' : 'invalid';
 }
 
-/** Cheap and without the tree: a submission with no diff header cannot apply anywhere. */
+/** A cheap check: a submission without a diff header cannot apply anywhere. */
 const looksLikePatch = (bytes: Uint8Array): boolean =>
   /^(diff --git |--- |Index: )/m.test(Buffer.from(bytes).toString('latin1'));

@@ -15,10 +15,10 @@ export interface LeavePorts {
   readonly warn: (text: string, data?: Record<string, unknown>) => void;
 }
 
-/** Also these ends wait for something: an hour is longer than any of them takes. */
+/** A limit of 0 means none; an hour is longer than any capture or removal takes. */
 const WITHOUT_LIMIT_S = 3600;
 
-/** Whatever the exit reason, the work is captured; only a container that is gone has nothing to give. */
+/** Captures the work for every exit reason, except when the container is gone. */
 export async function captureWork(
   { journal, stall, stop, warn }: LeavePorts,
   environment: Environment,
@@ -38,7 +38,7 @@ export async function captureWork(
   }
 }
 
-/** A daemon that does not answer must not hold the slot: the factory's own close waits for the removal once more. */
+/** A daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
 export async function removeEnvironment(
   { journal, stall, stop, warn }: LeavePorts,
   environment: Environment,
@@ -50,14 +50,14 @@ export async function removeEnvironment(
   } catch {
     journal.note(
       stop.graceEnds.aborted
-        ? 'the container was not gone when the grace of the interrupt was over; "swebatch clean" removes it'
-        : `the container was not gone after ${limitS} s (run.stall.stop_s); "swebatch clean" removes it`,
+        ? 'the container was still there when the grace period of the interrupt ended; "swebatch clean" removes it'
+        : `the container was still there after ${limitS} s (run.stall.stop_s); "swebatch clean" removes it`,
     );
     warn('the container could not be removed in time');
   }
 }
 
-/** A phase that cannot be written down keeps no container alive. What broke the record has been thrown already, or will be soon. */
+/** The container is removed even when the phase cannot be recorded; another write throws the storage error. */
 function beginStop(phases: PhaseTracker): void {
   try {
     phases.begin('stop');

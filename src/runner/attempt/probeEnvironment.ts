@@ -1,6 +1,6 @@
 /**
- * Before the first step: is this the environment that the work is about? An image whose shell lands in another Python environment
- * runs every command of the agent, and each of them wrongly. Asked through the channel that the agent's commands take.
+ * Checks before the first step that the shell uses the right Python environment. In a wrong one every command of the agent would run, with
+ * wrong results. The check uses the same channel as the agent's commands.
  */
 
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
@@ -24,10 +24,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'sympy/sympy': 'sympy',
 };
 
-/** What `detail` says of an attempt that the probe ended. */
+/** The exit detail of an attempt that the probe ended. */
 export const WRONG_ENVIRONMENT = 'wrong_env';
 
-/** null: nothing is asked. */
+/** Null when nothing is checked. */
 function probedPackage(
   config: Pick<EnvironmentConfig, 'probe' | 'environment_class'>,
   repo: string,
@@ -46,14 +46,14 @@ export async function probeEnvironment(
   const name = probedPackage(arm.environment, repo);
   if (name === null) return;
   phases.begin('probe');
-  // From the root folder: in its own checkout a package is found by any Python.
+  // From the root folder, because any Python finds a package in its own checkout.
   const script = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${name}") is None)`;
   const result = await environment.execute(`python -c '${script}'`, { cwd: '/', signal });
   if (result.exitCode === 0) return;
   const tail = result.output.trim().slice(-200);
   throw new EnvironmentError(
     'start_failed',
-    `python package "${name}" not importable in ${image}${tail ? ` (${tail})` : ''}: its shell is in another environment; set environment.env.BASH_ENV to the file that activates it, or environment.probe to off`,
+    `python package "${name}" not importable in ${image}${tail ? ` (${tail})` : ''}: its shell uses another environment; set environment.env.BASH_ENV to the file that activates it, or environment.probe to off`,
     { sub: WRONG_ENVIRONMENT, evidence: { package: name, image, exitCode: result.exitCode, output: tail } },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Monotonic time in which this process could work. While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) the answers
- * that it waits for cannot be read: that time is nobody's delay, and no limit may fall due because of it.
+ * Monotonic time during which this process was running. While it is stopped (SIGSTOP, a suspended machine, a paused virtual one) it cannot
+ * read answers, so that time must not count against any limit.
  */
 
 export interface AwakeClock {
@@ -9,7 +9,7 @@ export interface AwakeClock {
 }
 
 const TICK_MS = 1_000;
-/** A gap longer than this between two looks is no busy moment. */
+/** A longer gap between two ticks means that the process was stopped, not busy. */
 const GAP_MS = 5_000;
 
 const realTicks = (look: () => void) => {

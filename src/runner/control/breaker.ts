@@ -24,7 +24,7 @@ export interface Ended {
   readonly missingPackage?: string | null;
 }
 
-/** Instances in a wrong environment after which the next ones need not be tried: it is in the images or the configuration. */
+/** After this many instances in a wrong environment, the cause is the images or the configuration. */
 const WRONG_ENVIRONMENTS = 3;
 
 type Decision =
@@ -36,11 +36,11 @@ type Decision =
 export interface Breaker {
   readonly state: 'closed' | 'open' | 'probing';
   note(ended: Ended): Decision;
-  /** One trial may start to find out whether the trouble is over. */
+  /** One trial may start, to test whether the problem is over. */
   probe(): void;
 }
 
-/** Digits and ids vary between instances; what is left names the trouble. */
+/** Without digits and ids, which vary between instances, the message identifies the problem. */
 export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
   `${ended.reason}: ${(ended.message ?? '')
     .toLowerCase()
@@ -48,7 +48,7 @@ export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
     .replace(/\d+/g, '#')
     .slice(0, 120)}`;
 
-/** A sentence once several instances have missed a package that their image should have; every ending is shown to it. */
+/** Gets every ending; returns a sentence once several instances miss a package that their image should have. */
 function countWrongEnvironments(): (ended: Ended) => string | null {
   const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
   const images = new Set<string>();
@@ -98,7 +98,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
       if (ended.class === 'config')
         return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
-      // Before anything else came, malformed replies speak of prompt and protocol and not of instances.
+      // While all instances end on malformed replies, the prompt and the protocol are the likely cause.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';
       const bad = ended.class === 'infra' || (state === 'probing' && malformed);
       const wrongly = wrongEnvironment(ended);

@@ -14,11 +14,11 @@ export interface RunBudget {
   /** True once no further call fits: nothing new is started. */
   exhausted(): boolean;
   /**
-   * Resolves once the call fits beside those that are out, which mostly cost less than was reserved for them. Rejects with
-   * StopReason('budget_stopped') when it can fit no more, and with the signal's reason. `onWait` is called when it has to wait.
+   * Resolves once the call fits beside those in flight, which mostly cost less than their reservation. Rejects with
+   * StopReason('budget_stopped') when it can no longer fit, or with the signal's reason. `onWait` is called when it has to wait.
    */
   reserve(estimateNano: NanoDollars | null, signal?: AbortSignal, onWait?: () => void): Promise<Settle>;
-  /** For calls that cannot wait: only what is spent may refuse them. */
+  /** For calls that cannot wait; reservations do not refuse them, only money already spent does. */
   reserveNow(estimateNano: NanoDollars | null): Settle;
 }
 
@@ -41,7 +41,7 @@ export function createBudget(
   // Without an estimate the dearest call seen so far is the best guess.
   let dearest = 0;
   const thresholds = createThresholds(limitNano, spent, onThreshold);
-  /** Set when the call will not fit, whatever those that are out come to. */
+  /** Set when the call cannot fit, whatever the calls in flight cost. */
   const refusal = (amount: NanoDollars): StopReason | null => {
     if (spent < limit && spent + amount <= limit) return null;
     stopped = true;
@@ -67,7 +67,7 @@ export function createBudget(
       serve();
     };
   };
-  /** In the order in which they came, so that a dear call is not passed by for ever. */
+  /** In order of arrival, so that an expensive call is not passed over for ever. */
   const serve = () => {
     for (const one of waiting) {
       const refused = refusal(one.amount);
@@ -101,7 +101,7 @@ export function createBudget(
   };
 }
 
-/** Waits until it is granted or refused, or leaves with the signal: then what it held back is there for the others. */
+/** Waits until it is granted or refused. When the signal fires it leaves, and others may fit. */
 function waitIn(
   waiting: Set<Waiting>,
   amount: NanoDollars,
@@ -132,7 +132,7 @@ function createThresholds(
     announce(spent: NanoDollars) {
       while (ahead[0] !== undefined && spent >= passedAt(ahead[0])) tell(ahead.shift()!, spent);
     },
-    /** The budget ends here, though a rest too small for a call is left: who waits for 100 % must hear of it. */
+    /** The budget is used up although a rest too small for a call is left, so 100 % is announced. */
     finish(spent: NanoDollars) {
       if (ahead.splice(0).includes(100)) tell(100, spent);
     },

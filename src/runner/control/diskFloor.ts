@@ -1,17 +1,17 @@
 /**
- * Keeps a run from filling the disk under its own record. Below the floor the run holds still: what runs is ended and taken home,
- * and a file kept in reserve is given up so that the record can be written meanwhile. Above it, with some distance, the run goes on.
+ * Keeps a run from filling the disk of its own record. Below the floor, running instances are stopped and captured, and a reserve file is
+ * deleted so that the record can be written. With enough room again, the run goes on.
  */
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { diskFullText, isOpen } from '../../environment/images/disk/diskGate.ts';
 
 export interface DiskFloor {
-  /** Below the floor at the last look. */
+  /** Whether the last check found less than the floor. */
   readonly low: boolean;
-  /** `onLow` gets the sentence to show. Looks at once, then every few seconds. */
+  /** `onLow` gets the sentence to show. Checks at once, then every few seconds. */
   watch(onLow: (message: string) => void, onRoom: () => void): void;
-  /** A write found no room at all. True when there is some now. */
+  /** Called when a write found no room. True when it made some. */
   relieve(): boolean;
   close(): void;
 }
@@ -25,7 +25,7 @@ export interface DiskFloorParts {
 }
 
 const LOOK_EVERY_MS = 2_000;
-/** Above the floor by this much before the run goes on, so that it does not flutter. */
+/** The run goes on at this multiple of the floor, so that it does not alternate. */
 const DISTANCE = 1.25;
 
 const everySoOften = (look: () => void) => {
@@ -63,7 +63,7 @@ export function createDiskFloor(parts: DiskFloorParts): DiskFloor {
     },
     relieve() {
       const freed = reserve.giveUp();
-      // Told after the write that asked, which this call is in the middle of.
+      // Announced after the write that called this.
       if (freed && open) queueMicrotask(() => open && close(free() ?? 0));
       return freed;
     },
@@ -100,7 +100,7 @@ export function reserveFile(folder: string, floorBytes: number): Reserve {
       if (existsSync(path)) return;
       const file = openSync(path, 'w');
       try {
-        // Written, not only made long: a sparse file reserves nothing.
+        // Written in full, because a sparse file reserves nothing.
         const block = Buffer.alloc(BLOCK, 0x5a);
         for (let at = 0; at < bytes; at += BLOCK) writeSync(file, block, 0, Math.min(BLOCK, bytes - at));
       } catch {
@@ -112,7 +112,7 @@ export function reserveFile(folder: string, floorBytes: number): Reserve {
   };
 }
 
-/** Of those folders that are here; a file system that cannot be asked says nothing. */
+/** The least free space of these folders; those that cannot be checked are skipped. */
 export function leastFree(folders: readonly string[]): number | undefined {
   const seen = folders.flatMap((folder) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * One lock a run: a file beside its exports with who holds it. Of two processes one wins; a lock whose owner is provably dead is taken
- * over with a note.
+ * One lock for each run: a file beside its exports that names the holder. Of two processes one wins; a lock is taken over when its owner is
+ * provably dead.
  */
 import {
   closeSync,
@@ -33,8 +33,8 @@ export type LockResult =
 export type Exclusively = <T>(work: () => T) => T;
 
 /**
- * `isAlive` answers for a holder on this host; one on another host is taken to be alive. `exclusively` keeps two processes from finding
- * the same dead lock, of which the slower one would remove the lock that the faster one has just made.
+ * A holder on another host counts as alive. `exclusively` keeps two processes from finding the same dead lock at once: the slower one
+ * would remove the new lock of the faster one.
  */
 export function takeLock(
   path: string,
@@ -57,17 +57,17 @@ export function takeLock(
         holder,
         message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
       };
-    // Dead, or unreadable: no lock of ours is ever seen half written.
+    // The holder is dead, or the file unreadable, which no lock of ours ever is.
     rmSync(path, { force: true });
     if (create(path, me)) return mine(holder);
-    throw new Error(`cannot take the lock ${path}: another program makes it again and again`);
+    throw new Error(`cannot take the lock ${path}: another program keeps making it`);
   });
 }
 
-/** File systems without hard links say one of these. */
+/** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);
 
-/** Written elsewhere and linked into place: whoever sees the lock sees all of it, also after a crash or on a full disk. */
+/** Written elsewhere and linked into place, so that nobody sees half a lock, even after a crash or on a full disk. */
 function create(path: string, me: LockHolder): boolean {
   const draft = `${path}.${me.pid}-${me.pidStart}`;
   const text = JSON.stringify(me);
@@ -85,7 +85,7 @@ function create(path: string, me: LockHolder): boolean {
   }
 }
 
-/** Here a crash between the two steps leaves an empty lock, which is nobody's. */
+/** A crash between the two steps leaves an empty lock, which counts as dead. */
 function createWithoutLinks(path: string, text: string): boolean {
   try {
     const file = openSync(path, 'wx');

@@ -1,7 +1,7 @@
-/** Work that ends with a signal at the latest: who waits for it goes on, whatever the work itself makes of the signal. */
+/** Waiting for work that may ignore its signal. */
 import { StopReason } from '../exit.ts';
 
-/** Waits for `work` or the abort, whichever is first; what arrives late is handed to `late`. */
+/** Waits for `work` or the abort, whichever is first; a late result goes to `late`. */
 export function orAbort<T>(
   work: Promise<T>,
   signal: AbortSignal,

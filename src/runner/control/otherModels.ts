@@ -1,4 +1,4 @@
-/** Told once for each model that was not asked for, or that another one came before; every call has its model in its row. */
+/** Notes once when a model answers that was not asked for, or that differs from the one before. Every call records its model. */
 export function tellOtherModels(note: (text: string) => void): (asked: string, answered: string) => void {
   const seen = new Map<string, Set<string>>();
   return (asked, answered) => {

@@ -14,11 +14,11 @@ import { createBreaker } from './breaker.ts';
 import type { StopLadder } from './stop.ts';
 
 export interface Pauses {
-  /** What the end of an attempt says about the instances that come next: go on, pause, probe, stop. */
+  /** Decides from the end of an attempt whether the run goes on, pauses, probes or stops. */
   judge(trial: PlannedTrial, outcome: { readonly ending: Ending; readonly patchBytes: number }): void;
   diskLow(message: string): void;
   diskRoom(): void;
-  /** The run stops: nothing holds it any more. */
+  /** The run stops, so pauses no longer apply. */
   end(): void;
 }
 
@@ -39,11 +39,11 @@ export function createPauses(ports: PausePorts): Pauses {
     diskLow(message) {
       if (stop.why) return;
       holds.hold('disk');
-      // The reserve file is gone already: its room is for the work that is captured and recorded now.
+      // The reserve file is deleted already; its room is for capturing and recording the running work.
       stop.halt(new StopReason('disk_full', `${message}: stopped until there is room`, HOST_FLOOR));
       events.emit({
         type: 'paused',
-        reason: `${message}; what ran is stopped and captured until there is room (or run.disk_floor is lower)`,
+        reason: `${message}; running instances are stopped and captured until there is room (or run.disk_floor is lower)`,
       });
     },
     diskRoom() {
@@ -79,7 +79,7 @@ function createHolds({ queue, showStatus }: PausePorts): Holds {
   };
 }
 
-/** Does what the breaker decides. After a pause one instance runs alone; when it ends well, all slots are used again. */
+/** Carries out what the breaker decides. After a pause one instance runs alone; when it ends well, all slots are used again. */
 function createJudge({ config, queue, stop, events, delays }: PausePorts, holds: Holds): Pauses['judge'] {
   const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
   const breaker = createBreaker({ ...rules, emptyPatches: empty_patches });

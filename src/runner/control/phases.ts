@@ -5,7 +5,7 @@
 import { startTimer } from '../../base/async/timer.ts';
 import { StopReason } from '../exit.ts';
 
-/** Phases that are waiting for somebody else, not work of the attempt. */
+/** Phases of waiting, which do not count as work of the attempt. */
 const NOT_WORKING: ReadonlySet<string> = new Set(['queue', 'pull', 'rate_wait', 'backoff']);
 
 export interface PhaseSink {
@@ -37,7 +37,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
   const start = now();
   let seq = -1;
   let name = '';
-  /** Where the last phase ended and the next one begins: without holes, the time of writing them down is a phase's too. */
+  /** The end of the last phase and the begin of the next: phases have no gaps, so recording time counts too. */
   let since = start;
   let waiting = 0;
   let timer: { cancel(): void } | null = null;
@@ -52,7 +52,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
     name = '';
   };
   const reached = () => (name === '' ? since : now());
-  /** Looks at the clock when the timer fires: a process that was stopped meanwhile has waited for less than the timer. */
+  /** Checks the clock when the timer fires, because a process that was stopped meanwhile has waited for less. */
   const watch = (phase: string, limit: number, ms: number) => {
     timer = setTimer(() => {
       const left = limit - (now() - since);

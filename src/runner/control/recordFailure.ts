@@ -1,15 +1,15 @@
 /**
- * What happens when the record cannot be kept: nothing new starts, what runs is ended as by a second interrupt, and the first error is
- * thrown at the end, when everything has come down in order.
+ * When the record cannot be kept, nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
+ * end, after an orderly shutdown.
  */
 import { StorageError } from '../../store/open.ts';
 import type { StopLadder } from './stop.ts';
 
 export interface RecordFailure {
   report(error: unknown): void;
-  /** A write whose caller has nobody to throw at. */
+  /** For a write in a callback, which cannot throw. */
   guard(write: () => void): void;
-  /** For an error that stops nothing any more: thrown at the end, unless the record broke before. */
+  /** For an error after the work: thrown at the end, unless there was one before. */
   note(error: unknown): void;
   throwIfAny(): void;
 }

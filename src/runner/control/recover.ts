@@ -1,6 +1,6 @@
 /**
- * What a process that died left behind: its attempts end as orchestrator_lost, their trials are pending again, and the calls that
- * may have been billed unseen are counted.
+ * Recovers what a dead process left: its attempts end as orchestrator_lost, their trials are pending again, and calls that may have been
+ * billed without a record are counted.
  */
 
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ export interface Recovered {
   readonly possiblyBilled: number;
 }
 
-/** Call only while holding the run's lock: then nobody alive works on these trials. */
+/** Call only while holding the run's lock, so that no process works on these trials. */
 export function recoverRun(store: Store, runId: number, endedAt: string): Recovered {
   let possiblyBilled = 0;
   const abandoned = abandonedTrials(store, runId);
@@ -60,8 +60,8 @@ export function recoverRun(store: Store, runId: number, endedAt: string): Recove
 }
 
 /**
- * A trajectory is written only once its attempt is durably recorded. One without a record means that the record is older than it
- * was: its write-ahead log was deleted, or an earlier copy put back. Going on would run and pay these again, without a word.
+ * A trajectory is written only after its attempt is durably recorded. One without a record means that the database is older: its
+ * write-ahead log was deleted, or an earlier copy put back. Continuing would silently run and pay for these trials again.
  */
 export function refuseLostRecords(store: Store, run: RunRow, dir: string): void {
   const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) =>
@@ -79,7 +79,7 @@ export function refuseLostRecords(store: Store, run: RunRow, dir: string): void 
   const backup = newestBackup(store.name);
   throw new StorageError(
     'lost',
-    `${lost.length} trial(s) of ${run.name} have a trajectory but no record (${some}): ${store.name} is older than it was, as when its -wal file was deleted. ` +
-      `${backup ? `The last backup is ${backup}. ` : ''}To run and pay them again, move their folders out of ${join(dir, 'trajectories')}`,
+    `${lost.length} trial(s) of ${run.name} have a trajectory but no record (${some}): ${store.name} is older than the trajectories; its -wal file may have been deleted. ` +
+      `${backup ? `The last backup is ${backup}. ` : ''}To run and pay for them again, move their folders out of ${join(dir, 'trajectories')}`,
   );
 }

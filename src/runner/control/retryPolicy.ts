@@ -18,9 +18,9 @@ export function settlementOf(
   trialId: number,
   { reason, detail, recordedAgain }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain'>,
 ): Settlement {
-  // Whoever decided it then, a replay follows.
+  // A replay follows the recorded decision.
   if (recordedAgain) return 'again';
-  // The run ended it for the machine's sake; that uses up no attempt.
+  // The run ended it because the disk was low, which uses up no attempt.
   if (detail === HOST_FLOOR) return 'again';
   const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();
   policy.made.set(trialId, made);
@@ -31,7 +31,7 @@ export function settlementOf(
   if (exitClass === 'cancelled') return 'again';
   const forReason = policy.reasons[reason];
   if (!EXIT_REASONS[reason].retry && forReason === undefined) return 'seal';
-  // A registry that gives no access, or has nothing for this platform, says the same the next time.
+  // A registry that denies access, or lacks the platform, answers the same the next time.
   if (forReason === undefined && reason === 'env_image_pull_failed' && !pullMayHelp(detail)) return 'seal';
   const allowed = total < policy.attempts && made.get(reason)! < (forReason ?? policy.attempts);
   return allowed ? 'again' : 'seal';

@@ -16,9 +16,9 @@ export interface StopLadder {
   halt(reason: StopReason): void;
   /** One press of Ctrl-C or one SIGTERM. Returns the sentence to show. */
   interrupt(signalName: string): string;
-  /** Stops starting for a reason of ours: budget, authentication. */
+  /** Stops starting for an internal reason: budget, authentication. */
   stopStarting(reason: ExitReason, message: string): void;
-  /** After the second press: fires when what is left of the grace is needed to remove containers. */
+  /** After the second press: fires when the rest of the grace is needed to remove containers. */
   readonly captureEnds: AbortSignal;
   /** After the second press: fires when the grace is over. */
   readonly graceEnds: AbortSignal;
@@ -34,7 +34,7 @@ export interface StopOptions {
   readonly setTimer?: (fn: () => void, ms: number) => void;
 }
 
-/** Of the grace; the rest is for the removal. */
+/** Share of the grace; the rest is for the removal. */
 const FOR_CAPTURE = 2 / 3;
 
 const realTimer = (fn: () => void, ms: number) => void startTimer(Math.max(1, ms), fn, { idle: true });

@@ -32,7 +32,7 @@ export interface GraderParts {
   readonly cwd: string;
   /** DIR/<run> */
   readonly dir: string;
-  /** Who brings images; default: each grading sees to its own. */
+  /** Provides images; default: each grading gets its own. */
   readonly images?: EngineImageSource | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Grader {
   close(): Promise<void>;
 }
 
-/** Verdicts that say nothing about the patch: they are tried again on the next evaluation. */
+/** Verdicts without a statement about the patch; the next evaluation tries them again. */
 const UNUSABLE: ReadonlySet<Outcome> = new Set(['infra', 'ungradable']);
 
 export async function createGrader(parts: GraderParts): Promise<Grader> {
@@ -70,7 +70,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
   const repeats: Gradable[] = [];
   let files: Promise<void> = Promise.resolve();
   let broken: unknown = null;
-  // Nobody waits for gradings and files before the end: without a catch they would end the process.
+  // Gradings and files are awaited only at the end, so an uncaught rejection would end the process.
   const noteBroken = (error: unknown) => {
     broken ??= error;
   };
@@ -91,18 +91,18 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     const signal = stop.attempts;
     try {
       const verdict = await gradeTrial(ports, gradable, signal);
-      // A timeout beside other work may be the machine's: it counts once it has happened alone.
+      // A timeout beside other work may be caused by load, so it counts only when it happens alone.
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
       else keep(gradable, verdict);
     } catch (error) {
       if (!signal.aborted || error instanceof StorageError) throw error;
-      // What a full disk ended is graded again at the end; what the second interrupt ended is left for the next evaluation.
+      // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation.
       if (stop.stage < 2) repeats.push(gradable);
     }
   };
 
   const enqueue = (gradable: Gradable): void => {
-    // Not before the caller knows how many there are: what cannot be graded has its verdict at once.
+    // Starts after the caller knows the count, because an ungradable prediction gets its verdict at once.
     const later = () => Promise.resolve().then(() => work(gradable, false));
     void queue.add(later).catch(noteBroken);
   };

@@ -1,4 +1,4 @@
-/** Writes a verdict into the record, then tells of it. */
+/** Records a verdict, then emits its event. */
 import { gzipSync } from 'node:zlib';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { GradeSuspicion } from '../../grading/doubts.ts';
@@ -15,7 +15,7 @@ export interface VerdictPorts {
   readonly events: RunEvents;
 }
 
-/** A test log with a secret in it is evidence: it is kept as it is, and its file is for its owner alone. */
+/** A test log is evidence, so one with a secret is kept unchanged, in a file that only its owner can read. */
 const secretFlags = (redactor: Redactor, log: string | null): GradeSuspicion[] =>
   log === null || !redactor.contains(log)
     ? []
@@ -48,7 +48,7 @@ export function recordVerdict(
     outcome: result.outcome,
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
-    // Both decide, so neither is changed: the report holds names of the dataset only, and a log with a secret in it is flagged.
+    // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
     report: result.report === null ? null : JSON.stringify(result.report),
     log: result.log === null ? null : gzipSync(result.log),
     apply_method: result.applyMethod,

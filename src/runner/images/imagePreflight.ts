@@ -1,6 +1,6 @@
 /**
- * Before the first trial: what the images of a run still need, from the sizes that registries name, and whether it fits. Says what a person
- * wants to know before leaving for the night; a question that nobody answers in time holds nothing up.
+ * Reports before the first trial which images must be pulled, how large they are, and whether they fit. A registry that does not answer in
+ * time does not delay the run.
  */
 import { tooMuch } from '../../environment/images/imagePlan.ts';
 import type { EnginePlan, RunImages } from '../../environment/images/runImages.ts';
@@ -9,7 +9,7 @@ const PATIENCE_MS = 30_000;
 const NAMED = 3;
 
 export interface ImagePreflight {
-  /** Layers of an image that is to be pulled, base first; empty when it is here. Undefined where they were not asked for. */
+  /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
   readonly layersOf: ((image: string) => readonly string[]) | undefined;
 }
 
@@ -30,7 +30,7 @@ export async function preflightImages(
           image,
           list.map((layer) => layer.digest),
         );
-  // What a registry does not give will not run; where most gave no answer, layers say nothing of the order.
+  // Images that a registry does not have will not run. Where most are unknown, layers are no basis for an order.
   const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
   return { layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
 }

@@ -1,4 +1,4 @@
-/** What the images of a run mean for one sitting: in which order its trials start, and which images are needed until when. */
+/** The images of one sitting: the order of trials that they suggest, and which images are needed until when. */
 import type { RunConfig } from '../../config/runConfig.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
 import type { Store } from '../../store/open.ts';
@@ -21,7 +21,7 @@ export interface ImageOrderPorts {
   readonly plan: (trial: TrialRow) => PlannedTrial;
 }
 
-/** Says what the images still need. The dataset's own order may move trials together that share layers which will be removed. */
+/** Reports what must be pulled. In dataset order, trials that share layers are grouped when a policy will remove images. */
 export async function orderForImages(
   { store, run, order, images, events, plan }: ImageOrderPorts,
   scheduled: readonly TrialRow[],
@@ -30,7 +30,7 @@ export async function orderForImages(
   const names = scheduled.map(imageOf).filter((name) => name !== undefined);
   const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
   if (order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
-  // Docker Hub is not asked about each image: official ones share layers by repository, and there by version.
+  // Docker Hub is not asked about each image; official images share layers by repository and version.
   const likelyLayers = (trial: TrialRow) => {
     const { repo, version } = plan(trial).instance;
     return [repo, version];

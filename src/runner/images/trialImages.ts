@@ -1,6 +1,6 @@
 /**
- * The images of a run's trials: ready before a slot is taken, kept while a trial or its grading needs them, given to the policy after.
- * A trial whose image cannot be had still runs into its slot, so that it ends with an attempt and a reason like every other.
+ * The images of a run's trials: ready before a slot is taken, kept while a trial or its grading needs them, then left to the policy.
+ * A trial whose image is not available still takes its slot, so that it ends with an attempt and a reason like every other.
  */
 import type { EnvironmentError, Place } from '../../environment/environment.ts';
 import type { Collected } from '../../environment/images/disk/collect.ts';
@@ -10,7 +10,7 @@ import type { RunEvents } from '../events.ts';
 
 /** What a trial has when it may take a slot. */
 export interface Admission {
-  /** Why the image could not be had, for the attempt to end with. */
+  /** Why the image is not available; the attempt ends with it. */
   readonly failure: EnvironmentError | undefined;
   /** On which of several engines the image is ready. */
   readonly place: Place | undefined;
@@ -21,15 +21,15 @@ export interface TrialImages {
   readonly ahead: number;
   /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
   ready(image: string, signal: AbortSignal): Promise<Admission>;
-  /** False when the disk has filled up since: the trial has to wait once more. Never rejects. */
+  /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
   mayStart(admission: Admission): Promise<boolean>;
-  /** The sitting is over: what the policy may take goes now, also what a container held a moment ago. */
+  /** Ends the sitting: removes what the policy allows, including images that a container just used. */
   finish(): Promise<void>;
 }
 
 interface TrialImage {
   readonly trialId: number;
-  /** What it runs in, and what it is graded in: mostly one and the same. */
+  /** The images it runs in and is graded in, mostly the same one. */
   readonly images: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export interface TrialImagesParts {
   readonly trials: readonly TrialImage[];
   /** Trials of earlier sittings that wait for their grading alone. */
   readonly gradings: readonly TrialImage[];
-  /** Of the whole run, whatever has been done of it. */
+  /** All images of the run, done or not. */
   readonly ofRun: readonly string[];
   readonly grading: boolean;
   readonly ahead: number;
@@ -54,7 +54,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
   const open = new Map<string, number>();
   for (const image of [...imagesOf.values()].flat()) open.set(image, (open.get(image) ?? 0) + 1);
   const inOrder = [...open.keys()];
-  // Bookkeeping must not stop a run; one step after the other, so that "needed" is written before "done" reads it.
+  // Errors of bookkeeping must not stop a run. Steps run in order, so that "needed" is written before "done" reads it.
   let bookkeeping: Promise<void> = Promise.resolve();
   const keepBooks = (work: () => Promise<unknown>) => {
     bookkeeping = bookkeeping.then(async () => {
@@ -90,7 +90,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
 
   events.on((event) => {
     if (event.type === 'graded') release(event.trial.trialId);
-    // What is graded next keeps its image; an empty patch is decided without a container and says so with `graded` too.
+    // A trial that will be graded keeps its image until `graded`, which an empty patch emits too.
     else if (event.type === 'trial_ended' && event.sealed && !(grading && isFinalReason(event.exitReason)))
       release(event.trial.trialId);
   });
@@ -102,7 +102,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
       return bookkeeping;
     },
     async mayStart({ failure, place }) {
-      // A failure only ends with its reason; an engine that does not answer is met by the start itself.
+      // A failure needs no room, and an engine that does not answer is handled by the start.
       return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
     },
     async ready(image, signal) {
@@ -111,7 +111,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
         for (const text of warnings) events.emit({ type: 'note', text });
         return { failure: undefined, place };
       } catch (error) {
-        // A run that stops is no failure of the image; nothing is started any more.
+        // A run that stops is not a failure of the image.
         return { failure: signal.aborted ? undefined : (error as EnvironmentError), place: undefined };
       }
     },

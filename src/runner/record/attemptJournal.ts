@@ -1,6 +1,6 @@
 /**
- * What the record holds of one attempt, and what listeners hear of it. Every fact is written first and told second, so that nobody hears
- * of what a crash could take back.
+ * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
+ * in a crash.
  */
 import type { AgentCallbacks } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
@@ -28,7 +28,7 @@ export interface JournalPorts {
   readonly events: RunEvents;
   readonly budget: RunBudget;
   readonly suspicionRules: readonly SuspicionRule[];
-  /** A model has answered: it may be another one than was asked for. */
+  /** Called when a model answers, which may not be the requested one. */
   readonly onAnswer: (asked: string, answered: string) => void;
   /** host:boot:pid:start, as it stands in trials.lease_owner. */
   readonly leaseOwner: string;
@@ -37,7 +37,7 @@ export interface JournalPorts {
 
 interface AttemptFacts {
   readonly ending: Ending;
-  /** Steps that the agent itself counted; undefined when it told nothing at its end. */
+  /** Steps that the agent counted; undefined when it did not end by itself. */
   readonly steps: number | undefined;
   readonly submitted: Uint8Array | null;
   readonly captured: CapturedPatch | null;
@@ -57,7 +57,7 @@ export interface AttemptJournal {
   /** A sentence that stays with the attempt. */
   note(text: string): void;
   environmentStarted(info: EnvironmentInfo): void;
-  /** From here on an agent that does not heed its signal can neither pay nor write. */
+  /** From now on an agent that ignores its signal can neither spend money nor write. */
   closeToAgent(): void;
   /**
    * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
@@ -71,7 +71,7 @@ export interface JournalOptions extends Pick<PhaseOptions, 'now' | 'deadlinesMs'
   readonly abort: AbortController;
 }
 
-/** Takes the trial and begins its next attempt; null when another process was faster. */
+/** Leases the trial and begins its next attempt; null when another process was faster. */
 export function openJournal(
   ports: JournalPorts,
   turn: Turn,
@@ -96,7 +96,7 @@ export function openJournal(
     ...ports,
     attemptId: attempt.id,
     onPhase: (phase) => {
-      // For the agent a phase is display, whose failure it forgives. Here it is a part of the record.
+      // The agent ignores errors of this callback, but here a phase is part of the record.
       try {
         phases.begin(phase);
       } catch (error) {
@@ -148,7 +148,7 @@ function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): Beg
   return attempt;
 }
 
-/** The arm's configuration, with the image of this instance: a trajectory alone says in what it was made. */
+/** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
 function configText({ arm: { row, environment }, image }: PlannedTrial): string {
   if (environment.environment_class !== 'docker') return row.config;
   return JSON.stringify({ ...storedArm(row), environment: { ...environment, image } });
@@ -223,7 +223,7 @@ function endAttempt(
   return true;
 }
 
-/** A patch is evidence: it is never changed, only told of. */
+/** A patch is evidence, so one with a secret is only noted, never changed. */
 function secretNotes(redactor: Redactor, { submitted, captured }: AttemptFacts): string[] {
   const patches = { submitted, captured: captured?.patch };
   return Object.entries(patches).flatMap(([which, patch]) =>

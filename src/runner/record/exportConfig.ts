@@ -11,7 +11,7 @@ export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_ha
 export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   const { arms = [], dataset, ...sections } = storedConfig(run);
   if (run.imported === 1) {
-    // What was published, as the import read it; what a run of ours has beside that is this program's default.
+    // An import has only the published settings; the rest are the defaults of this program.
     const { name: _, ...published } = arms[0] ?? { name: '' };
     return write({ ...published, dataset: rowsOf(run, ids) });
   }
@@ -20,7 +20,7 @@ export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
     ...dataset,
     ...(dataset ? { rows_sha256: run.dataset_hash } : {}),
   };
-  // The name that a replay predicts under comes from its recording again.
+  // A replay takes the name for its predictions from its recording again.
   const plain = plannedArms(run).map(({ predictsAs: _, ...arm }) => arm);
   const [only] = plain;
   if (plain.length === 1 && only && only.name === nameOf(only.model)) {

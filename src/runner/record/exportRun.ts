@@ -79,7 +79,7 @@ export async function exportTrajectories(target: ExportTarget): Promise<string[]
 }
 
 export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
-  // What was locked at the start, and beside it what was seen since.
+  // The manifest of the start, and what was observed since.
   const manifest = { ...storedManifest(runById(store, run.id)!), observed: observedIn(store, run.id) };
   await writeAtomically(join(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }

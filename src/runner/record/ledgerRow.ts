@@ -1,9 +1,9 @@
-/** A model call in the words of the model layer, and as its row in the ledger: the one place where the two meet. */
+/** Converts model calls between the model layer and rows of the ledger. */
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CallRecord, ModelErrorCode, Usage } from '../../model/model.ts';
 import type { CallEnded, EndedCallRow } from '../../store/records/modelCalls.ts';
 
-/** Whatever a server writes may quote the key. */
+/** Any text of a server may quote the key, so all are redacted. */
 export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
   const clean = (text: string | null): string | null => (text === null ? null : redactor.text(text));
   const { rawUsage, usage } = call;

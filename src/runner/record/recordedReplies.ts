@@ -1,4 +1,4 @@
-/** The replies of a recorded run, read from its rows: what `--model replay:RUN` plays again. */
+/** Reads the replies of a recorded run, which `--model replay:RUN` plays again. */
 import { z } from 'zod';
 import { asChatBody } from '../../model/dialects/asChatBody.ts';
 import type {
@@ -37,9 +37,9 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
   config_invalid: 'config',
 };
 
-/** What is played of every trial, for a recording. */
+/** The replies of every trial, for a recording. */
 export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
-  // The ids first: the rows of a trial are read while another statement would be open.
+  // Reads all ids first, so that no statement is open while the rows of a trial are read.
   const rows = statement(
     store,
     `SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
@@ -69,13 +69,13 @@ export function replaySourceOf(store: Store, run: RunRow, armId?: number): Repla
 
 interface Played {
   readonly id: number;
-  /** Another one of the trial follows it. */
+  /** Another attempt of the trial follows. */
   readonly again: boolean;
 }
 
 /**
- * The attempt that stands, after those before it that infrastructure ended once the model had been asked: their calls were paid, so they
- * are in the ledger. What a person interrupted is left out: a replay has nobody who interrupts it.
+ * The final attempt, after earlier ones that infrastructure ended once the model had been asked: their calls were paid and are in the
+ * ledger. Interrupted attempts are left out, because a replay is not interrupted.
  */
 const playedAttempts = (store: Store, trialId: number): Played[] =>
   (
@@ -109,8 +109,8 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
 }
 
 /**
- * The response bodies that the history keeps, in order, each with what was said since the one before it. The published agent drops a
- * malformed reply and keeps its response in the error message.
+ * The response bodies of the history in order, each with the messages since the one before. The published agent drops a malformed reply
+ * and keeps its response in the error message.
  */
 function keptResponses(store: Store, attemptId: number) {
   const kept: { body: z.infer<typeof bodySchema>; observed: Message[] }[] = [];
@@ -130,7 +130,7 @@ function keptResponses(store: Store, attemptId: number) {
 interface Query {
   readonly failedTries: CallRecord[];
   readonly answer: CallRecord | null;
-  /** It was answered, with nothing in it: the agent asks again and counts. */
+  /** The answer was empty, so the agent asks again and counts. */
   readonly empty: ModelErrorResponse | null;
 }
 
@@ -140,7 +140,7 @@ function queriesOf(store: Store, attemptId: number): Query[] {
   for (const row of endedCalls(store, attemptId)) {
     const empty = emptyAnswer(row);
     if (row.state === 'ok' || empty) {
-      // The empty answer was a call too: its row is told with the tries before it.
+      // An empty answer was a call too, so its row is among the failed tries.
       queries.push({
         failedTries: empty ? [...failedTries, callOf(row)] : failedTries,
         answer: empty ? null : callOf(row),
@@ -176,7 +176,7 @@ function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): Re
 
 type Failure = Extract<RecordedReply, { failure: unknown }>;
 
-/** An end that no reply tells: the wall clock, the container. The replay meets it where the recording has nothing more to play. */
+/** An end without a reply: the wall clock, the container. The replay reaches it after the last recorded reply. */
 function endOf(store: Store, attemptId: number, again: boolean): Failure | null {
   const attempt = attemptById(store, attemptId);
   const reason = attempt?.exit_reason as ExitReason | null | undefined;
@@ -199,7 +199,7 @@ function endOf(store: Store, attemptId: number, again: boolean): Failure | null 
 const isCode = (text: string | null): text is ModelErrorCode =>
   (MODEL_ERROR_CODES as readonly (string | null)[]).includes(text);
 
-/** An attempt that the model's failure ended gives that failure again. */
+/** The failure of the model that ended the attempt, which the replay repeats. */
 function failureOf(store: Store, attemptId: number): Failure | null {
   const attempt = attemptById(store, attemptId);
   const kind = attempt?.exit_reason ? KINDS[attempt.exit_reason] : undefined;

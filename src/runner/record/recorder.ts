@@ -1,6 +1,5 @@
 /**
- * Writes what an agent does into the store as it happens. Every write is direct: if it fails, the attempt and the run stop,
- * because a run whose record has holes is worth nothing.
+ * Records what an agent does as it happens. If a write fails, the attempt and the run stop, because a record with holes is worthless.
  */
 import type { AgentCallbacks, CommandRecord } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
@@ -28,11 +27,11 @@ export interface RecorderParts {
 
 export interface Recorder {
   readonly callbacks: AgentCallbacks;
-  /** Money of the attempt so far; null once a part is unknown. */
+  /** Cost of the attempt so far; null once a part is unknown. */
   costNano(): NanoDollars | null;
   steps(): number;
   oomKills(): number;
-  /** The attempt is over: calls that are still out are in the record as lost, until their answer comes after all. */
+  /** Ends the attempt: calls in flight are recorded as lost, unless their answer still arrives. */
   close(): void;
 }
 
@@ -62,7 +61,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
   };
 }
 
-/** An agent that does not heed its signal goes on after its end: it must neither pay nor write any more. */
+/** An agent that ignores its signal may go on after its end; it must not spend money or write. */
 function mustBeOpen(isClosed: () => boolean): void {
   if (isClosed()) throw new Error('the attempt has ended');
 }
@@ -130,7 +129,7 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
       const began = open.get(call.try);
       if (!began) throw new Error(`model call ${call.try} ended without having begun`);
       open.delete(call.try);
-      // Also when the attempt has ended meanwhile: what a late answer cost was paid.
+      // Also after the end of the attempt, because a late answer was paid for too.
       endCall(store, began.id, endedRow(call, redactor));
       began.settle(call.costNano);
       if (isClosed()) return;
@@ -150,7 +149,7 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
   return { callbacks, close, costNano: () => cost };
 }
 
-/** The raw output lives once, in `commands`; exports put it back. */
+/** The raw output is stored once, in `commands`; exports put it back. */
 const withoutRawOutput = (key: string, value: unknown): unknown => (key === 'raw_output' ? undefined : value);
 
 function cleanText({ content }: Message, redactor: Redactor): string {

@@ -1,9 +1,9 @@
 /**
- * The model traffic of a run as one file that another machine can replay: compressed, every text that occurs more than once held once,
- * secrets replaced. `--model replay:FILE` reads it.
+ * The model traffic of a run as one file that another machine can replay: compressed, repeated texts stored once, secrets replaced.
+ * `--model replay:FILE` reads it.
  *
- * The file is gzip members of JSON lines, so `zcat` shows it: one member for each trial, the index, and a last one of fixed length with
- * the place of the index. A trial is read when it is asked for, so memory does not grow with the run.
+ * The file consists of gzip members of JSON lines, so `zcat` shows it: one for each trial, the index, and a last one of fixed length with
+ * the position of the index. Trials are read on demand, so memory does not grow with the run.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
@@ -15,7 +15,7 @@ export interface RecordedTrial {
   readonly arm: string;
   readonly instance_id: string;
   readonly epoch: number;
-  /** 0 for the first that is held of the trial: each that ended as infra, and the one that stands. */
+  /** 0 for the first recorded attempt of the trial: those that ended as infra, and the final one. */
   readonly attempt?: number;
   readonly replies: readonly RecordedReply[];
 }
@@ -24,7 +24,7 @@ export type RecordingFacts = Omit<RecordingIndex, 'format' | 'texts' | 'trials'>
 
 /** Shorter texts are not worth a reference. */
 const SHARED_LENGTH = 64;
-/** Begins a reference; a text that begins with it gets a second one. */
+/** Starts a reference; a text that starts with it gets a second one. */
 const MARK = '\0';
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
@@ -35,7 +35,7 @@ function eachText(value: unknown, see: (text: string) => void): void {
     for (const inner of Object.values(value)) eachText(inner, see);
 }
 
-/** Only hashes are kept of what is seen once. */
+/** Keeps only hashes of texts that were seen once. */
 function sharedTexts(trials: Iterable<RecordedTrial>): Map<string, number> {
   const seen = new Set<string>();
   const shared = new Map<string, number>();
@@ -50,11 +50,11 @@ function sharedTexts(trials: Iterable<RecordedTrial>): Map<string, number> {
 }
 
 const line = (value: string, level = 9): Buffer => gzipSync(`${value}\n`, { level });
-/** Stored and not compressed, so that its length is always the same. */
+/** Stored without compression, so that its length is always the same. */
 const placeOf = (at: number): Buffer => line(String(at).padStart(20, '0'), 0);
 const PLACE_BYTES = placeOf(0).length;
 
-/** The trials are gone through twice. */
+/** Reads the trials twice. */
 export function* recordingOf(
   facts: RecordingFacts,
   trials: () => Iterable<RecordedTrial>,
@@ -86,14 +86,14 @@ export function* recordingOf(
 
 export interface Recording {
   readonly index: RecordingIndex;
-  /** Of one arm, or of the first that has the instance. */
+  /** Replies of one arm, or of the first that has the instance. */
   source(arm?: string): ReplaySource;
 }
 
 /** Throws an Error that says what is wrong with the file. */
 export function openRecording(path: string): Recording {
   const size = statSync(path).size;
-  const wrong = (why: string): Error => new Error(`${path} is no recording of swebatch: ${why}`);
+  const wrong = (why: string): Error => new Error(`${path} is not a recording of swebatch: ${why}`);
   const read = (from: number, bytes: number): string => {
     const buffer = Buffer.alloc(bytes);
     const file = openSync(path, 'r');

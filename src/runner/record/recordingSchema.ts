@@ -1,4 +1,4 @@
-/** What a recording file holds, checked when it is read: it may come from another machine. */
+/** The content of a recording file, checked when it is read, because it may come from another machine. */
 import { z } from 'zod';
 import { durationOrNull, tokenCount } from '../../base/plausible.ts';
 import { MODEL_ERROR_CODES } from '../../model/model.ts';
@@ -9,7 +9,7 @@ export const RECORDING_FORMAT = 'swebatch-recording-1';
 const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 const text = nullable(z.string());
 const nano = nullable(z.number()).transform((value) => (value === null ? null : nanoOrNull(value)));
-// Absurd counts are unknown, as they are in the reply of a server.
+// Absurd counts become unknown, as in the reply of a server.
 const usage = nullable(
   z.object({
     input: tokenCount,

@@ -1,4 +1,4 @@
-/** What a batch writes about its run as a whole. Each of these throws when the record cannot be kept. */
+/** What a batch records about its run as a whole. Every function throws when the record cannot be kept. */
 import { assertInPlace, onFullDisk, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/eventLog.ts';
 import { type RunRow, type RunStatus, setRunStatus } from '../../store/records/runs.ts';
@@ -7,21 +7,21 @@ import { DURABLE_EVENTS, type RunEvent } from '../events.ts';
 
 export interface RunRecord {
   readonly runName: string;
-  /** The database must still be the file that was opened: what is written into a deleted one is lost. */
+  /** Checks that the database is still the file that was opened; writes into a deleted one would be lost. */
   assertInPlace(): void;
-  /** A sign of life, for other processes that look at the same results. */
+  /** A sign of life for other processes that read the same results. */
   beat(): void;
-  /** Keeps what a later reader asks for; the other events have tables of their own or are for the eye alone. */
+  /** Keeps events that later readers need; the others have tables of their own or are only for displays. */
   keep(event: RunEvent): void;
   showStatus(status: RunStatus): void;
   /** The number that the next attempt of a trial will have. */
   nextAttemptNumber(trialId: number): number;
-  /** Trials by the class of what stands for them; the sum is what was planned. */
+  /** Trials by exit class; the sum is the number of planned trials. */
   counts(): Record<string, number>;
-  /** Says of everything that is still pending why it was not run. */
+  /** Records for all pending trials why they were not run. */
   markNotRun(reason: string): void;
   end(status: RunStatus): void;
-  /** `relieve` makes room when a write finds none, and says whether there is some now. */
+  /** `relieve` makes room for a write that found none, and returns whether it could. */
   onFullDisk(relieve: () => boolean): void;
 }
 

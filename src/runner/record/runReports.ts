@@ -21,13 +21,13 @@ function splitOf(run: RunRow): string | null {
   return typeof split === 'string' ? split : null;
 }
 
-/** What the reports count as the whole. */
+/** The instances that the reports count. */
 export interface GradedWhole {
   readonly ids: readonly string[];
   readonly images: readonly string[];
 }
 
-/** Undefined where nothing ran in Docker: the harness leaves these fields out when it has no client. */
+/** Undefined where nothing ran in Docker, because the harness leaves these fields out without a client. */
 async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promise<Leftovers | undefined> {
   const environments = armsOf(store, run.id).flatMap((arm) => recordedEnvironment(arm) ?? []);
   const inDocker = environments.filter(({ environment_class }) => environment_class === 'docker');

@@ -1,4 +1,4 @@
-/** Dollars per million tokens of a model, asked of the price module one token kind at a time. */
+/** Dollars per million tokens of a model, from one query of the price module for each kind of token. */
 import { costOf, isFreeName } from '../../model/prices.ts';
 import type { PricesOf, TokenPrices } from '../../report/measure/accounting.ts';
 import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
@@ -6,7 +6,7 @@ import type { ReportArm, RunData } from '../../store/records/reportQueries.ts';
 /** Small enough for the lowest tier of providers that charge long requests more. */
 const SAMPLE = 1000;
 
-/** As they were when the run was made. */
+/** Prices at the time of the run. */
 export const pricesOfRun = ({ arms, run }: Pick<RunData, 'arms' | 'run'>): PricesOf =>
   pricesFor(arms, new Date(run.createdAt));
 
@@ -21,7 +21,7 @@ function pricesFor(arms: readonly ReportArm[], at: Date): PricesOf {
   };
 }
 
-/** Of one model, as the price module has it at that time. */
+/** Prices of one model at a time. */
 export const pricesOfModel = (
   config: Parameters<typeof costOf>[0],
   model: string,

@@ -1,6 +1,6 @@
 /**
- * While a slot captures and removes, the container of the trial that comes next is begun: at most one for each slot that is being
- * emptied, so that a run never holds more than twice its slots. What is begun and not wanted any more is given up at once.
+ * While a slot captures and removes, the container of the next trial is started: at most one for each slot that is being emptied, so that a
+ * run never has more than twice its slots. A container that is no longer wanted is removed at once.
  */
 import type { Place } from '../../environment/environment.ts';
 import type { RunBudget } from '../control/budget.ts';
@@ -16,7 +16,7 @@ export interface ContainerPreparation {
   /** The trial has its slot, or will never have one. */
   taken(trial: PlannedTrial): void;
   slotEmptying(): void;
-  /** Nothing is started for now: what was begun goes. */
+  /** Nothing starts for now; prepared containers are removed. */
   giveUp(): void;
 }
 
@@ -46,13 +46,13 @@ export function createContainerPreparation(ports: PreparationPorts): ContainerPr
       const request = startRequestOf(trial, ports.runName, ports.nextAttemptNumber(trial.id));
       trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
-      // The slot that takes the trial meets the same and ends it with a reason.
+      // The slot that takes the trial gets the same error and ends it with a reason.
     }
   };
 
   return {
     waits(trial, priority, admission) {
-      // The slot ends it with the reason.
+      // The slot will end it with the reason.
       if (admission?.failure) return;
       const behind = waiting.findIndex((other) => other.priority < priority);
       waiting.splice(behind < 0 ? waiting.length : behind, 0, {

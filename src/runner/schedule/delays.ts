@@ -1,4 +1,4 @@
-/** Work that is done after a while. A run that stops waits for none of it: then all of it is done at once. */
+/** Delayed work. When the run stops, all of it is done at once. */
 import { startTimer } from '../../base/async/timer.ts';
 
 export interface Delays {

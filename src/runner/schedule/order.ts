@@ -1,6 +1,6 @@
 /**
- * In which order trials start, and when the run will be done. Longest first leaves no long instance for the end, where all other slots
- * wait for it; what is long is read from earlier runs. Pure.
+ * The order in which trials start, and when the run will be done. Longest first avoids a long instance at the end, when all other slots
+ * are empty; earlier runs say which ones are long. Pure.
  */
 import { pythonShuffle } from '../../base/python/random.ts';
 import type { PastDuration } from '../../store/records/durations.ts';
@@ -19,7 +19,7 @@ export interface Estimate {
 
 /** The 75th percentile: an estimate that is a little too long costs less than a long trial that starts last. */
 const QUANTILE = 0.75;
-/** Before there is any history. The value is irrelevant to the order; it only shows in the forecast. */
+/** Without history. The value does not affect the order; it only shows in the forecast. */
 const UNKNOWN: Estimate = { seconds: 600, from: 'none' };
 
 export function quantile(values: readonly number[], q: number): number {
@@ -32,7 +32,7 @@ export function quantile(values: readonly number[], q: number): number {
 
 const keyOf = (...parts: string[]) => parts.join('\0');
 
-/** What a trial will take: by instance and model, else by instance, else by repository, else by everything there is. */
+/** Estimates the time of a trial: by instance and model, else by instance, else by repository, else by all history. */
 export function estimator(history: readonly PastDuration[]): (trial: Orderable) => Estimate {
   const seconds = new Map<string, number>();
   const collect = (keyOfPast: (past: PastDuration) => string) => {
@@ -82,7 +82,7 @@ export function orderTrials<T extends Orderable>(
     .map(({ trial }) => trial);
 }
 
-/** A run that stops early under this order has seen the hard ones first. */
+/** With longest first, a run that stops early has run the hard trials only. */
 export const biasWarning = (mode: OrderMode, sealed: number, planned: number): string | undefined =>
   mode === 'longest' && sealed > 0 && sealed < planned
     ? `${sealed} of ${planned} trials are decided, longest first: a biased sample (long ones tend to be hard); use --order shuffle for results that can be read early`
@@ -94,8 +94,8 @@ export interface RunningTrial {
 }
 
 /**
- * Seconds until everything is done: waiting trials go, in order, to the slot that is free first; what runs over its estimate is
- * taken to need as long again as the tenth part of what it took. Never less than the longest that still runs.
+ * Seconds until everything is done: waiting trials go, in order, to the slot that is free first. A trial over its estimate is expected to
+ * need another tenth of its time so far. Never less than the longest running trial.
  */
 export function remainingSeconds(
   running: readonly RunningTrial[],

@@ -1,4 +1,4 @@
-/** From a resolved configuration and a selection to the rows of a new run, and what differs when a run is continued. Pure. */
+/** Makes the rows of a new run from its configuration and selection, and finds differences when a run is continued. Pure. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
@@ -17,7 +17,7 @@ export interface ArmConfig {
   readonly agent: AgentConfig;
   readonly environment: EnvironmentConfig;
   readonly model: ModelConfig;
-  /** Model name in its predictions, where it is not the configured one: a replay predicts as the recorded model. */
+  /** Model name in its predictions, if not the configured one: a replay predicts as the recorded model. */
   readonly predictsAs?: string;
 }
 
@@ -43,7 +43,7 @@ export interface RunRequest {
     readonly rowHash: string;
     readonly weight: number;
   }[];
-  /** Of a sample: every stratum of the dataset, also those of which nothing was drawn. */
+  /** For a sample: every stratum of the dataset, including those without a sampled instance. */
   readonly strata?: readonly {
     readonly key: readonly string[];
     readonly size: number;

@@ -1,4 +1,4 @@
-/** What planRun wrote, read back with its types. The settings of an imported run are another tool's: only what is said here to take them does. */
+/** Reads back what planRun wrote, with its types. An imported run has settings of another tool; only recordedEnvironment accepts those. */
 import { type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
@@ -14,7 +14,7 @@ export interface PlannedConfig {
   readonly arms: readonly ArmConfig[];
 }
 
-/** Settings that an older version did not know have their defaults; arms are as they were, because their trajectories say so. */
+/** New settings get their defaults; arms stay as recorded, because their trajectories contain them. */
 export function plannedConfig(run: RunRow): PlannedConfig {
   const { run: runs, grading, images } = storedConfig(run);
   return {

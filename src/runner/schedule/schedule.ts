@@ -1,4 +1,4 @@
-/** Puts the trials of a sitting into the order that the run's configuration asks for, and records it. */
+/** Orders the trials of a sitting as the run's configuration says, and records the order. */
 import type { RunConfig } from '../../config/runConfig.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { orderBySharedLayers } from '../../environment/images/imagePlan.ts';
@@ -8,7 +8,7 @@ import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { estimator, orderTrials } from './order.ts';
 
-/** What each trial will take, from earlier runs; undefined where nothing is known. */
+/** Expected seconds of each trial, from earlier runs; undefined without history. */
 export function expectedSeconds(
   store: Store,
   run: RunRow,
@@ -44,8 +44,8 @@ export function scheduleTrials(
 }
 
 /**
- * Trials whose images share layers become neighbours, so that a policy which removes images has a base on the disk once and not again and
- * again. The order of the dataset otherwise; recorded too.
+ * Groups trials whose images share layers, so that a policy which removes images pulls each base only once. Keeps the order of the dataset
+ * otherwise, and records the new order.
  */
 export function groupBySharedLayers(
   store: Store,
@@ -57,7 +57,7 @@ export function groupBySharedLayers(
   return grouped.every((trial, i) => trial === toDo[i]) ? toDo : record(store, run, grouped);
 }
 
-/** Behind all that was started before, so that the record shows what started when. */
+/** New positions come after those of earlier trials, so that the record shows the order of starts. */
 function record(store: Store, run: RunRow, ordered: readonly TrialRow[]): readonly TrialRow[] {
   const moved = new Set(ordered.map((trial) => trial.id));
   const earlier = trialsOf(store, run.id).filter((trial) => !moved.has(trial.id));

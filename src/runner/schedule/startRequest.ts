@@ -1,4 +1,4 @@
-/** What an environment is started with for a trial: the same when it is prepared before the trial has a slot, and in the slot itself. */
+/** The start request of a trial, the same whether its container is prepared in advance or started in the slot. */
 
 import type { StartRequest } from '../../environment/environment.ts';
 import { currentOwner } from '../../environment/owner.ts';
@@ -16,7 +16,7 @@ export function startRequestOf(
     image,
     owner: currentOwner(runName, `${id}.${attemptNumber}`),
     baseCommit: instance.base_commit,
-    // Run by the environment before the start tree is kept, so that what it does is not the agent's work.
+    // The environment runs it before it saves the start tree, so that its changes do not count as the agent's work.
     ...(startup_command && {
       startupCommand: render(startup_command, { ...instance.extra, ...instance }),
     }),

@@ -1,6 +1,6 @@
 /**
- * How trials come to their slots. A trial waits for its image first, outside of slots, then for a slot. Images become ready in any order;
- * of the trials whose image is there, the one with the highest priority takes the next slot.
+ * Brings trials into slots. A trial first waits for its image, outside of the slots, then for a slot. Images become ready in any order;
+ * among trials whose image is ready, the one with the highest priority takes the next slot.
  */
 import PQueue from 'p-queue';
 import type { StopLadder } from '../control/stop.ts';
@@ -11,16 +11,16 @@ import type { Delays } from './delays.ts';
 import type { Turn } from './turn.ts';
 
 export interface TrialQueue {
-  /** Works through the trials, the first one first. Resolves when all have left, also those that came back meanwhile. */
+  /** Works through the trials in order. Resolves when all are done, including those that came back. */
   workThrough(trials: readonly PlannedTrial[]): Promise<void>;
-  /** Behind all others, after a while. */
+  /** Enters the trial again after a delay, behind all others. */
   comeBack(trial: PlannedTrial, afterMs: number): void;
   /** No trial takes a slot until `resume`, and no container is started for one. */
   pause(): void;
   resume(): void;
-  /** How many slots may be taken, of those that there are. */
+  /** Limits how many slots may be used. */
   limitSlots(count: number): void;
-  /** The run stops: no trial waits any longer. Each finds out in its slot that nothing is started any more. */
+  /** The run stops: no trial waits any longer, and none that gets a slot starts. */
   emptyOut(): void;
 }
 
@@ -45,7 +45,7 @@ interface Queue<Outcome> extends TrialQueuePorts<Outcome> {
   readonly freeSlots: number[];
   readonly imagesWanted: AbortController;
   readonly allLeft: PromiseWithResolvers<void>;
-  /** Trials that have been added and have not left, wherever they wait. */
+  /** Trials that have entered and not left. */
   inside: number;
 }
 
@@ -78,7 +78,7 @@ export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): Tria
       if (queue.inside > 0) await queue.allLeft.promise;
     },
     comeBack(trial, afterMs) {
-      // It is inside while it waits for its time: the queue must not count as empty.
+      // It counts as inside during the delay, so that the queue does not count as empty.
       queue.inside += 1;
       delays.after(afterMs, () => enter(queue, trial, behindAll));
     },
@@ -132,7 +132,7 @@ async function inSlot<Outcome>(
   preparation.taken(trial);
   if (stop.why) return;
   if (admission && !(await queue.images!.mayStart(admission))) {
-    // The disk filled up while the trial waited: it leaves the slot, and waits until there is room.
+    // The disk filled up while the trial waited, so it leaves the slot and waits for room.
     preparation.giveUp();
     queue.inside += 1;
     enter(queue, trial, priority);

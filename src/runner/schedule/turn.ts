@@ -1,4 +1,4 @@
-/** A trial whose turn has come: it has a slot, and its image is there or cannot be had. */
+/** A trial that has a slot, and whose image is ready or not available. */
 import type { Admission } from '../images/trialImages.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 
@@ -9,6 +9,6 @@ export interface Turn {
   readonly admission: Admission | undefined;
   /** How long the trial waited for its image and this slot. */
   readonly waitedMs: number;
-  /** To be called once the agent is done: what follows needs no agent, so the next trial's container can be on its way. */
+  /** Called once the agent is done, so that the container of the next trial can start. */
   readonly onAgentDone: () => void;
 }

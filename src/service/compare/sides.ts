@@ -1,4 +1,4 @@
-/** From what a person names on the command line to sides of a comparison: runs, arms of runs, baselines, files and folders. */
+/** Finds the sides of a comparison by name: runs, arms of runs, baselines, files and folders. */
 import { existsSync, statSync } from 'node:fs';
 import { readSide, SideError } from '../../report/compare/readSide.ts';
 import { type Side, sideOfArm } from '../../report/compare/side.ts';
@@ -35,7 +35,7 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
   });
 }
 
-/** Files are compared whatever the state of the database here is. */
+/** A file can be compared even when the database cannot be opened. */
 function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
   if (!existsSync(databasePath(root))) return null;
   try {
@@ -65,7 +65,7 @@ export function sidesOfRun(store: Store, run: RunRow): NamedSide[] {
   return data.arms.map((a) => ({ side: sideOfArm(data, a.name), from: { run, data, arm: a.name } }));
 }
 
-/** Files of different folders often have one name: then the label is the path as it was given. */
+/** Files in different folders often share a name; then the given path is the label. */
 export function labelled(
   named: readonly { readonly selector: string; readonly found: NamedSide }[],
 ): NamedSide[] {
@@ -86,7 +86,7 @@ function readFileSide(path: string): Side {
   }
 }
 
-/** Fixed before the run, because the choice can flip a verdict. */
+/** The test is fixed before the run, because the choice can change a verdict. */
 export function fixedTest({ from }: NamedSide): McNemarTest | null {
   const statistics = from?.data.run.manifest.statistics;
   if (typeof statistics?.paired_test !== 'string') return null;

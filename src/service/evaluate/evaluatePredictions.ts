@@ -100,7 +100,7 @@ function chosenPredictions(
   const strangers = [...(only ?? [])].filter((id) => !ids.has(id));
   if (strangers.length > 0) throw new UserError(`the dataset has no instance ${strangers.join(', ')}`);
   const predictions = predictionsOf(target, rows, tell).filter((p) => !only || only.has(p.instance_id));
-  if (predictions.length === 0) throw new UserError('none of the instances asked for has a prediction');
+  if (predictions.length === 0) throw new UserError('none of the requested instances has a prediction');
   const unpredicted = [...(only ?? [])].filter((id) => !predictions.some((p) => p.instance_id === id));
   if (unpredicted.length > 0) tell({ level: 'warning', text: `no prediction for ${unpredicted.join(', ')}` });
   return predictions;

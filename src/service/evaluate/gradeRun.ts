@@ -1,4 +1,4 @@
-/** Grades what a run has predicted and nobody graded yet, and writes the harness's reports. */
+/** Grades the predictions of a run that have no verdict yet, and writes the harness's reports. */
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
@@ -111,13 +111,13 @@ function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<numbe
   if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
   if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
     throw new UserError(
-      `there is nothing to grade in ${run.name}: it was imported from verdicts alone, and no patch of it is known`,
+      `there is nothing to grade in ${run.name}: it was imported from verdicts alone, without patches`,
       { hint: 'import its predictions with --report, or with the report beside them' },
     );
   return new Map(planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]));
 }
 
-/** An import takes ids as they are, also those that no container may be named for. */
+/** An import accepts any id, even one that cannot be the name of a container. */
 function instanceOf(row: InstanceRow, run: RunRow): Instance {
   const read = instanceSchema.safeParse(JSON.parse(row.row));
   if (read.success) return read.data;
@@ -127,7 +127,7 @@ function instanceOf(row: InstanceRow, run: RunRow): Instance {
   );
 }
 
-/** What another tool recorded, or did not, is no environment of ours: then images come as they do by default. */
+/** The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. */
 function environmentOf(stored: unknown): EnvironmentConfig {
   const found = environmentConfigSchema.safeParse(stored ?? {});
   return found.success ? found.data : environmentConfigSchema.parse({});

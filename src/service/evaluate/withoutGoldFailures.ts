@@ -1,4 +1,4 @@
-/** What a calibration says about a score: instances whose own gold patch does not pass on this machine count against nobody. */
+/** The score without instances whose gold patch does not pass on this machine. */
 import type { StoredReport } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { goldStandings } from '../../store/records/calibration.ts';
@@ -10,7 +10,7 @@ export interface GoldScore {
   readonly submitted: number;
 }
 
-/** The score over the instances whose gold patch passes here, when a calibration found some that do not. */
+/** Null when no instance of the report was calibrated. */
 export function withoutGoldFailures(store: Store, part: StoredReport): GoldScore | null {
   const standings = goldStandings(store);
   const bad = new Set(

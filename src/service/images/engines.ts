@@ -1,4 +1,4 @@
-/** The engines that the caller's variables mean, and the image service of each. */
+/** Connects to engines by the caller's variables, and makes the image service of each. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -52,7 +52,7 @@ export async function openImages(env: Variables, options: Given, host?: string):
   return imagesOn(env, options, host);
 }
 
-/** Without asking whether the engine answers: one of several may come later. */
+/** Does not check that the engine answers: with several, one may come up later. */
 export function imagesOn(env: Variables, options: Given, host?: string): ImageService {
   const { docker, configDir } = requireEngine(env, host);
   return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env), ...options });

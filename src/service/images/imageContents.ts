@@ -1,4 +1,4 @@
-/** What the engines of a run have today under the names of its images: for the manifest, and to see whether an image is another one. */
+/** Which content the engines of a run have under each image name: for the manifest, and to find images that have changed. */
 import { join } from 'node:path';
 import { imageKey } from '../../base/imageReference.ts';
 import { type ImageLedger, openImageLedger } from '../../environment/images/disk/imageLedger.ts';
@@ -14,7 +14,7 @@ export interface ImageContent {
   readonly digests: readonly string[];
 }
 
-/** For each name, what each engine that has it has; engines that do not answer say nothing. */
+/** For each name the content on every engine that has it; engines that do not answer are skipped. */
 export async function contentsHere(
   env: Variables,
   arms: readonly ArmConfig[],

@@ -1,4 +1,4 @@
-/** The images of a run, on the engine or engines of its arms: what they have to say goes out as events of the run. */
+/** Opens the images of a run on the engines of its arms; their messages become events of the run. */
 
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
@@ -47,7 +47,7 @@ export async function openRunImages(
     ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
   );
   if (differs)
-    throw new UserError(`arm ${differs.name} names other engines than the first arm`, {
+    throw new UserError(`arm ${differs.name} has other engines than the first arm`, {
       hint: 'give all arms the same environment.hosts',
     });
   const note = (text: string) => events.emit({ type: 'note', text });
@@ -63,11 +63,11 @@ export async function openRunImages(
 }
 
 export interface GradingImages extends EngineImageSource {
-  /** What the policy may take goes now. */
+  /** Removes what the image policy allows. */
   close(): Promise<void>;
 }
 
-/** For gradings without a run beside them. Engines are looked for when the first image is needed: there may be nothing to grade. */
+/** For grading outside of a run. Connects to engines when the first image is needed, because there may be nothing to grade. */
 export function openGradingImages(
   env: Variables,
   arms: readonly ArmConfig[],
@@ -100,7 +100,7 @@ export function openGradingImages(
 
 const SHOW_EVERY_MS = 500;
 
-/** Says what is being pulled while it moves, until the images are closed. */
+/** Emits the progress of pulls until the images are closed. */
 function shown(images: RunImages, events: RunEvents): RunImages {
   let last = '';
   const show = () => {
@@ -169,7 +169,7 @@ function serviceOptions(
 
 const seconds = (ms: number) => (ms / 1000).toFixed(ms < 10_000 ? 1 : 0);
 
-/** Only what a person would want to read afterwards; progress is for displays that ask for it. */
+/** Only events that are worth a line in the log; displays read progress elsewhere. */
 function sentence(event: StageEvent): string | undefined {
   if (event.type === 'started') return `pulling ${event.image}`;
   if (event.type === 'ready' && event.ready.pulled)

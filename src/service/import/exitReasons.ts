@@ -1,4 +1,4 @@
-/** The exit statuses of mini-swe-agent in our words. */
+/** Maps exit statuses of mini-swe-agent to exit reasons. */
 import type { ExitReason } from '../../outcome.ts';
 
 /** Exception names of litellm, its providers and Python, by what they say about the end. */
@@ -33,7 +33,7 @@ export function reasonOf(
   config: Readonly<Record<string, unknown>>,
   steps: number,
 ): ExitReason {
-  // Version 2 writes '' while the agent is at work: it never said how it ended.
+  // Version 2 writes '' while the agent works, so this one never recorded its end.
   if (status === null || status === '') return 'cancelled';
   if (status === 'LimitsExceeded') {
     const limit = (config.agent as { step_limit?: unknown } | undefined)?.step_limit;

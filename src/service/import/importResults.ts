@@ -88,7 +88,7 @@ export async function importResults(
   };
 }
 
-/** All or nothing: a person mends what was in the way and imports again under the same name. */
+/** All or nothing, so that the import can be repeated under the same name once the cause is fixed. */
 async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise<void> {
   const isNew = !existsSync(dir);
   try {
@@ -115,7 +115,7 @@ function refuseName(store: Store, name: string, source: string, root: string): v
     throw new UserError(
       `${source} is where the files of run ${name} would be written; choose another --run-id`,
     );
-  if (runByName(store, name)) throw new UserError(`there is a run ${name} already; choose another --run-id`);
+  if (runByName(store, name)) throw new UserError(`run ${name} already exists; choose another --run-id`);
 }
 
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */

@@ -1,4 +1,4 @@
-/** A finished mini-swe-agent output folder as a run of ours: reported, compared and graded as if we had run it. */
+/** Writes a finished mini-swe-agent run into the store, so that it is reported, compared and graded like one of ours. */
 
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
 import { recordOf } from '../../base/isRecord.ts';
@@ -27,10 +27,10 @@ export interface ImportRequest {
 export function importRun(store: Store, request: ImportRequest): RunRow {
   const { imported } = request;
   const all = [...new Set(imported.instances.map((i) => i.model))];
-  // A damaged trajectory does not say who answered; the others do.
+  // A damaged trajectory does not name its model; the others do.
   const known = all.filter((name) => name !== UNKNOWN_MODEL);
   const models = known.length > 0 ? known : all;
-  // One that says how it was run: a damaged trajectory, or a prediction alone, says nothing.
+  // The first with a configuration: a damaged trajectory or a lone prediction has none.
   const first = imported.instances.find((i) => Object.keys(i.config).length > 0) ?? imported.instances[0]!;
   const arm = publishedArm(first);
   const planned = imported.instances.map((i) => rowOf(i, request));
@@ -169,7 +169,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
   );
 }
 
-/** Version 1 states the cost of an attempt and none of a call: the ledger holds the sum at the last one, and says so. */
+/** Version 1 records the cost of an attempt but not of its calls: the last call gets the whole sum, with a note. */
 function withCosts({ calls, costNano }: ImportedInstance): (RecordedCall & { note?: string })[] {
   const last = calls.findLastIndex((call) => call.costNano === null);
   if (last < 0 || costNano === null) return [...calls];
@@ -234,7 +234,7 @@ function publishedArm({
       model: Object.fromEntries(model),
     };
   } catch {
-    // An agent of somebody's own, with settings that are not ours: kept as they are.
+    // A custom agent with settings of its own: kept unchanged.
     return config;
   }
 }

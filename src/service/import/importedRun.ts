@@ -1,4 +1,4 @@
-/** What other tools left, as plain data: what a run of ours would have recorded, as far as the files say it. */
+/** Results of other tools as plain data: what our runs record, as far as the files contain it. */
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import type { ExitReason } from '../../outcome.ts';
 

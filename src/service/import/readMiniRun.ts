@@ -1,6 +1,6 @@
 /**
- * mini-swe-agent's output folder: trajectories and predictions. Nothing is guessed into a verdict: unknown stays null. A process that
- * died while it wrote leaves half a file; what else is there is read, and the person is told.
+ * Reads mini-swe-agent's output folder: trajectories and predictions. Unknown values stay null; no verdict is guessed. A file that is
+ * cut off, because its process died, is skipped with a warning.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -28,7 +28,7 @@ export function readMiniRun(folder: string): ImportedRun {
   );
   if (changed.length > 0)
     notes.warnings.push(
-      `the predictions of ${changed.length} instances (${named(changed)}) are not what their trajectories submitted; the predictions are taken`,
+      `the predictions of ${changed.length} instances (${named(changed)}) differ from what their trajectories submitted; the predictions are used`,
     );
   for (const [id, prediction] of predictions)
     if (!instances.has(id)) instances.set(id, instanceOf(id, null, prediction, null));
@@ -47,7 +47,7 @@ const named = (instances: readonly ImportedInstance[]): string =>
     .map((i) => i.instanceId)
     .join(', ') + (instances.length > 3 ? ', …' : '');
 
-/** A leaderboard entry holds one of the two. What was torn is left to the trajectories; a row that names an instance is not. */
+/** A leaderboard entry has one of the two files. Broken lines are replaced by the trajectories; a bad row with an instance id is a problem. */
 function predictionsIn(folder: string, { warnings, problems }: Notes): Predictions {
   const file = ['preds.json', 'all_preds.jsonl'].map((name) => join(folder, name)).find((f) => existsSync(f));
   const read = file === undefined ? undefined : readPredictions(readFileSync(file), file);
@@ -55,7 +55,7 @@ function predictionsIn(folder: string, { warnings, problems }: Notes): Predictio
   for (const { about, line, message } of read.problems)
     if (about === 'file')
       warnings.push(
-        `${file} cannot be read (${message}): the submissions of the trajectories are taken instead`,
+        `${file} cannot be read (${message}): the submissions of the trajectories are used instead`,
       );
     else if (about === 'line') warnings.push(`${file}:${line} cannot be read: ${message}`);
     else if (about === 'id')
@@ -73,7 +73,8 @@ function instancesWithFiles(
   const instances = new Map<string, ImportedInstance>();
   const add = (id: string, file: string, instance: () => ImportedInstance): void => {
     const noId = instanceIdProblem(id);
-    if (noId !== null) problems.push(`${file}: the name ${JSON.stringify(id)} is no instance id: it ${noId}`);
+    if (noId !== null)
+      problems.push(`${file}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
     else if (instances.has(id)) warnings.push(`${id} has several trajectories; ${file} is left out`);
     else instances.set(id, instance());
   };
@@ -87,7 +88,7 @@ function instancesWithFiles(
     const id = read.instanceId ?? name;
     add(id, file, () => instanceOf(id, read, predictions.get(id), file));
   }
-  // Somebody ran these: they are part of the run, and what came of them is not known.
+  // These were run, so they are part of the run, but their outcome is unknown.
   for (const { file, name, read } of files) {
     if (typeof read !== 'string') continue;
     warnings.push(`${file} ${read}`);
@@ -109,22 +110,22 @@ function trajectoryFiles(folder: string): string[] {
 function trajectoryIn(path: string): MiniTrajectory | string {
   let bytes: Uint8Array;
   try {
-    // A pipe would be waited for, a device read without end.
-    if (!statSync(path).isFile()) return 'cannot be read: it is no file';
+    // Reading a pipe would wait, and reading a device would never end.
+    if (!statSync(path).isFile()) return 'cannot be read: it is not a file';
     bytes = readFileSync(path);
   } catch (error) {
     return `cannot be read: ${(error as Error).message}`;
   }
   const read = readTrajectory(bytes);
   if (read.ok) return read.value;
-  return `${read.fault === 'not_json' ? 'cannot be read' : 'is no trajectory'}: ${read.message}`;
+  return `${read.fault === 'not_json' ? 'cannot be read' : 'is not a trajectory'}: ${read.message}`;
 }
 
 /** Items of the Responses API have no role: an output answers a call, and a response is the model's. */
 const roleOf = ({ type }: TrajectoryMessage): string =>
   type === 'function_call_output' ? 'tool' : 'assistant';
 
-/** Nothing of the file is known, and nothing is guessed: not even that its empty prediction was meant. */
+/** Nothing is guessed about a file that cannot be read, not even that its empty prediction was intended. */
 function unreadable(
   id: string,
   why: string,
@@ -140,7 +141,7 @@ function unreadable(
 const isPatch = (text: string | null): boolean =>
   text !== null && /^(?:diff --git |Index: |--- \S.*\n\+\+\+ \S)/m.test(text);
 
-/** What the prediction carried is what was graded; version 1 wrote the exception's text as the patch of a failed instance. */
+/** The prediction was graded, so it wins. Version 1 wrote the exception's text as the patch of a failed instance. */
 function patchOf(
   submitted: boolean,
   prediction: Prediction | undefined,

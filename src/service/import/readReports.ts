@@ -1,6 +1,6 @@
 /**
- * What other graders left, as a run that can be imported: a run report of the SWE-bench harness or of sb-cli, or a folder of instance reports
- * (logs/run_evaluation/…). Patches come from beside them where they are; a report alone knows none.
+ * Reads the results of other graders for an import: a run report of the SWE-bench harness or of sb-cli, or a folder of instance reports
+ * (logs/run_evaluation/…). Patches are read from files beside them; a report alone has none.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -46,7 +46,7 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
   };
 }
 
-/** results.json of a leaderboard entry says who was resolved; what else the run predicted was not. null when it is no such file. */
+/** results.json of a leaderboard entry lists resolved instances; all other predictions are unresolved. Null for another kind of file. */
 export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReportVerdicts | null {
   const read = readLeaderboardResults(readFileSync(path));
   if (!read.ok)
@@ -83,23 +83,23 @@ export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere
   const warnings =
     predictions.size === 0
       ? [
-          `there are no predictions beside ${path}: verdicts are imported, patches are not known and none are exported`,
+          `there are no predictions beside ${path}: the verdicts are imported without patches, and no patches are exported`,
         ]
       : [];
   return { imported: { folder: path, instances, warnings, problems }, verdicts };
 }
 
-/** An empty one is known from its verdict; any other is not where no prediction says it. */
+/** Without a prediction only an empty patch is known, from its verdict. */
 const patchOf = (prediction: Prediction | undefined, verdict: ReportedVerdict): string | null =>
   prediction ? (prediction.model_patch ?? '') : verdict === 'empty_patch' ? '' : null;
 
-/** A copied folder has another name (`<id>.first-try`); its report says which instance it is about. */
+/** A copied folder may have another name (`<id>.first-try`); its report names the instance. */
 function idOf(folderName: string, report: Uint8Array | null): string {
   const stated = report === null ? [] : reportedIds(report);
   return stated.length === 1 ? stated[0]! : folderName;
 }
 
-/** The folder of one instance, when the file is its report; null when it is something else. */
+/** Reads the folder of one instance when the file is its report; null for any other file. */
 export function runFromInstanceReport(path: string): GradedElsewhere | null {
   const report = readFileSync(path);
   if (!readInstanceReport(report, idOf('', report)).ok || basename(path) !== FILES.report) return null;
@@ -130,7 +130,8 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
   const problems: string[] = [];
   for (const { path, id, report, model } of found) {
     const noId = instanceIdProblem(id);
-    if (noId !== null) problems.push(`${path}: the name ${JSON.stringify(id)} is no instance id: it ${noId}`);
+    if (noId !== null)
+      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
     const read = report === null ? null : readInstanceReport(report, id);
     const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
@@ -151,7 +152,7 @@ interface Beside {
   readonly problems: readonly string[];
 }
 
-/** Only a file that predicts what the report judges. One that cannot be read may be it: without its patches the verdicts are not to be had. */
+/** Only a file that predicts instances of the report. One that cannot be read may be that file, so it is a problem. */
 function predictionsBeside(path: string, verdicts: Verdicts): Beside {
   for (const name of PREDICTIONS) {
     const file = join(dirname(path), name);

@@ -1,4 +1,4 @@
-/** Facts about this machine and program for the manifest: what a reader needs to judge whether a result can be had again. */
+/** Facts about this machine and program for the manifest, which a reader needs to reproduce a result. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
@@ -27,7 +27,7 @@ function git(args: readonly string[]): string | null {
   }
 }
 
-/** Written by `npm run build`, for where the package is installed and no repository is. */
+/** `npm run build` writes it for an installed package, which has no repository. */
 const buildSchema = z.object({
   commit: z.string().nullable(),
   dirty: z.boolean().nullable(),
@@ -47,7 +47,7 @@ export function programFacts(): ProgramFacts {
   };
 }
 
-/** Files that git does not know count where the program is: a module there is part of it. */
+/** Untracked files in the program's folders count as changes, because a module there is part of it. */
 export function checkoutFacts(): Omit<ProgramFacts, 'version'> {
   // An installed package may lie inside somebody else's repository: only a checkout of ours has package.json at its top.
   if (git(['rev-parse', '--show-toplevel']) !== PACKAGE_ROOT) return NO_CHECKOUT;

@@ -1,4 +1,4 @@
-/** The manifest of a run (run.json): everything that is needed to judge and repeat it, locked at start. */
+/** The manifest of a run (run.json): everything needed to judge and repeat it, fixed at the start. */
 
 import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
@@ -18,7 +18,7 @@ import { machineFacts, programFacts } from './facts.ts';
 
 const MANIFEST_VERSION = 1;
 
-/** Whose verdicts a dialect gives. */
+/** The harness that each dialect follows. */
 const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
 
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>

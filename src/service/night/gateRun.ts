@@ -58,7 +58,7 @@ export async function runGate(request: GateRequest): Promise<Gated> {
   return { comparison, result, past: pastOf(b, result, store) };
 }
 
-/** How often what changed tonight was resolved before: a coin that falls the other way is less news than a rock. */
+/** How often each changed instance was resolved in earlier runs: a change of a flaky instance means little. */
 function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): InstanceHistory[] {
   if (!store || !b.from) return [];
   const { run } = b.from;
@@ -68,15 +68,15 @@ function pastOf(b: NamedSide, result: GateResult, store: Store | undefined): Ins
 }
 
 /**
- * The exit code of a verdict. What should have been measured again and could not be (an outage, the end of the budget) is neither broken nor
- * flaky: the night is incomplete, not within policy.
+ * The exit code of a verdict. An instance that could not be measured again (an outage, the end of the budget) is neither broken nor flaky,
+ * so the night is incomplete.
  */
 export function gateExit({ passed, unconfirmed }: GateResult, remeasured: boolean): 0 | 1 | 3 {
   if (!passed) return 1;
   return remeasured && unconfirmed.length > 0 ? 3 : 0;
 }
 
-/** Of the same arm. */
+/** Results of re-measurements of the same arm. */
 function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
   if (!store || !b.from) return new Map();
   const { run, arm } = b.from;

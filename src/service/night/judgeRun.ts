@@ -1,4 +1,4 @@
-/** The end of a night: find what to hold the run against, judge every arm, leave the artifacts, tell who is to be told. */
+/** The end of a night: finds the baseline, judges every arm, writes the artifacts and runs `run.on_finish`. */
 import { join } from 'node:path';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
@@ -77,7 +77,7 @@ export async function judgeRun(
   return { baseline: baseline.name, arms, exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0 };
 }
 
-/** A name that is wrong must be said before the night is paid for. */
+/** Rejects a wrong name before the night is paid for. */
 export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'name'>): void {
   if (name === 'last' || baselineRun(store, name)) return;
   const found = findRun(store, name);

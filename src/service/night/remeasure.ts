@@ -1,4 +1,4 @@
-/** Measures instances of a run again, as a run of its own that names the first in its manifest: same arm, same rows, K epochs, graded. */
+/** Measures instances of a run again in a new run with the same arm and rows, K epochs, graded. Its manifest names the first run. */
 
 import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';
@@ -24,11 +24,11 @@ export interface RemeasureRequest {
   readonly arm: string;
   readonly ids: readonly string[];
   readonly epochs: number;
-  /** Hears what the measuring came to. */
+  /** Called with the outcome of the new run. */
   readonly ended?: (outcome: RunOutcome) => void;
 }
 
-/** What is left of the run's budget, which holds for the whole night. Null: the run has no budget. */
+/** The rest of the run's budget, which covers the whole night. Null without a budget. */
 function budgetLeft(store: Store, run: RunRow): number | null {
   if (run.budget_nano === null) return null;
   const runs = [run, ...remeasurementsOfRun(store, run.name)];
@@ -41,7 +41,7 @@ export async function remeasure(request: RemeasureRequest, caller: Caller): Prom
   const planned = plannedConfig(run);
   const arm = planned.arms.find((a) => a.name === request.arm);
   if (run.imported === 1 || !arm)
-    throw new UserError(`${run.name} cannot be measured again: its configuration is not ours`, {
+    throw new UserError(`${run.name} cannot be measured again: swebatch did not configure it`, {
       hint: 'leave --remeasure out',
     });
   const left = budgetLeft(store, run);
@@ -52,7 +52,7 @@ export async function remeasure(request: RemeasureRequest, caller: Caller): Prom
     });
     return undefined;
   }
-  // The night is not over: its own end and its verdict are what on_finish hears of.
+  // on_finish is for the end of the night and its verdict, not for this run.
   const { on_finish: _quiet, ...settings } = planned.run;
   const config = { ...settings, epochs };
   const grading = { ...planned.grading, enabled: true };

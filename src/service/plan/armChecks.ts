@@ -1,6 +1,6 @@
 /**
- * Can an arm work at all: a model is named, its key is there, its price is known, the modules and replies that it names can be loaded.
- * `run` and `resume` refuse before anything is made or paid; `doctor` shows each answer.
+ * Checks whether an arm can work: a model is named, its key is set, its price is known, its modules and replies can be loaded.
+ * `run` and `resume` refuse before anything is made or paid; `doctor` shows every result.
  */
 import { findAgent } from '../../agent/loadAgent.ts';
 import { checkEnvironmentClass } from '../../environment/factory.ts';
@@ -21,7 +21,7 @@ export interface Finding {
 export const good = (what: string, detail: string): Finding => ({ what, ok: true, detail, fix: null });
 export const bad = (what: string, detail: string, fix: string): Finding => ({ what, ok: false, detail, fix });
 
-/** `runLimit` in dollars, 0 is none: only a limit needs a price. */
+/** `runLimit` is in dollars, 0 for none. A price is needed only with a limit. */
 export async function checkArm(
   arm: ArmConfig,
   runLimit: number,
@@ -46,7 +46,7 @@ export async function checkArm(
   ];
 }
 
-/** No secret enters a container, also not one that somebody wrote into the configuration . */
+/** No secret may enter a container, even if it stands in the configuration. */
 export function secretFindings(
   { name, model, environment }: Pick<ArmConfig, 'name' | 'model' | 'environment'>,
   env: Variables,
@@ -61,7 +61,7 @@ export function secretFindings(
       bad(
         `environment of arm ${name}`,
         `environment.${key} holds the value of $${secret}, which commands of the agent would see`,
-        `take it out, or unset ${secret} if it is no secret`,
+        `remove it, or unset ${secret} if it is not a secret`,
       ),
     ];
   });
@@ -82,24 +82,24 @@ function modelFindings(
       ? good(what, 'known')
       : limited && model.cost_tracking === 'default'
         ? bad(what, `no price for "${model.model_name ?? model.model_class}"`, NO_PRICE_FIX)
-        : good(what, 'unknown, and no limit asks for it: what is paid will be unknown');
-  // A module of the user's knows itself what it needs.
+        : good(what, 'unknown; no limit needs it, but the cost will not be known');
+  // A custom module handles its own key.
   return model.model_class === 'openai' ? [keyFinding({ name, model }, env), price] : [price];
 }
 
-/** A local server often needs no key; with the provider's own address one is always needed. */
+/** A local server often needs no key; a provider's own address always does. */
 function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Variables): Finding {
   const what = `key of arm ${name}`;
   if (variable(env, model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
-  if (model.base_url) return good(what, `none, and ${model.base_url} may need none`);
+  if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return bad(
     what,
     `$${model.api_key_env} is not set`,
-    `export ${model.api_key_env}=... , or name another variable with -c model.api_key_env=NAME`,
+    `export ${model.api_key_env}=..., or name another variable with -c model.api_key_env=NAME`,
   );
 }
 
-/** Loads what the arm names, and leaves nothing open. `free`: the user's model says so itself; null when there is none. */
+/** Loads the modules that the arm names, and closes them again. `free` is what a custom model says; null when it cannot be loaded. */
 async function loadParts({ name, agent, environment, model }: ArmConfig, cwd: string) {
   const problems: Finding[] = [];
   const tell = (what: string, message: string, fix: string) =>
@@ -109,7 +109,7 @@ async function loadParts({ name, agent, environment, model }: ArmConfig, cwd: st
   await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
     tell('environment', error.message, 'correct it, or leave it out for docker'),
   );
-  // A recording is opened with the record, and the client of an endpoint when it is used.
+  // A recording is opened with the store, and the client of an endpoint on first use.
   const scripted = model.model_name?.startsWith('scripted:') ?? false;
   if (!scripted && (model.model_class === 'openai' || isFreeName(model.model_name)))
     return { free: false, problems };

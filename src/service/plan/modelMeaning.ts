@@ -1,4 +1,4 @@
-/** What a model's name means here, before anything is asked of anybody: dialect, address, key, prices, context and longest answer. */
+/** What a model's name means, found without any request: dialect, address, key, prices, context and longest answer. */
 import { knownModel } from '../../model/knownModels.ts';
 import { modelConfigSchema } from '../../model/modelConfig.ts';
 import { baseUrlOf, dialectNameOf, nameMeans, PROVIDERS, sentModel } from '../../model/names.ts';
@@ -33,7 +33,7 @@ export type Meaning =
   | { readonly ok: true; readonly meaning: ModelMeaning }
   | { readonly ok: false; readonly message: string; readonly fix: string };
 
-/** `env` is asked whether a key is set, never for its value. */
+/** Only checks whether keys are set in `env`; never returns a value. */
 export function modelMeaning(name: string, env: Variables, at: Date): Meaning {
   const given = modelConfigSchema.parse({ model_name: name });
   const settled = settleModel(given, { env, litellm: false });

@@ -1,4 +1,4 @@
-/** What is checked before anything is made, started or paid. All problems are said at once. */
+/** Checks before anything is made, started or paid. Reports all problems at once. */
 import { engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
@@ -16,13 +16,13 @@ export async function preflight(checked: Checked, caller: Caller): Promise<void>
     hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
   );
   const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
-  // One of several is enough to begin: the others are asked again while the run works.
+  // One answering engine is enough to begin; the others are tried again during the run.
   if (hosts.length > 0 && silent.length === engines.length)
     problems.push(`Docker does not answer (${silent.join('; ')}); start it, or see "swebatch doctor"`);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
-/** What is wrong with what the configuration names; needs no engine. */
+/** Problems of the arms and parsers; needs no engine. */
 export async function armProblems(
   { arms, run, grading, keys }: Checked,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
@@ -39,7 +39,7 @@ export async function armProblems(
   return problems;
 }
 
-/** Engines that are asked for containers; undefined is the default one. None for arms that need no container. */
+/** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
 export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
   if (!grading.enabled && arms.every((arm) => arm.environment.environment_class !== 'docker')) return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];

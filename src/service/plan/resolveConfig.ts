@@ -1,4 +1,4 @@
-/** From configuration files, `key=value` and sections to resolved arms; one arm for each model. */
+/** Resolves configuration files, `key=value` and sections into arms; one arm for each model. */
 
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../base/isRecord.ts';
@@ -18,7 +18,7 @@ import type { Caller, Variables } from '../caller.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { UserError } from '../userError.ts';
 
-/** A configuration with nothing left open: what is planned, checked and recorded. */
+/** A complete configuration, ready to be planned, checked and recorded. */
 export interface ResolvedConfig {
   readonly arms: readonly ArmConfig[];
   readonly run: RunConfig;
@@ -84,7 +84,7 @@ function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig
   };
 }
 
-/** What is undefined was not said, and overrides nothing. */
+/** Drops undefined values and empty sections, so that they override nothing. */
 const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(values)

@@ -1,4 +1,4 @@
-/** `openResults`: what a results root holds, for a program that reads. */
+/** `openResults`: reads a results root from a program. */
 import { resolve } from 'node:path';
 import { type Summary, summarize } from '../../report/measure/summary.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
@@ -21,7 +21,7 @@ export interface RecordedRun {
   /** Trials by exit class, and those that are not sealed by their state. */
   readonly counts: Readonly<Record<string, number>>;
   readonly costNano: number;
-  /** Calls whose cost nobody knows: the cost is at least what is said. */
+  /** Calls of unknown cost; with any, `costNano` is a lower bound. */
   readonly unknownCostCalls: number;
 }
 
@@ -41,7 +41,7 @@ export interface Results {
   close(): void;
 }
 
-/** Reads only, also while runs are at work. Throws when there is no results database. */
+/** Read-only; works while runs are active. Throws when there is no results database. */
 export function openResults(results: string): Results {
   const store = openForReading(resolve(results));
   const named = (run: string) => requireRun(store, run);

@@ -1,4 +1,4 @@
-/** A prepared run begins; a name that is there already goes on with that run, if it is still the same. */
+/** Begins a prepared run, or continues the run of that name if it is still the same. */
 import { planRun, type RunRequest } from '../../runner/schedule/planRun.ts';
 import type { Store } from '../../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
@@ -17,7 +17,7 @@ export function beginRun(store: Store, prepared: PreparedRun, given: Caller): Pr
   const caller = withKeys(given, resolved);
   const root = options.results;
   return withRunLock({ store, root, runName: request.name, tell: caller.tell }, async () => {
-    // Looked up under the lock: another process may have begun the run of this name a moment ago.
+    // Looked up under the lock, because another process may just have begun a run of this name.
     const existing = runByName(store, request.name);
     if (existing) await goOn(store, existing, prepared, caller);
     else await insertNew(store, prepared, caller);
@@ -62,7 +62,7 @@ async function goOn(
   );
 }
 
-/** Only trials of what is selected now: a run that goes on may be asked for a part of itself. */
+/** Only trials of the current selection: a run may be continued with a part of its instances. */
 function chooserFor(store: Store, run: RunRow, request: RunRequest) {
   const ids = new Set(linesOf(store, run, request).map((l) => l.trial_id));
   return <T extends { id: number }>(trials: readonly T[]) => trials.filter((t) => ids.has(t.id));

@@ -1,4 +1,4 @@
-/** A run that goes on must be the same run: what changed since it began is refused with a readable difference, or recorded as a boundary. */
+/** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
 import { FIELD_CLASSES } from '../../config/identity.ts';
 import { instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
@@ -28,7 +28,7 @@ import { UserError } from '../userError.ts';
 
 type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 
-/** Arms by name, so that the difference names the arm and not a position; a single one needs no name, and takes that of its model. */
+/** Keyed by arm name, so that a difference names the arm and not a position. A single arm needs no name. */
 const comparable = ({ run, grading, arms }: Comparable, single: boolean) => ({
   run,
   grading,
@@ -49,7 +49,7 @@ function isIdentity(key: string): boolean {
 }
 const SECTIONS = new Set(['agent', 'environment', 'model']);
 
-/** A run that is resumed keeps the rows it recorded; that the dataset has moved on meanwhile is said. */
+/** A resumed run keeps its recorded rows; this tells when the dataset has a newer revision. */
 export function tellOtherRevision(run: RunRow, { env, tell }: Caller): void {
   const { dataset_source: source, dataset_revision: recorded } = run;
   if (recorded === null) return;
@@ -92,18 +92,18 @@ export function checkSameRun(
   const settings = differences(was, is, (key) => !isIdentity(key));
   if (settings.length > 0)
     insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
-  // The selection stays what it was: a run that goes on may be asked for a part of itself.
+  // The recorded selection stays: a run may be continued with a part of its instances.
   const kept = { ...config, ...(stored.dataset === undefined ? {} : { dataset: stored.dataset }) };
   for (const { name, agent, environment, model } of request.arms)
     setArmConfig(store, run.id, name, JSON.stringify({ agent, environment, model }));
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
-  // The budget is a runtime matter: more money lets a stopped run go on.
+  // The budget may change: more money lets a stopped run continue.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
 }
 
 /**
- * An image that has another content under the same name is another environment: what ran in the old one and what would run in the
- * new one are not one experiment. Images that are not here are pulled later; their digests are recorded with each attempt.
+ * An image with new content under the same name is another environment, so results from both are not one experiment. Images that
+ * are not here are pulled later; each attempt records the digest it used.
  */
 export async function checkSameImages(
   store: Store,
@@ -129,11 +129,11 @@ export async function checkSameImages(
   insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
 }
 
-/** One content has a digest for each repository that it was pulled from: what counts stands behind the "@". */
+/** The same content has a digest for each repository it was pulled from; only the part after "@" is compared. */
 const isContent = (digest: string, now: ImageContent): boolean =>
   digest === now.id || now.digests.some((one) => one.split('@').at(-1) === digest.split('@').at(-1));
 
-/** What is selected now must be rows that the run was planned with, unchanged. */
+/** The selected rows must be unchanged rows of the run. */
 function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell): string[] {
   const moved = revisionChange(run.dataset_revision, request.dataset.revision);
   if (datasetHash(request.selected) === run.dataset_hash) {
@@ -148,7 +148,7 @@ function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell)
     // Revisions of the official datasets differ in tests and scripts, which is what a verdict rests on.
     const verdict = gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(instance);
     const what = verdict ? 'its tests or eval script differ, so verdicts may too' : 'its text differs';
-    return [`${instance.instance_id}: the row is another one (${what})`];
+    return [`${instance.instance_id}: the row has changed (${what})`];
   });
   return changed.length > 0 && moved ? [moved, ...changed] : changed;
 }

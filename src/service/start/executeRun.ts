@@ -1,4 +1,4 @@
-/** What a new run and one that goes on share once it is settled which trials: recovery of what a dead process left, the session, the outcome. */
+/** The common part of new and continued runs: recovery after a dead process, the session, the outcome. */
 import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
@@ -27,10 +27,10 @@ import { openReplay } from './replayModel.ts';
 import { openLog, type RunLog } from './runLog.ts';
 
 export interface ExecuteRequest extends StoredRun {
-  /** Default: as an empty `images:` section means it. */
+  /** Default: that of an empty `images:` section. */
   readonly images?: ImagesConfig | undefined;
   readonly arms: readonly ArmConfig[];
-  /** Chooses among all trials, once what a dead process left is pending again. */
+  /** Chooses trials, after those of a dead process are pending again. */
   readonly choose?: (trials: readonly TrialRow[]) => readonly TrialRow[];
 }
 
@@ -42,7 +42,7 @@ export interface RunOutcome extends SessionResult {
   readonly budgetNano: number | null;
   /** Name of the signal, or of whoever else stopped it. */
   readonly interruptedBy: string | null;
-  /** Why trials said nothing about the model. */
+  /** Why trials failed without a statement about the model. */
   readonly failures: readonly FailureKind[];
 }
 
@@ -77,7 +77,7 @@ export async function executeRun(request: ExecuteRequest, caller: Caller): Promi
   return outcomeOf(request, result, stop.interruptedBy);
 }
 
-/** Known to the caller before anything is said; one that texts hold by chance is warned of. */
+/** The caller learns the secrets before anything is printed; a secret that is an ordinary word gets a warning. */
 function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller): Redactor {
   const names = arms.map((arm) => arm.model.api_key_env);
   const redactor = redactorOf(env, names);
@@ -85,7 +85,7 @@ function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller):
   for (const name of ordinarySecrets(env, names))
     tell({
       level: 'warning',
-      text: `the value of $${name} is an ordinary word: it is replaced wherever it stands in messages and output`,
+      text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
     });
   return redactor;
 }

@@ -1,4 +1,4 @@
-/** Why trials said nothing about the model: each exit reason once, with how often it was and what one of them said. */
+/** Why trials failed without a statement about the model: each exit reason once, with its count and one message. */
 import type { Store } from '../../store/open.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
@@ -6,7 +6,7 @@ import { attemptById } from '../../store/records/trials.ts';
 export interface FailureKind {
   readonly reason: string;
   readonly count: number;
-  /** One of them, and the first line of what it said. */
+  /** An example, and the first line of its message. */
   readonly instanceId: string;
   readonly message: string;
 }

@@ -1,4 +1,4 @@
-/** Goes on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
+/** Continues a run from its record alone; sealed trials run again only when requested by class or id. */
 import { dollarsToNano } from '../../money.ts';
 import type { ExitClass } from '../../outcome.ts';
 import { type PlannedConfig, plannedConfig } from '../../runner/schedule/plannedConfig.ts';
@@ -28,7 +28,7 @@ export interface ResumeOptions {
   readonly workers?: number | undefined;
   readonly costLimit?: number | undefined;
   readonly evaluate?: boolean | undefined;
-  /** Go on though an image is another one now; recorded as a boundary. */
+  /** Continue even if an image has changed; recorded as a boundary. */
   readonly allowConfigChange?: boolean | undefined;
 }
 
@@ -55,7 +55,7 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   });
 }
 
-/** What this sitting does otherwise than the one before stands in the record, and in run.json. */
+/** Records what this sitting changes, so that run.json shows it. */
 function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, options: ResumeOptions): void {
   const changed = [
     { key: 'run.workers', was: planned.run.workers, is: options.workers },

@@ -1,6 +1,6 @@
 /**
  * Runs the commands that a user configured for the end of a run, for 50, 80 and 100 % of the budget and for the breaker. The event
- * goes in as JSON on stdin, never into the command line. A failing command is told and changes nothing.
+ * is JSON on stdin, never part of the command line. A failing command is reported and changes nothing.
  */
 
 import { spawn } from 'node:child_process';
@@ -9,7 +9,7 @@ import type { RunConfig } from '../../config/runConfig.ts';
 import type { RunEvent, RunListener } from '../../runner/events.ts';
 import type { Tell } from '../caller.ts';
 
-/** For who has no display of its own. */
+/** For callers without a display. */
 export const warningTo =
   (tell: Tell) =>
   (text: string): void =>
@@ -52,7 +52,7 @@ function runCommand(command: string, input: string): Promise<string | null> {
     const child = spawn(command, { shell: true, stdio: ['pipe', 'ignore', 'ignore'] });
     child.on('error', (error) => resolve(error.message));
     child.on('close', (code, signal) => resolve(code === 0 ? null : `it ended with ${code ?? signal}`));
-    // A command that does not read its input is no failure.
+    // A command may ignore its input.
     child.stdin.on('error', () => {});
     child.stdin.end(`${input}\n`);
   });

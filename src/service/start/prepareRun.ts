@@ -1,4 +1,4 @@
-/** Configuration, dataset and selection of a run: everything that can be wrong is said here, before anything is started or paid. */
+/** Prepares configuration, dataset and selection of a run, and reports every mistake before anything is started or paid. */
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { datasetHash } from '../../dataset/record.ts';
@@ -41,7 +41,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
       revision: dataset.revision,
       fileHash: dataset.fileHash,
       count: dataset.rows.length,
-      // With the ids that `failedIn` came to: another database knows no such run.
+      // With the ids that `failedIn` selected, because another database does not have that run.
       wanted: { ...wanted, ...(ids && { instances: ids }) },
     },
     selected,
@@ -88,7 +88,7 @@ function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
   return { selected, strata: selection.strata };
 }
 
-/** The configuration of an earlier run says which rows it had: other rows are another run. */
+/** An exported configuration has the hash of its rows; other rows would be another run. */
 function checkRows(
   expected: string | undefined,
   selected: RunRequest['selected'],
@@ -119,7 +119,7 @@ function idsFor(
   return named ? named.filter((id) => failed.has(id)) : [...failed];
 }
 
-/** Sorted by time and free of what a path or a label dislikes. */
+/** Sorts by time, and is valid in paths and labels. */
 function defaultRunName(): string {
   const stamp = new Date().toISOString().replace(/[-:]/g, '').replace('T', '-').slice(0, 15);
   return `run-${stamp}-${Math.random().toString(36).slice(2, 6)}`;

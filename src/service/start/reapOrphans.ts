@@ -1,14 +1,14 @@
-/** Containers of dead processes go before new ones come. */
+/** Removes containers of dead processes before new ones start. */
 import { reap } from '../../environment/docker/reaper.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';
 import { enginesOf } from '../images/openImages.ts';
 
-/** A daemon that has locked up over one container serves all others; the run begins, and says what is left over. */
+/** A daemon that hangs on one container may still serve others, so the run begins and reports what is left. */
 const REAP_LIMIT_MS = 20_000;
 
-/** An engine that does not answer is the preflight's matter: one of several may be down, and the run goes on without it. */
+/** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
 export async function reapOrphans(arms: readonly ArmConfig[], { env, tell }: Caller): Promise<void> {
   for (const host of enginesOf(arms)) {
     try {

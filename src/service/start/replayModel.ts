@@ -1,4 +1,4 @@
-/** What `replay:NAME` names: a run of this results root, or a recording file that `export RUN recording` wrote; `/ARM` picks one of its arms. */
+/** Opens `replay:NAME`: a run of this results root, or a recording file of `export RUN recording`; `/ARM` picks one arm. */
 import { statSync } from 'node:fs';
 import type { ReplaySource } from '../../model/offline/replayed.ts';
 import { replaySourceOf } from '../../runner/record/recordedReplies.ts';
@@ -18,8 +18,8 @@ export interface OpenedReplay {
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /**
- * The store is asked for only when a run is meant: a recording needs none. `playing` is the arm that is to play it: where the recording
- * has several and none is named, it plays the one of its own name.
+ * The store is opened only for a run: a recording needs none. `playing` is the arm that plays it: with several recorded arms and none
+ * named, it plays the arm of its own name.
  */
 export function openReplay(name: string, store: () => Store, playing?: string): OpenedReplay {
   const slash = name.lastIndexOf('/');

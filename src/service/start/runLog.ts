@@ -19,7 +19,7 @@ export function openLog(path: string, redactor: Redactor): RunLog {
       try {
         logger[level](clean, redactor.text(message));
       } catch {
-        // A full disk: the record says so and stops the run; a log that throws would only hide that.
+        // The disk may be full. The store reports that and stops the run; an error here would only hide it.
       }
     },
   };

@@ -1,4 +1,4 @@
-/** What is asked of a run. */
+/** The options of `startRun` and `planRun`. */
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 
 export interface RunOptions {

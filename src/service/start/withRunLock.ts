@@ -1,4 +1,4 @@
-/** The lock of a run: one process at a time works on it, and the database of the results root keeps takers apart. */
+/** The lock of a run: only one process works on it. A transaction of the results database keeps two from taking it at once. */
 import { join } from 'node:path';
 import { currentOwner, isOwnerAlive, ownerLabels } from '../../environment/owner.ts';
 import { takeLock } from '../../runner/control/lock.ts';
@@ -13,7 +13,7 @@ export interface LockRequest {
   readonly tell: Tell;
 }
 
-/** Holds the lock for the time of `work`. */
+/** Holds the lock during `work`. */
 export async function withRunLock<T>(
   { store, root, runName, tell }: LockRequest,
   work: () => Promise<T>,
@@ -39,7 +39,7 @@ export async function withRunLock<T>(
   if (lock.tookOver)
     tell({
       level: 'note',
-      text: `took over the lock of pid ${lock.tookOver.pid} on ${lock.tookOver.host}, which is gone`,
+      text: `took over the lock of pid ${lock.tookOver.pid} on ${lock.tookOver.host}; that process is gone`,
     });
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** What gold patches did on this machine: per instance, image and spec, from every evaluation of model "gold" ever recorded here. */
+/** Results of gold patches on this machine, per instance, image and spec, from all evaluations of the model "gold". */
 import type { Store } from '../open.ts';
 import { all } from '../query.ts';
 
@@ -17,8 +17,8 @@ export interface Calibrated {
 }
 
 /**
- * Left out are evaluations that broke, had no patch to try or were not made here (imports, regrades): they say nothing about gold. Each set of rules and each
- * network is counted apart, because gold that fails without the network only is not flaky. The newest of an instance comes last.
+ * Without evaluations that failed, had no patch or were made elsewhere (imports, regrades). Each set of rules and each network is counted
+ * separately, because gold that fails only without the network is not flaky. The newest of an instance comes last.
  */
 export function calibration(db: Store): Calibrated[] {
   const rows = all<Omit<Calibrated, 'standing'>>(
@@ -34,6 +34,6 @@ export function calibration(db: Store): Calibrated[] {
   }));
 }
 
-/** The latest word on each instance: "fails" and "flaky" are what a score is also shown without. */
+/** The latest standing of each instance. Scores are also shown without "fails" and "flaky". */
 export const goldStandings = (db: Store): Map<string, Calibrated> =>
   new Map(calibration(db).map((row) => [row.instance_id, row]));

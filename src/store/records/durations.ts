@@ -1,4 +1,4 @@
-/** How long attempts took, over all runs of a results root: what the scheduler expects the next ones to take. */
+/** How long attempts took in all runs of a results root, for the scheduler's estimates. */
 import type { Store } from '../open.ts';
 import { all, change } from '../query.ts';
 import { IS_RESULT } from './trialResults.ts';
@@ -10,7 +10,7 @@ export interface PastDuration {
   readonly seconds: number;
 }
 
-/** Final attempts that are a result. A trial that an outage ended after two seconds says nothing about how long the work takes. */
+/** Only final attempts that are a result: the time of a trial that an outage ended does not count. */
 export function pastDurations(db: Store): PastDuration[] {
   return all<PastDuration>(
     db,
@@ -21,7 +21,7 @@ export function pastDurations(db: Store): PastDuration[] {
   );
 }
 
-/** The order in which trials start, as decided when the run (again) began. */
+/** Records the order in which trials start. */
 export function setPositions(db: Store, trialIds: readonly number[], first: number): void {
   db.transaction(() => {
     for (const [i, id] of trialIds.entries())

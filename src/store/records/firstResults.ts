@@ -1,4 +1,4 @@
-/** Trials that were tried again although they already had a result: what the first result was, and which instances they are. */
+/** Trials that ran again although they had a result: their first results, and their instances. */
 import type { ExitClass, Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
 import { all } from '../query.ts';

@@ -37,7 +37,7 @@ export type CallBegan = Pick<
   'attempt_id' | 'step' | 'try' | 'started_at' | 'model_asked' | 'estimate_nano'
 >;
 
-/** A row whose call is over. */
+/** The row of a finished call. */
 export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' };
 
 /** What the end of a call adds to its row. */
@@ -68,10 +68,10 @@ export const tokenSums = (sum: (column: string) => string): string =>
     })
     .join(', ');
 
-/** The row exists before the request leaves, so that a crash, or a power cut, shows which calls may have been billed. */
+/** Recorded before the request is sent, so that after a crash or a power cut the record shows which calls may have been billed. */
 export function beginCall(db: Store, call: CallBegan): number {
   const write = () => insert(db, 'model_calls', { ...call, state: 'in_flight' });
-  // What is free need not wait for the disk.
+  // A free call need not wait for the disk.
   return call.estimate_nano === 0 ? write() : durably(db, write);
 }
 
@@ -82,7 +82,7 @@ export const endCall = (db: Store, id: number, call: CallEnded): number =>
 export const loseCall = (db: Store, id: number): number =>
   lose(db, 'id = ?', id, 'the attempt ended before the answer was there');
 
-/** Calls of dead processes: their state says so from now on, their cost stays unknown. Returns how many there were. */
+/** Marks calls of dead processes; their cost stays unknown. Returns how many there were. */
 export const abandonCalls = (db: Store, attemptId: number): number =>
   lose(db, 'attempt_id = ?', attemptId, 'the process died before the answer was recorded');
 

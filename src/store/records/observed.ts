@@ -1,4 +1,4 @@
-/** The part of the manifest that is known only afterwards: which models answered, which images ran, what was changed on the way. */
+/** The part of the manifest that is known only later: which models answered, which images ran, what was changed. */
 import type { Store } from '../open.ts';
 import { all as allRows } from '../query.ts';
 

@@ -1,10 +1,10 @@
-/** Takes back a run whose import could not be finished. Nothing else removes a run. */
+/** Removes a run whose import failed. Nothing else removes a run. */
 import { guarded, type Store } from '../open.ts';
 
 const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
 const STEPS = ['messages', 'model_calls', 'commands', 'phases'];
 
-/** From the leaves to the root: every row goes before what it names. */
+/** From the leaves to the root, so that no row refers to a deleted one. */
 const STATEMENTS = [
   'DELETE FROM evaluations WHERE run_id = @run',
   'DELETE FROM events WHERE run_id = @run',

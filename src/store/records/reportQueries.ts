@@ -1,6 +1,6 @@
 /**
- * What reports and comparisons read of a run, as plain data. The cores in src/report work on these types alone, so they can be fed from
- * a database, from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
+ * The data of a run for reports and comparisons. The cores in src/report work only on these types, so the data can come from a database,
+ * from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
  */
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import type { Store } from '../open.ts';
@@ -79,7 +79,7 @@ export interface ReportTrial {
   readonly patchState: PatchState | null;
   readonly patchSha256: string | null;
   readonly patchEmpty: boolean;
-  /** A verdict was imported without the patch that it is about. */
+  /** The verdict was imported without its patch. */
   readonly patchUnknown: boolean;
   readonly suspicion: readonly Flag[];
   readonly oomKills: number;
@@ -107,9 +107,9 @@ export interface AttemptCost extends LedgerSums {
 /** The ledger summed by arm and answering model. */
 export interface LedgerLine extends LedgerSums {
   readonly arm: string;
-  /** As it answered. */
+  /** The model that answered. */
   readonly model: string;
-  /** What was asked for in calls that were answered. */
+  /** Requested models of the answered calls. */
   readonly asked: readonly string[];
   readonly failedCalls: number;
   /** The part of what was written to a cache that is kept for an hour. */
@@ -132,9 +132,9 @@ export interface RunData {
   readonly costs: readonly AttemptCost[];
   readonly ledger: readonly LedgerLine[];
   readonly phases: readonly PhaseTotal[];
-  /** By trial, the first result of those that were tried again after one (`--redo-existing`, `resume --retry limit`). */
+  /** The first result of trials that ran again after one (`--redo-existing`, `resume --retry limit`), by trial. */
   readonly firstResults: ReadonlyMap<number, FirstResult>;
-  /** What gold patches did on this machine, whatever run graded them. */
+  /** Results of gold patches on this machine, from any run. */
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 

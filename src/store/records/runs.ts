@@ -95,7 +95,7 @@ export const runByName = (db: Store, name: string): RunRow | undefined =>
 /** A run by its name, a unique prefix of it, or "last". */
 export function findRun(db: Store, selector: string): RunRow | { candidates: string[] } {
   if (selector === 'last') {
-    // A run that measures another one again was not started by a person.
+    // Re-measurements were not started by a person, so "last" skips them.
     const last = first<RunRow>(
       db,
       `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`,

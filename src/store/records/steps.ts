@@ -1,4 +1,4 @@
-/** What an attempt did, row by row as it happens: messages, commands, phases. Each write is one small transaction. */
+/** Messages, commands and phases of an attempt, written as they happen, each in a small transaction. */
 import type { Store } from '../open.ts';
 import { all, change, insert } from '../query.ts';
 

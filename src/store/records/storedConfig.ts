@@ -1,6 +1,6 @@
 /**
- * The settings that a run and its arms were recorded with, as they stand in the record. An older version, an import or a set of
- * predictions may have left sections or keys out; what a section means is for its schema to say.
+ * The recorded settings of a run and its arms, unchecked. An older version, an import or a set of predictions may lack sections or keys;
+ * the schema of a section gives the defaults.
  */
 import { recordOf } from '../../base/isRecord.ts';
 import type { ArmRow, RunRow } from './runs.ts';
@@ -22,7 +22,7 @@ export interface StoredConfig {
   readonly arms?: readonly (StoredArm & { readonly name: string })[];
 }
 
-/** run.json as it was when the run was planned: program, machine, templates and the like. An import's holds what its files say. */
+/** run.json at the start of the run: program, machine, templates and so on. For an import, what its files contain. */
 export interface StoredManifest {
   readonly program?: Section;
   readonly machine?: Section;

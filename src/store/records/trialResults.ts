@@ -1,6 +1,6 @@
 /**
- * What became of each trial: the attempt that stands, the verdict that counts, the money. The view trial_results is the read model of
- * listings, reports, comparisons and exports; the two rules it is made of are here for queries about other attempts.
+ * The result of each trial: the final attempt, the verdict that counts, the cost. Listings, reports, comparisons and exports read the view
+ * trial_results; its two rules are also here, for queries about other attempts.
  */
 import {
   type ExitClass,
@@ -51,11 +51,11 @@ export interface TrialResultRow {
   grade_suspicion: string | null;
 }
 
-/** Of several verdicts the newest counts, if it is about the patch of the attempt: SQL for the id of an evaluation. */
+/** SQL for the id of the evaluation that counts: the newest about the patch of the attempt. */
 export const newestVerdict = (trial: string, attempt: string): string =>
   `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = ${trial}.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
 
-/** An attempt of such a class is a result: SQL for "is one of them". */
+/** SQL: the exit class is that of a result. */
 export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;
 
 const LISTED = [
@@ -77,7 +77,7 @@ const LISTED = [
   'elapsed_ms',
 ] as const satisfies readonly (keyof TrialResultRow)[];
 
-/** What listings show of a trial; `cost_nano`: of the attempt that stands, null when a part of it is unknown. */
+/** A trial in listings. `cost_nano` is that of the final attempt, null when a part is unknown. */
 export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
 
 export const trialLines = (db: Store, runId: number): TrialLine[] =>

@@ -205,7 +205,7 @@ function settleTrial(db: Store, attemptId: number, reason: ExitReason, then: Set
   );
 }
 
-/** Puts a leased trial back that never began an attempt. */
+/** Returns a leased trial that never began an attempt to pending. */
 export const releaseTrial = (db: Store, trialId: number): number =>
   change(
     db,
@@ -234,7 +234,7 @@ export const abandonedTrials = (db: Store, runId: number): TrialRow[] =>
     runId,
   );
 
-/** Trials that no attempt has ever ended for, as far as the record knows. */
+/** Trials without any ended attempt. */
 export const trialsNeverEnded = (
   db: Store,
   runId: number,
@@ -251,8 +251,8 @@ export const runningAttempts = (db: Store, trialId: number): { id: number }[] =>
   all(db, `SELECT id FROM attempts WHERE trial_id = ? AND state = 'running'`, trialId);
 
 /**
- * Trials of a run by class of their final attempt; 'not_run' where there is none, and where a decided trial was asked for once more and
- * has not run yet. The sum is what was planned.
+ * Counts trials of a run by the class of their final attempt; 'not_run' without one, and for a reopened trial that has not run again.
+ * The sum is the number of planned trials.
  */
 export function classCounts(db: Store, runId: number): Map<string, number> {
   const rows = all<{ class: string; n: number }>(

@@ -1,6 +1,5 @@
 /**
- * What the viewer reads: read-only SQL over a results root, one function a question. Rows come back as they are stored;
- * src/viewer turns them into documents. Nothing here writes, so it is safe beside a run that does.
+ * The read-only queries of the viewer. Rows are returned as stored; src/viewer turns them into documents. Safe beside a run that writes.
  */
 import type { Store } from '../open.ts';
 import { all as allRows, first } from '../query.ts';
@@ -18,7 +17,7 @@ import { newestVerdict, type TrialResultRow } from './trialResults.ts';
 import type { AttemptRow } from './trials.ts';
 
 export type RunRow = Omit<StoredRun, 'config' | 'manifest' | 'emit_empty'>;
-/** A trial as its newest attempt shows it: before it is sealed that one may still run, or be no result. */
+/** A trial with its newest attempt, which may still run, or may not be a result, until the trial is sealed. */
 export interface TrialRow
   extends Omit<
       TrialResultRow,

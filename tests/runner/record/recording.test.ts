@@ -153,10 +153,10 @@ describe('a recording', () => {
       return file;
     };
     expect(() => openRecording(broken(Buffer.from('short')))).toThrow(
-      'is no recording of swebatch: it is too short',
+      'is not a recording of swebatch: it is too short',
     );
     expect(() => openRecording(broken(bytes.subarray(0, -1)))).toThrow('its end cannot be read');
-    expect(() => openRecording(broken(bytes.subarray(500)))).toThrow(/is no recording of swebatch/);
+    expect(() => openRecording(broken(bytes.subarray(500)))).toThrow(/is not a recording of swebatch/);
     const inside = Buffer.from(bytes);
     inside[30] = inside[30]! ^ 0xff;
     await expect(openRecording(broken(inside)).source().repliesFor('x-1', 1, 0)).rejects.toThrow(

@@ -51,7 +51,7 @@ test('a link to a device is not read', async () => {
   const { code, stderr } = await importIt();
   expect([code, stderr]).toEqual([
     0,
-    expect.stringContaining('a__a-4.traj.json cannot be read: it is no file'),
+    expect.stringContaining('a__a-4.traj.json cannot be read: it is not a file'),
   ]);
 }, 20_000);
 

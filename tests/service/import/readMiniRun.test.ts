@@ -192,7 +192,7 @@ describe('a folder that is damaged or half there', () => {
       ['a-2', 'limit_cost', 'diff --git a/kept b/kept\n'],
     ]);
     expect(warnings).toEqual([
-      'the predictions of 1 instances (a-1) are not what their trajectories submitted; the predictions are taken',
+      'the predictions of 1 instances (a-1) differ from what their trajectories submitted; the predictions are used',
     ]);
   });
 });

@@ -56,7 +56,7 @@ describe('a run report', () => {
   test('without predictions says that patches are not known, and reads the model from its name', () => {
     const path = write('alone/vendor__model-1.5.night.json', report);
     const { imported } = runFromReport(path, verdictsIn(path));
-    expect(imported.warnings.join()).toContain('patches are not known');
+    expect(imported.warnings.join()).toContain('imported without patches');
     expect(imported.instances[0]!.model).toBe('vendor__model-1.5');
   });
   test('of sb-cli: what is pending is left out, what failed is no verdict', () => {
