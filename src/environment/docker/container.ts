@@ -137,7 +137,7 @@ export async function deathOf(
 ): Promise<EnvironmentError | undefined> {
   const id = container.id.slice(0, 12);
   try {
-    const { State: state } = await withDaemonRetry(() => container.inspect());
+    const { State: state } = await withDaemonRetry(() => daemonAnswer(container.inspect()));
     if (state.Running && !state.Paused) return undefined;
     const ranMs = Date.parse(state.FinishedAt) - Date.parse(state.StartedAt);
     const expired = lifetimeS > 0 && state.ExitCode === 0 && ranMs >= lifetimeS * 1000 - 500;

@@ -2,8 +2,12 @@
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import type { ReadFolder } from '../patch/treeSnapshot.ts';
+
+/** Long for the largest file that goes in; for an engine that has locked up. */
+const ARCHIVE_LIMIT_MS = 600_000;
 
 /** Reads an archive from the engine; one that is cut short is an error, where a bare pipe would wait for ever. */
 export function extractArchive(archive: NodeJS.ReadableStream, signal?: AbortSignal): tar.Extract {
@@ -49,7 +53,7 @@ export async function putFile(
   // Extracted at the root, so that missing folders on the way are made.
   pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
   pack.finalize();
-  await container.putArchive(await wholeOf(pack), { path: '/' });
+  await daemonAnswer(container.putArchive(await wholeOf(pack), { path: '/' }), ARCHIVE_LIMIT_MS);
 }
 
 const MAX_LINKS = 8;
@@ -60,7 +64,7 @@ export const getFile = (container: Docker.Container, path: string, links = 0): P
 async function readFile(container: Docker.Container, path: string, links: number): Promise<Uint8Array> {
   let archive: NodeJS.ReadableStream;
   try {
-    archive = await container.getArchive({ path });
+    archive = await daemonAnswer(container.getArchive({ path }), ARCHIVE_LIMIT_MS);
   } catch (error) {
     if (readFault(error).status === 404)
       throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });

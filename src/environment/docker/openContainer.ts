@@ -2,6 +2,7 @@
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { type Environment, EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
@@ -98,7 +99,7 @@ async function openChannel(
   const control: ContainerControl = {
     death: (evidence) => deathOf(container, parseDuration(config.container_timeout), evidence),
     restart: async () => {
-      await container.restart({ t: 0 });
+      await daemonAnswer(container.restart({ t: 0 }));
     },
     watchDisk: createDiskWatch(container, parseSize(config.disk), diskPollMs),
   };

@@ -2,13 +2,15 @@
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { sleep } from '../../base/async/timer.ts';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import type { StartProcess } from '../exec/ports.ts';
 import { createDemux } from './demux.ts';
 
+/** `answerMs`: how long the engine may take to make a process, and to start it. */
 export const processStarter =
-  (container: Docker.Container): StartProcess =>
+  (container: Docker.Container, answerMs?: number): StartProcess =>
   async (argv, { env, stdin = false } = {}) => {
-    const exec = await container.exec({
+    const create = container.exec({
       Cmd: [...argv],
       ...(env && { Env: [...env] }),
       ...(stdin && { AttachStdin: true }),
@@ -18,10 +20,13 @@ export const processStarter =
       // Not the image's: the agent may have removed that folder.
       WorkingDir: '/',
     });
-    const stream: Duplex = await exec.start({ hijack: true, stdin });
+    const exec = await daemonAnswer(create, answerMs);
+    const stream = await attachedStream(exec.start({ hijack: true, stdin }), answerMs);
     return {
       listen({ stdout, stderr, gone }) {
         stream.on('end', gone).on('close', gone).on('error', gone);
+        // What has been told already is not told again.
+        if (stream.closed || stream.readableEnded) queueMicrotask(gone);
         stream.on(
           'data',
           createDemux((type, data) => (type === 1 ? stdout(data) : stderr(data))),
@@ -35,12 +40,25 @@ export const processStarter =
     };
   };
 
+/** A stream that comes when nobody waits for it any more is closed again: its process would hold it for ever. */
+async function attachedStream(starting: Promise<Duplex>, answerMs?: number): Promise<Duplex> {
+  try {
+    return await daemonAnswer(starting, answerMs);
+  } catch (error) {
+    starting.then(
+      (late) => late.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
 /** The daemon is at most 2 s late where a background process holds the streams. */
 const EXIT_WAITS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 3000, 0];
 
 async function exitCodeOf(exec: Docker.Exec): Promise<number | undefined> {
   for (const wait of EXIT_WAITS_MS) {
-    const { Running, ExitCode } = await exec.inspect();
+    const { Running, ExitCode } = await daemonAnswer(exec.inspect());
     if (!Running && ExitCode !== null) return ExitCode;
     if (wait > 0) await sleep(wait);
   }
