@@ -29,6 +29,11 @@ export const EXIT_REASONS = {
   format_errors_exceeded: { class: 'limit', retry: false, says: 'too many malformed replies in a row' },
   empty_responses_exceeded: { class: 'limit', retry: false, says: 'too many empty replies in a row' },
   command_timeouts_exceeded: { class: 'limit', retry: false, says: 'too many commands timed out in a row' },
+  env_ended_by_agent: {
+    class: 'agent',
+    retry: false,
+    says: 'the agent ended its own container, in a fresh one too',
+  },
   model_refusal: { class: 'model', retry: false, says: 'the model refused' },
   model_unavailable: {
     class: 'infra',

@@ -104,17 +104,25 @@ export type EnvironmentErrorCode =
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
   readonly code: EnvironmentErrorCode;
-  /** For `died`: oom, killed, expired, daemon_lost, relay; for `start_failed`: wrong_env. */
+  /** For `died`: oom, killed, expired, daemon_lost, relay, forged; for `start_failed`: wrong_env. */
   readonly sub: string | undefined;
+  /** What ran in the environment did this, and not the machine, the engine or a person outside. False wherever that is not proven. */
+  readonly fromWithin: boolean;
   readonly evidence: Readonly<Record<string, unknown>>;
   constructor(
     code: EnvironmentErrorCode,
     message: string,
-    more: { sub?: string; evidence?: Record<string, unknown>; cause?: unknown } = {},
+    more: {
+      sub?: string;
+      fromWithin?: boolean;
+      evidence?: Record<string, unknown>;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: more.cause });
     this.code = code;
     this.sub = more.sub;
+    this.fromWithin = more.fromWithin ?? false;
     this.evidence = more.evidence ?? {};
   }
 }

@@ -12,6 +12,8 @@ export interface Ending {
   readonly evidence: Readonly<Record<string, unknown>> | null;
   /** mini-swe-agent's word for trajectories and exit_statuses.yaml. */
   readonly exitStatus: string;
+  /** What the agent ran ended its environment; false wherever that is not proven. */
+  readonly byAgent?: boolean;
   /** For a replay: another attempt followed in the recording. */
   readonly recordedAgain?: boolean;
 }
@@ -99,7 +101,8 @@ export class StopReason extends Error {
 /** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
 
-export function endingOfError(error: unknown, signal: AbortSignal): Ending {
+/** `agentBegan`: what ran in the environment was the agent's. */
+export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = false): Ending {
   const stop = error instanceof StopReason ? error : stopReasonOf(error, signal);
   if (stop)
     return {
@@ -116,6 +119,7 @@ export function endingOfError(error: unknown, signal: AbortSignal): Ending {
       message: error.message,
       evidence: error.evidence,
       exitStatus: 'EnvironmentError',
+      byAgent: agentBegan && error.fromWithin,
     };
   const known = error instanceof Error ? error : new Error(String(error));
   return {
@@ -124,6 +128,20 @@ export function endingOfError(error: unknown, signal: AbortSignal): Ending {
     message: `swebatch failed on this instance: ${known.message}. Please report it with the log.`,
     evidence: { stack: known.stack ?? null },
     exitStatus: known.name,
+  };
+}
+
+/**
+ * Once may be an accident, and a fresh container is worth a try. Who does it again, in a fresh container, has failed: otherwise an agent
+ * could take an instance out of the count by ending its container.
+ */
+export function withEarlierEnds(ending: Ending, endedByAgentBefore: number): Ending {
+  if (!ending.byAgent || endedByAgentBefore === 0) return ending;
+  return {
+    ...ending,
+    reason: 'env_ended_by_agent',
+    detail: ending.detail ?? ending.reason,
+    message: `the agent ended its environment, as in an attempt before: ${ending.message}`,
   };
 }
 

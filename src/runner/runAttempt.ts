@@ -18,7 +18,7 @@ import { phaseDeadlines } from './control/deadlines.ts';
 import { followAbort, orAbort } from './control/orAbort.ts';
 import { type RetryPolicy, settlementOf } from './control/retryPolicy.ts';
 import type { StopLadder } from './control/stop.ts';
-import { type Ending, endingOfError, endingOfResult } from './exit.ts';
+import { type Ending, endingOfError, endingOfResult, withEarlierEnds } from './exit.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import { type AttemptJournal, type JournalPorts, openJournal } from './record/attemptJournal.ts';
 import { startRequestOf } from './schedule/startRequest.ts';
@@ -96,17 +96,19 @@ async function work(attempt: Attempt): Promise<Finished> {
   let result: AgentResult | null = null;
   let captured: CapturedPatch | null = null;
   let ending: Ending;
+  let agentBegan = false;
   try {
     try {
       environment = await startEnvironment(attempt);
       crashPoint('after_container_started');
       journal.environmentStarted(environment.info);
       await probeEnvironment(trial, environment, journal.phases, signal);
+      agentBegan = true;
       result = await runAgent(attempt, environment);
       ending = endingOfResult(result);
     } catch (error) {
       if (error instanceof StorageError) throw error;
-      ending = endingOfError(error, signal);
+      ending = endingOfError(error, signal, agentBegan);
       warn(ending.reason, { message: ending.message, stack: (error as Error)?.stack });
     }
     turn.onAgentDone();
@@ -169,8 +171,10 @@ function exposedFields(config: AgentConfig, instance: Instance): Record<string, 
 }
 
 /** Chooses the patch, decides whether the trial runs again, and ends the attempt. */
-function settle(attempt: Attempt, { ending, result, captured }: Finished): AttemptOutcome | null {
+function settle(attempt: Attempt, finished: Finished): AttemptOutcome | null {
   const { journal, ports, trial } = attempt;
+  const { result, captured } = finished;
+  const ending = withEarlierEnds(finished.ending, journal.endedByAgentBefore());
   const submitted =
     ending.reason === 'submitted' ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
   const patch = choosePatch(ports.config.patch, submitted, captured);

@@ -10,7 +10,7 @@ export interface Suspicion {
   readonly inferred: boolean;
 }
 
-interface AttemptSuspicion extends Suspicion {
+export interface AttemptSuspicion extends Suspicion {
   /** Step of the first match. */
   readonly step: number;
   /** Commands that matched. */

@@ -9,6 +9,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { ownerLabels } from '../owner.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { endedFromWithin } from './deathCause.ts';
 
 const NANO = 1e9;
 
@@ -131,6 +132,7 @@ export async function removeContainer(container: Docker.Container, limitMs?: num
 
 /** undefined while the container runs; else the error that ends the attempt. */
 export async function deathOf(
+  docker: Docker,
   container: Docker.Container,
   lifetimeS: number,
   evidence: Readonly<Record<string, unknown>> = {},
@@ -145,8 +147,13 @@ export async function deathOf(
     const why = expired
       ? `its lifetime of ${lifetimeS} s is over; raise environment.container_timeout`
       : `state ${state.Status}, exit code ${state.ExitCode}`;
+    const fromWithin =
+      !expired &&
+      state.Status === 'exited' &&
+      (await endedFromWithin(docker, container.id, Date.parse(state.FinishedAt)));
     return new EnvironmentError('died', `container ${id} is not running: ${why}`, {
       sub,
+      fromWithin,
       evidence: { ...evidence, state: { ...state }, container: container.id },
     });
   } catch (error) {

@@ -11,6 +11,7 @@ import { deathOf } from './container.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';
 
 export interface DockerEnvironmentParts {
+  readonly docker: Docker;
   readonly config: EnvironmentConfig;
   readonly container: Docker.Container;
   readonly channel: Channel;
@@ -22,7 +23,7 @@ export interface DockerEnvironmentParts {
 }
 
 export function environmentOf(parts: DockerEnvironmentParts): Environment {
-  const { config, container, channel, info, snapshot, run } = parts;
+  const { docker, config, container, channel, info, snapshot, run } = parts;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   /** What cannot be done because the container is gone is the container's death. */
@@ -30,7 +31,7 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     try {
       return await work;
     } catch (error) {
-      throw (await deathOf(container, 0, { while: what })) ?? error;
+      throw (await deathOf(docker, container, 0, { while: what })) ?? error;
     }
   };
   return {

@@ -74,7 +74,7 @@ export async function openContainer(
     await removal;
   };
   try {
-    const channel = await openChannel(container, config, options.diskPollMs, notes);
+    const channel = await openChannel(shared, container, notes);
     const { starting } = shared;
     const relay = { docker, containerId: container.id, request, starting };
     return {
@@ -91,17 +91,16 @@ export async function openContainer(
 }
 
 async function openChannel(
+  { docker, config, options }: DockerShared,
   container: Docker.Container,
-  config: EnvironmentConfig,
-  diskPollMs: number | undefined,
   notes: string[],
 ): Promise<Channel> {
   const control: ContainerControl = {
-    death: (evidence) => deathOf(container, parseDuration(config.container_timeout), evidence),
+    death: (evidence) => deathOf(docker, container, parseDuration(config.container_timeout), evidence),
     restart: async () => {
       await daemonAnswer(container.restart({ t: 0 }));
     },
-    watchDisk: createDiskWatch(container, parseSize(config.disk), diskPollMs),
+    watchDisk: createDiskWatch(container, parseSize(config.disk), options.diskPollMs),
   };
   const startProcess = processStarter(container);
   const transport =

@@ -74,9 +74,15 @@ async function startCommand(parts: Parts, command: TransportCommand): Promise<Ru
   try {
     return await parts.transport.run(command);
   } catch (error) {
-    throw await died(parts, { while: 'starting a command', error: String(error) });
+    throw await died(parts, { while: 'starting a command', error: String(error), ...shown(command) });
   }
 }
+
+const SHOWN_CHARS = 200;
+/** For the record: which command it was. */
+const shown = ({ command }: Pick<TransportCommand, 'command'>) => ({
+  command: command.slice(0, SHOWN_CHARS),
+});
 
 async function runCommand(parts: Parts, command: string, options: ExecuteOptions): Promise<CommandResult> {
   const { config, transport, control } = parts;
@@ -95,7 +101,7 @@ async function runCommand(parts: Parts, command: string, options: ExecuteOptions
     restart: () => restart(parts),
   });
   if (ended.why === 'abort') signal?.throwIfAborted();
-  await throwForThePlace(parts, ended);
+  await throwForThePlace(parts, ended, shown({ command }));
   return toResult(parts, ended, timeoutS, cwd);
 }
 
@@ -114,7 +120,7 @@ async function runHarness(parts: Parts, script: string, options: HarnessOptions)
   });
   if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
     throw await died(parts, { while: 'running a script of the harness' });
-  if (end.kind === 'forged') throw forgedError(end.evidence);
+  if (end.kind === 'forged') throw forgedError({ reported: end.evidence });
   const { raw, output, omittedBytes } = running.output();
   const code = end.kind === 'exit' ? end.code : -1;
   return { code, raw, output, omittedBytes, timedOut: why === 'timeout' };
@@ -160,26 +166,30 @@ const died = async (parts: Parts, evidence: Record<string, unknown>): Promise<En
   });
 
 /** Nothing that comes out of such a container can be believed any more. */
-const forgedError = (reported: string) =>
+const forgedError = (evidence: { readonly reported: string }) =>
   new EnvironmentError(
     'died',
-    `something in the container interfered with what reports the end of commands: it told ${reported}`,
-    { sub: 'forged', evidence: { reported } },
+    `something in the container interfered with what reports the end of commands: it told ${evidence.reported}`,
+    { sub: 'forged', fromWithin: true, evidence },
   );
 
 /** Ends that are the container's, its disk's or the daemon's, and no result of the command. */
-async function throwForThePlace(parts: Parts, { end, why, usedBytes, restarted }: Ended): Promise<void> {
+async function throwForThePlace(
+  parts: Parts,
+  { end, why, usedBytes, restarted }: Ended,
+  command: ReturnType<typeof shown>,
+): Promise<void> {
   const { config } = parts;
   if (why === 'disk')
     throw new EnvironmentError(
       'disk_full',
       `the container wrote ${formatSize(usedBytes)}, more than environment.disk allows (${config.disk})`,
-      { evidence: { usedBytes, limit: config.disk } },
+      { fromWithin: true, evidence: { usedBytes, limit: config.disk, ...command } },
     );
-  if (end.kind === 'forged') throw forgedError(end.evidence);
-  if (end.kind === 'unstarted') throw await died(parts, { while: 'starting a command' });
+  if (end.kind === 'forged') throw forgedError({ reported: end.evidence, ...command });
+  if (end.kind === 'unstarted') throw await died(parts, { while: 'starting a command', ...command });
   if (end.kind === 'lost' && !restarted) {
-    const death = await deathAfterLoss(parts, { while: 'running a command' });
+    const death = await deathAfterLoss(parts, { while: 'running a command', ...command });
     if (death) throw death;
   }
 }

@@ -102,6 +102,8 @@ function createJudge({ config, queue, stop, events, delays }: PausePorts, holds:
   return (trial, { ending, patchBytes }) => {
     // The machine's disk says nothing about the instances.
     if (ending.detail === HOST_FLOOR) return;
+    // Nor does what an agent did to its own container.
+    if (ending.byAgent && exitClassOf(ending.reason) === 'infra') return;
     const missing = ending.detail === WRONG_ENVIRONMENT ? ending.evidence?.package : null;
     const decision = breaker.note({
       image: trial.image,

@@ -16,12 +16,14 @@ export interface RetryPolicy {
 export function settlementOf(
   policy: RetryPolicy,
   trialId: number,
-  { reason, detail, recordedAgain }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain'>,
+  { reason, detail, recordedAgain, byAgent }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain' | 'byAgent'>,
 ): Settlement {
   // A replay follows the recorded decision.
   if (recordedAgain) return 'again';
   // The run ended it because the disk was low, which uses up no attempt.
   if (detail === HOST_FLOOR) return 'again';
+  // Sealed as infra it would be out of the count: the next such end is the agent's result.
+  if (byAgent && exitClassOf(reason) === 'infra') return 'again';
   const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();
   policy.made.set(trialId, made);
   made.set(reason, (made.get(reason) ?? 0) + 1);

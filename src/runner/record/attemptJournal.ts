@@ -11,7 +11,7 @@ import * as steps from '../../store/records/steps.ts';
 import { storedArm } from '../../store/records/storedConfig.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { SuspicionRule } from '../../suspicion/commandRules.ts';
-import { createScan, type Scan } from '../../suspicion/commands.ts';
+import { type AttemptSuspicion, createScan, type Scan } from '../../suspicion/commands.ts';
 import type { PatchFacts } from '../attempt/choosePatch.ts';
 import type { RunBudget } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
@@ -54,6 +54,8 @@ export interface AttemptJournal {
   readonly callbacks: AgentCallbacks;
   /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
   infraAttemptsBefore(): number;
+  /** How often the agent has ended its environment in attempts of this trial before. */
+  endedByAgentBefore(): number;
   /** A sentence that stays with the attempt. */
   note(text: string): void;
   environmentStarted(info: EnvironmentInfo): void;
@@ -113,6 +115,7 @@ export function openJournal(
     phases,
     callbacks: recorder.callbacks,
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
+    endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),
     environmentStarted(info) {
       notes.push(...info.notes);
@@ -198,7 +201,7 @@ function endAttempt(
       oom_kills: recorder.oomKills(),
       elapsed_ms: phases.elapsedMs(),
       working_ms: phases.workingMs(),
-      suspicion: redactor.json(JSON.stringify(facts.scan.flags())),
+      suspicion: redactor.json(JSON.stringify([...facts.scan.flags(), ...ownEnd(ending, stepCount)])),
       notes: JSON.stringify(notes.map((note) => redactor.text(note))),
     },
     facts.settlement,
@@ -222,6 +225,23 @@ function endAttempt(
   });
   return true;
 }
+
+/** How a trial knows of it, in this sitting and in later ones. */
+const ENDED_ENVIRONMENT = 'ended_environment';
+
+const ownEnd = ({ byAgent, evidence, message }: Ending, step: number): AttemptSuspicion[] =>
+  byAgent
+    ? [
+        {
+          rule: ENDED_ENVIRONMENT,
+          says: 'the agent ended its own container: by killing everything, filling the disk or forging the ends of commands',
+          evidence: String(evidence?.command ?? message),
+          inferred: true,
+          step,
+          count: 1,
+        },
+      ]
+    : [];
 
 /** A patch is evidence, so one with a secret is only noted, never changed. */
 function secretNotes(redactor: Redactor, { submitted, captured }: AttemptFacts): string[] {

@@ -181,7 +181,8 @@ function endOf(store: Store, attemptId: number, again: boolean): Failure | null 
   const attempt = attemptById(store, attemptId);
   const reason = attempt?.exit_reason as ExitReason | null | undefined;
   if (!attempt || !reason) return null;
-  if (reason !== 'limit_wall_time' && exitClassOf(reason) !== 'infra') return null;
+  const fromOutside = reason === 'limit_wall_time' || reason === 'env_ended_by_agent';
+  if (!fromOutside && exitClassOf(reason) !== 'infra') return null;
   const { exit_detail: detail, exit_status: status, error_message: message } = attempt;
   return {
     failure: {

@@ -81,6 +81,16 @@ export const infraAttemptsWithCalls = (db: Store, trialId: number): number =>
     trialId,
   )!.n;
 
+/** How many ended attempts of the trial carry a flag of this rule. */
+export const attemptsFlagged = (db: Store, trialId: number, rule: string): number =>
+  first<{ n: number }>(
+    db,
+    `SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ? AND a.state = 'ended'
+     AND EXISTS (SELECT 1 FROM json_each(a.suspicion) f WHERE json_extract(f.value, '$.rule') = ?)`,
+    trialId,
+    rule,
+  )!.n;
+
 /** Takes a pending trial for `owner`; false when another process was faster. */
 export const leaseTrial = (db: Store, trialId: number, owner: string, nowMs: number): boolean =>
   change(

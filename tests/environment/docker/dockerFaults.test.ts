@@ -51,6 +51,35 @@ describe.skipIf(!available)('docker faults', () => {
       });
     });
 
+    test.each<[string, boolean, string | ((id: string) => Promise<unknown>)]>([
+      ['everything killed by a command', true, 'kill -9 -1; sleep 30'],
+      ['PID 1 told to end by a command', true, 'kill -TERM 1; sleep 30'],
+      ['killed through the engine', false, (id) => docker.getContainer(id).kill()],
+      ['stopped through the engine', false, (id) => docker.getContainer(id).stop({ t: 0 })],
+      [
+        'killed through the engine, after a command had been killed by the memory limit',
+        false,
+        (id) => docker.getContainer(id).kill({ signal: 'SIGTERM' }),
+      ],
+    ])('who ended it is told from the engine: %s', async (_what, fromWithin, by) => {
+      const env = await start({ memory: '256m' });
+      await env.execute('exec python3 -c "x = bytearray(10**9)"');
+      const ended = env.execute(typeof by === 'string' ? by : 'sleep 30');
+      if (typeof by !== 'string') setTimeout(() => void by(env.info.containerId!), 400);
+      await expect(ended).rejects.toMatchObject({ code: 'died', fromWithin });
+    });
+
+    test('after a restart of ours an end from within is one', async () => {
+      const env = await start();
+      // Every process stopped, the supervisor with them: only a restart helps.
+      const stuck = await env.execute('kill -STOP -1; sleep 30', { timeoutS: 1 });
+      expect(stuck.timedOut).toBe(true);
+      await expect(env.execute('kill -9 -1; sleep 30')).rejects.toMatchObject({
+        code: 'died',
+        fromWithin: true,
+      });
+    });
+
     test('a container that died between two commands is found out by the next', async () => {
       const env = await start();
       await docker.getContainer(env.info.containerId!).kill();

@@ -23,3 +23,11 @@ test('where another attempt followed in a recording, one follows in its replay, 
   for (let i = 0; i < 3; i++) expect(settlementOf(given, 1, { ...died, recordedAgain: true })).toBe('again');
   expect(settlementOf(given, 1, { ...died, recordedAgain: false })).toBe('seal');
 });
+
+test('what the agent did to its own container uses up no attempt, and is never sealed as infra', () => {
+  const ended = { reason: 'env_died' as ExitReason, detail: 'killed', byAgent: true };
+  const once = { ...policy(), attempts: 1 };
+  expect(settlementOf(once, 1, ended)).toBe('again');
+  expect(settlementOf(once, 1, { ...ended, reason: 'env_ended_by_agent' })).toBe('seal');
+  expect(settlementOf({ ...policy(), attempts: 1 }, 1, { ...ended, byAgent: false })).toBe('seal');
+});
