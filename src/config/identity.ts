@@ -21,7 +21,12 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
 /** Keys that are newer than recorded runs. One that is not set is left out of the hash, so that old hashes stay. */
-const LATER: ReadonlySet<string> = new Set(['model.dialect', 'grading.pids_limit', 'grading.cpus']);
+const LATER: ReadonlySet<string> = new Set([
+  'model.dialect',
+  'model.cache_ttl',
+  'grading.pids_limit',
+  'grading.cpus',
+]);
 
 /** Hash over the identity fields, independent of the order of keys. */
 export function configHash(config: Config): string {

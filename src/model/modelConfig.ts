@@ -29,6 +29,8 @@ export const retryConfigSchema = z.strictObject({
 });
 export type RetryConfig = z.infer<typeof retryConfigSchema>;
 
+const CACHE_TTLS = ['5m', '1h'] as const;
+
 export const modelConfigSchema = z.strictObject({
   model_name: z.string().optional().meta(identity('model id, scripted:PATH, replay:RUN or replay:FILE')),
   model_class: z
@@ -67,6 +69,10 @@ export const modelConfigSchema = z.strictObject({
     .default(0)
     .meta(runtime('requests at a time over all slots; 0: as many as slots')),
   set_cache_control: z.enum(['default_end']).nullable().default(null).meta(identity()),
+  cache_ttl: z
+    .enum(CACHE_TTLS)
+    .optional()
+    .meta(identity('how long a provider keeps what is marked for its cache; default: 5m')),
   latency_ms: z.number().min(0).optional().meta(runtime('scripted models only')),
 });
 export type ModelConfig = z.infer<typeof modelConfigSchema>;

@@ -4,7 +4,7 @@
  */
 import { stripChars } from '../base/python/text.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import { dialectNameOf, type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
@@ -41,10 +41,23 @@ const unknownPrefix = (name: string): Settled => ({
   fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url for another OpenAI-compatible server`,
 });
 
+/** Only marks say how long: Messages has its own, chat those that are asked for. */
+function cacheWarnings(model: ModelConfig): string[] {
+  const dialect = dialectNameOf(model);
+  const marks = dialect === 'messages' || (dialect === 'chat' && model.set_cache_control !== null);
+  if (model.cache_ttl === undefined || marks) return [];
+  const why =
+    dialect === 'chat'
+      ? 'no mark is set; add model.set_cache_control: default_end'
+      : `${dialect} has no marks`;
+  return [`model.cache_ttl: ${model.cache_ttl} has no effect, because ${why}`];
+}
+
 /** All problems at once, with what to do about each. */
 function withParameters(settled: ModelConfig): Settled {
-  const { model, refused, warnings } = checkedParameters(settled);
+  const { model, refused, warnings: found } = checkedParameters(settled);
   const [first, ...others] = refused;
+  const warnings = [...found, ...cacheWarnings(settled)];
   if (!first) return { ok: true, model, ...(warnings.length > 0 ? { warnings } : {}) };
   return {
     ok: false,

@@ -1,13 +1,14 @@
-// A long conversation with a server that counts its prompt cache as Anthropic does: five minutes, the longest marked prefix that is
+// A long conversation with a server that counts its prompt cache as Anthropic does: five minutes or an hour, the longest marked prefix that is
 // known, nothing under 1,024 tokens.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { messagesDialect } from '../../src/model/dialects/messages/messagesDialect.ts';
+import { responsesDialect } from '../../src/model/dialects/responses/responsesDialect.ts';
 import type { Message } from '../../src/model/model.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 
 const FLOOR = 1024;
-const LIFETIME_MS = 5 * 60_000;
+const LIFETIME_MS = { '5m': 5 * 60_000, '1h': 60 * 60_000 };
 const TOOLS = [
   {
     type: 'function' as const,
@@ -16,7 +17,7 @@ const TOOLS = [
 ];
 
 interface Block {
-  cache_control?: unknown;
+  cache_control?: { type: string; ttl?: '5m' | '1h' };
 }
 interface Request {
   tools?: Block[];
@@ -48,7 +49,7 @@ function cache() {
         longestMark = tokens(prefix);
         const until = stored.get(key);
         if (until !== undefined && until > now) read = tokens(prefix);
-        stored.set(key, now + LIFETIME_MS);
+        stored.set(key, now + LIFETIME_MS[cache_control.ttl ?? '5m']);
       }
       const total = tokens(prefix);
       return { marks, total, read, written: longestMark - read, plain: total - longestMark };
@@ -58,8 +59,8 @@ function cache() {
 
 const decode = (bytes: Uint8Array): Request => JSON.parse(Buffer.from(bytes).toString()) as Request;
 
-function converse(steps: number, secondsApart: number) {
-  const config = modelConfigSchema.parse({ model_name: 'anthropic/claude-sonnet-4-5' });
+function converse(steps: number, secondsApart: number, cache_ttl?: '5m' | '1h') {
+  const config = modelConfigSchema.parse({ model_name: 'anthropic/claude-sonnet-4-5', cache_ttl });
   const writer = messagesDialect.createWriter(config, 'claude-sonnet-4-5', 'own');
   const provider = cache();
   const history: Message[] = [
@@ -105,6 +106,46 @@ describe('the prompt cache of Messages', () => {
     expect(share).toBe(0);
   });
 
+  test('an hour is kept on request, for commands that take longer than five minutes', () => {
+    const { share, counts } = converse(40, 400, '1h');
+    expect(share).toBeGreaterThan(0.9);
+    for (const { marks } of counts) expect(marks).toBeLessThanOrEqual(4);
+    expect(converse(10, 4000, '1h').share).toBe(0);
+    expect(converse(40, 20, '5m').share).toBe(converse(40, 20).share);
+  });
+
+  test('what is shorter than the floor is not kept', () => {
+    const config = modelConfigSchema.parse({ model_name: 'anthropic/claude-sonnet-4-5' });
+    const writer = messagesDialect.createWriter(config, 'm', 'own');
+    const provider = cache();
+    const history: Message[] = [
+      { role: 'system', content: 's' },
+      { role: 'user', content: 'u'.repeat(FLOOR) },
+    ];
+    const ask = () => provider.take(decode(writer.write(history, TOOLS)), 0);
+    expect([ask(), ask()]).toMatchObject([
+      { read: 0, written: 0 },
+      { read: 0, written: 0 },
+    ]);
+  });
+
+  test('the mark says an hour only where an hour is asked for, also for mini-swe-agent', () => {
+    const marksOf = (style: 'own' | 'litellm', more: object) => {
+      const config = modelConfigSchema.parse({ model_name: 'anthropic/claude-sonnet-4-5', ...more });
+      const history: Message[] = [
+        { role: 'system', content: 's' },
+        { role: 'user', content: 'u' },
+      ];
+      const text = Buffer.from(messagesDialect.createWriter(config, 'm', style).write(history)).toString();
+      return [...text.matchAll(/"cache_control":({[^}]*})/g)].map(([, mark]) => mark);
+    };
+    const [short, hour] = ['{"type":"ephemeral"}', '{"type":"ephemeral","ttl":"1h"}'];
+    expect(marksOf('own', {})).toEqual([short, short]);
+    expect(marksOf('own', { cache_ttl: '1h' })).toEqual([hour, hour]);
+    expect(marksOf('litellm', { set_cache_control: 'default_end', cache_ttl: '1h' })).toEqual([hour]);
+    expect(marksOf('litellm', { cache_ttl: '1h' })).toEqual([]);
+  });
+
   test('the bytes that a call writes anew do not grow with the history', () => {
     const config = modelConfigSchema.parse({ model_name: 'anthropic/claude-sonnet-4-5' });
     const writer = messagesDialect.createWriter(config, 'm', 'own');
@@ -115,5 +156,36 @@ describe('the prompt cache of Messages', () => {
       expect(grown).toBe(Buffer.from(fresh.write([...history], TOOLS)).toString());
       history.push({ role: 'assistant', content: `a ${step}` }, { role: 'user', content: `b ${step}` });
     }
+  });
+});
+
+describe('the cache key of Responses', () => {
+  const keyOf = (
+    history: readonly Message[],
+    model_kwargs: object = {},
+    style: 'own' | 'litellm' = 'own',
+  ) => {
+    const config = modelConfigSchema.parse({ model_name: 'openai/gpt-5.1', model_kwargs });
+    const body = responsesDialect.createWriter(config, 'gpt-5.1', style).write(history, TOOLS);
+    return (JSON.parse(Buffer.from(body).toString()) as { prompt_cache_key?: string }).prompt_cache_key;
+  };
+  const task = (text: string): Message[] => [
+    { role: 'system', content: 's' },
+    { role: 'user', content: text },
+  ];
+  const grown: Message[] = [
+    ...task('a'),
+    { role: 'assistant', content: 'x' },
+    { role: 'user', content: 'y' },
+  ];
+
+  test('is the same for all calls and attempts of a task, and another for another task', () => {
+    expect(keyOf(task('a'))).toMatch(/^[0-9a-f]{32}$/);
+    expect(keyOf(grown)).toBe(keyOf(task('a')));
+    expect(keyOf(task('b'))).not.toBe(keyOf(task('a')));
+  });
+  test('is the one of the configuration where that has one, and none for mini-swe-agent', () => {
+    expect(keyOf(grown, { prompt_cache_key: 'mine' })).toBe('mine');
+    expect(keyOf(grown, {}, 'litellm')).toBeUndefined();
   });
 });

@@ -134,3 +134,21 @@ describe('names', () => {
     expect(new Set(prefixes).size).toBe(prefixes.length);
   });
 });
+
+test('how long a cache keeps what no request marks is warned of', () => {
+  const warned = (settings: Record<string, unknown>) => {
+    const settled = settle({ cache_ttl: '1h', ...settings });
+    return settled.ok ? (settled.warnings ?? []) : [settled.message];
+  };
+  expect(warned({ model_name: 'claude-opus-4-5' })).toEqual([]);
+  expect(
+    warned({ model_name: 'openrouter/anthropic/claude-opus-4.5', set_cache_control: 'default_end' }),
+  ).toEqual([]);
+  expect(warned({ model_name: 'gpt-5.1' })).toEqual([
+    'model.cache_ttl: 1h has no effect, because responses has no marks',
+  ]);
+  expect(warned({ model_name: 'gemini-2.5-pro' })).toHaveLength(1);
+  expect(warned({ model_name: 'deepseek/deepseek-chat' })).toEqual([
+    'model.cache_ttl: 1h has no effect, because no mark is set; add model.set_cache_control: default_end',
+  ]);
+});

@@ -27,6 +27,7 @@ export const chatDialect: Dialect = {
       kwargs: kwargsOf(config),
       stream: config.stream,
       cacheControl: config.set_cache_control,
+      cacheTtl: config.cache_ttl,
       litellm: style === 'litellm' && (nameMeans(config)?.provider ?? OPENAI) !== OPENAI,
     }),
   read: readCompletion,

@@ -1,6 +1,8 @@
 /** From messages to the bytes of a chat completions request. */
 
 import type { Message, ToolSpec } from '../../model.ts';
+import type { ModelConfig } from '../../modelConfig.ts';
+import { type CacheMark, cacheMark } from '../cacheMark.ts';
 import type { RequestWriter } from '../dialect.ts';
 import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../growingBuffer.ts';
 import { sentParameters } from '../kwargs.ts';
@@ -11,6 +13,7 @@ interface WireOptions {
   readonly kwargs: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
   readonly cacheControl: 'default_end' | null;
+  readonly cacheTtl?: ModelConfig['cache_ttl'];
   /** As litellm sends messages to providers other than OpenAI. */
   readonly litellm?: boolean;
 }
@@ -30,22 +33,20 @@ export function requestParameters(
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const EPHEMERAL = { type: 'ephemeral' };
-
 /**
  * mini-swe-agent's `default_end`: the mark goes on the last message only, inside its content where that is text, beside it where there
  * is none or where it answers a call; text becomes a list of parts in both.
  */
-function markForCache(message: Fields, litellm: boolean): Fields {
+function markForCache(message: Fields, litellm: boolean, cache_control: CacheMark): Fields {
   const { content, role } = message;
-  if (content === null || content === undefined) return { ...message, cache_control: EPHEMERAL };
+  if (content === null || content === undefined) return { ...message, cache_control };
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown[]);
-  if (role === 'tool' && !litellm) return { ...message, content: parts, cache_control: EPHEMERAL };
+  if (role === 'tool' && !litellm) return { ...message, content: parts, cache_control };
   const last = parts.length - 1;
   return {
     ...message,
     content: parts.map((part, index) =>
-      index === last && typeof part === 'object' ? { ...part, cache_control: EPHEMERAL } : part,
+      index === last && typeof part === 'object' ? { ...part, cache_control } : part,
     ),
   };
 }
@@ -90,7 +91,8 @@ export function createRequestWriter(options: WireOptions): RequestWriter {
         written.push({ message, content: message.content, toolCalls: message.tool_calls, end });
       }
       const marked = last
-        ? (end === headEnd ? '' : ',') + stringify(markForCache(shaped(last), litellm))
+        ? (end === headEnd ? '' : ',') +
+          stringify(markForCache(shaped(last), litellm, cacheMark(options.cacheTtl)))
         : '';
       end = put(marked + tailFor(tools), end);
       return bytes(end);

@@ -2,28 +2,26 @@
 
 import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
+import { type CacheMark, cacheMark } from '../cacheMark.ts';
 import type { RequestStyle, RequestWriter } from '../dialect.ts';
 import { stringify } from '../growingBuffer.ts';
 import { createListWriter, createTail, systemContents } from '../listWriter.ts';
 import { messagesParameters } from './messagesParameters.ts';
 import { type Block, type Turn, textBlocks, turnsOf } from './turns.ts';
 
-const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
-
 /** The mark goes on the last block. */
-function marked(blocks: readonly Block[]): readonly Block[] {
-  const last = blocks.length - 1;
-  return blocks.map((block, index) => (index === last ? { ...block, ...EPHEMERAL } : block));
-}
+const markWith =
+  (cache_control: CacheMark) =>
+  (blocks: readonly Block[]): readonly Block[] =>
+    blocks.map((block, index) => (index === blocks.length - 1 ? { ...block, cache_control } : block));
 
 /** mini-swe-agent makes text a list of parts where it sets its mark. */
-function asLitellmMarks(blocks: readonly Block[]): readonly Block[] {
-  return marked(blocks).map((block) =>
+const withTextAsParts = (blocks: readonly Block[]): readonly Block[] =>
+  blocks.map((block) =>
     'cache_control' in block && typeof block.content === 'string'
       ? { ...block, content: [{ type: 'text', text: block.content }] }
       : block,
   );
-}
 
 /**
  * Which turns carry a mark. Our own way marks the last two of the user: the second one from the end is where the call before left its
@@ -39,7 +37,8 @@ const USER_MARKS = 2;
 export function createMessagesWriter(config: ModelConfig, model: string, style: RequestStyle): RequestWriter {
   const list = createListWriter(`{"model":${JSON.stringify(model)},"messages":[`);
   const own = style === 'own';
-  const mark = own ? marked : asLitellmMarks;
+  const marked = markWith(cacheMark(config.cache_ttl));
+  const mark = own ? marked : (blocks: readonly Block[]) => withTextAsParts(marked(blocks));
   const ways = own ? USER_MARKS : config.set_cache_control === 'default_end' ? 1 : 0;
 
   const tail = createTail(([tools, ...system]) => {
