@@ -8,7 +8,7 @@ import { DEMO_FILE, type DemoRow } from './demo/dataset.ts';
 import { draftRows } from './demo/draft.ts';
 import { outcomesOf, type TestOutcome } from './demo/outcomes.ts';
 import { ensureBase } from './images/base.ts';
-import { run } from './images/docker.ts';
+import { run } from './images/dockerCalls.ts';
 import { ensureInstanceImages } from './images/instances.ts';
 
 const say = (line: string): void => {

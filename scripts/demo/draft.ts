@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../images/docker.ts';
+import { run } from '../images/dockerCalls.ts';
 import { DEMO_DIR, type DemoRow, streamFile } from './dataset.ts';
 
 interface RepoFacts {

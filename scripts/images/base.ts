@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build, CONTENT_LABEL, imageContent, run, runLoud } from './docker.ts';
+import { build, CONTENT_LABEL, imageContent, run, runLoud } from './dockerCalls.ts';
 
 export const BASE_IMAGE = 'swebatch-demo/base:1';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DemoRow, streamFile, streamName } from '../demo/dataset.ts';
 import { BASE_IMAGE } from './base.ts';
-import { build, imageContent, run } from './docker.ts';
+import { build, imageContent, run } from './dockerCalls.ts';
 
 type Wanted = Pick<DemoRow, 'instance_id' | 'repo' | 'base_commit' | 'image'>;
 

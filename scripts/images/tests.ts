@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BASE_IMAGE, baseContent } from './base.ts';
-import { build, imageContent } from './docker.ts';
+import { build, imageContent } from './dockerCalls.ts';
 
 export const TEST_IMAGE = 'swebatch-test/base:1';
 

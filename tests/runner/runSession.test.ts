@@ -14,7 +14,7 @@ import { createEvents } from '../../src/runner/events.ts';
 import { runSession, type SessionEngines } from '../../src/runner/runSession.ts';
 import { insertRun } from '../../src/store/records/runs.ts';
 import { trialsOf } from '../../src/store/records/trials.ts';
-import { freshStore } from '../store/support.ts';
+import { freshStore } from '../store/storeFixtures.ts';
 import { tempDir } from '../support/cli.ts';
 
 /** Names of what the modules below were asked to close. */

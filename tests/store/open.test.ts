@@ -26,7 +26,7 @@ import {
 } from '../../src/store/open.ts';
 import { insertEvent } from '../../src/store/records/eventLog.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { planted } from './support.ts';
+import { planted } from './storeFixtures.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'store-'));
 

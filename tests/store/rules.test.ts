@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { SEALED_CLASSES } from '../../src/outcome.ts';
 import { costUnknown } from '../../src/store/records/modelCalls.ts';
 import { IS_RESULT, newestVerdict } from '../../src/store/records/trialResults.ts';
-import { freshStore } from './support.ts';
+import { freshStore } from './storeFixtures.ts';
 
 const SRC = join(import.meta.dirname, '..', '..', 'src');
 const plain = (sql: string): string =>

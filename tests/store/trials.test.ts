@@ -6,7 +6,7 @@ import { beginCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verifyRun.ts';
 import fc from '../support/property.ts';
-import { ending, freshStore, planted } from './support.ts';
+import { ending, freshStore, planted } from './storeFixtures.ts';
 
 const begin = (store: ReturnType<typeof freshStore>, trialId: number) =>
   trials.beginAttempt(store, trialId, { startedAt: 'now', slot: 1, config: '{}' });

@@ -4,7 +4,7 @@ import type { Store } from '../../src/store/open.ts';
 import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verifyRun.ts';
-import { ending, freshStore, planted } from './support.ts';
+import { ending, freshStore, planted } from './storeFixtures.ts';
 
 function finished() {
   const store = freshStore();

@@ -3,16 +3,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** By what they took in CI. A file that is not here comes in vitest's own order, after these. */
 const LONGEST = [
-  'environment/docker.test.ts',
+  'environment/docker/conformance.test.ts',
   'faults/environment.test.ts',
   'faults/crash.test.ts',
   'faults/storage.test.ts',
   'cli/gradeMatrix.test.ts',
-  'e2e/diskFloor.test.ts',
+  'e2e/diskFloorRun.test.ts',
   'e2e/reproduce.test.ts',
-  'environment/local.test.ts',
+  'environment/local/conformance.test.ts',
   'e2e/run.test.ts',
-  'environment/dockerFaults.test.ts',
+  'environment/docker/dockerFaults.test.ts',
 ];
 
 const place = ({ moduleId }: TestSpecification): number => {

@@ -7,7 +7,7 @@ import { createRecorder } from '../../../src/runner/record/recorder.ts';
 import { spentNano } from '../../../src/store/records/runs.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { verifyRun } from '../../../src/store/verifyRun.ts';
-import { ending, freshStore, planted } from '../../store/support.ts';
+import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
 
 const KEY = 'sk-canary/0123456789';
 const DOLLAR = 1_000_000_000;

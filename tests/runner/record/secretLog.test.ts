@@ -10,7 +10,7 @@ import { recordVerdict } from '../../../src/runner/grader/recordVerdict.ts';
 import { writeGradedFiles } from '../../../src/runner/record/gradedFiles.ts';
 import { gradableTrials } from '../../../src/store/records/evaluations.ts';
 import * as trials from '../../../src/store/records/trials.ts';
-import { ending, freshStore, planted } from '../../store/support.ts';
+import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
 import { tempDir } from '../../support/cli.ts';
 
 const redactor = createRedactor([{ name: 'WORD', value: 'sunday' }]);

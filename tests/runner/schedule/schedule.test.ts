@@ -10,7 +10,7 @@ import type { Store } from '../../../src/store/open.ts';
 import { pastDurations } from '../../../src/store/records/durations.ts';
 import { instancesOf, type RunRow } from '../../../src/store/records/runs.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../../src/store/records/trials.ts';
-import { ending, freshStore, planted } from '../../store/support.ts';
+import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
 
 const IDS = ['a__a-1', 'a__a-2', 'a__a-3'];
 const config = (order: string) => runConfigSchema.parse({ order });

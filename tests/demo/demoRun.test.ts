@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readDemoRows } from '../../scripts/demo/dataset.ts';
-import { run } from '../../scripts/images/docker.ts';
+import { run } from '../../scripts/images/dockerCalls.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readDemoRows, streamName } from '../../scripts/demo/dataset.ts';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
-import { run } from '../../scripts/images/docker.ts';
+import { run } from '../../scripts/images/dockerCalls.ts';
 import { ensureInstanceImages } from '../../scripts/images/instances.ts';
 import { type Instance, instanceSchema } from '../../src/dataset/instance.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
