@@ -37,4 +37,4 @@ export type { Running, Surroundings } from './service/running.ts';
 export type { RunOutcome } from './service/start/executeRun.ts';
 export type { ResumeOptions } from './service/start/goOnWithRun.ts';
 export type { RunOptions } from './service/start/runOptions.ts';
-export { UserError } from './service/userError.ts';
+export { type NextStep, UserError } from './service/userError.ts';

@@ -3,9 +3,9 @@
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
-import { commandOn } from '../service/resultsRoot.ts';
 import type { RunOutcome } from '../service/start/executeRun.ts';
 import { EXIT, printJson, say } from './terminal/context.ts';
+import { commandOn } from './terminal/nextStep.ts';
 import { signalExitCode } from './terminal/signals.ts';
 
 const listed = (counts: Readonly<Record<string, number>>): string =>

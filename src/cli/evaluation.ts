@@ -6,9 +6,9 @@ import { renderTerminal } from '../report/render/renderTerminal.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import type { Attendant, Work } from '../service/caller.ts';
 import type { Evaluation, GradedPart } from '../service/evaluate/gradeRun.ts';
-import { commandOn } from '../service/resultsRoot.ts';
 import type { Calibrated } from '../store/records/calibration.ts';
 import { EXIT, printData, printJson, say } from './terminal/context.ts';
+import { commandOn } from './terminal/nextStep.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 import { table } from './terminal/table.ts';
 

@@ -1,6 +1,6 @@
-/** A results root: its database, runs by name, and commands that messages offer for copying. */
+/** A results root: its database, and runs by name. */
 import { mkdirSync } from 'node:fs';
-import { dirname, relative, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { openStore, type Store } from '../store/open.ts';
 import { findRun, hasRuns, type RunRow } from '../store/records/runs.ts';
 import { UserError } from './userError.ts';
@@ -27,14 +27,6 @@ export function lazyStore(root: string): Disposable & { get(): Store } {
   };
 }
 
-/** A command to copy; it has -o unless the results root is the default one. */
-export function commandOn(root: string, words: string): string {
-  if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
-  const near = relative('', root);
-  const path = near.startsWith('..') ? root : near || '.';
-  return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
-}
-
 /** A run by name, unique prefix or "last". */
 export function requireRun(store: Store, selector: string): RunRow {
   const found = findRun(store, selector);
@@ -43,9 +35,9 @@ export function requireRun(store: Store, selector: string): RunRow {
     throw new UserError(`"${selector}" names several runs: ${found.candidates.join(', ')}`);
   if (!hasRuns(store))
     throw new UserError(`${dirname(store.name)} holds no runs yet`, {
-      hint: 'start one with "swebatch run", or name another results root with -o',
+      next: { do: 'start_run' },
     });
   throw new UserError(`there is no run "${selector}"`, {
-    hint: `list them with ${commandOn(dirname(store.name), 'ls')}`,
+    next: { do: 'list_runs', results: dirname(store.name) },
   });
 }

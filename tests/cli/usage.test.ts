@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { usageMessage } from '../../src/cli/flags/usageMessage.ts';
 import type { Verb } from '../../src/cli/flags/verb.ts';
+import { commandOn } from '../../src/cli/terminal/nextStep.ts';
 import { lsVerb } from '../../src/cli/verbs/ls.ts';
-import { commandOn } from '../../src/service/resultsRoot.ts';
 
 test('a command to copy names the results root, unless it is the default one', () => {
   expect(commandOn(resolve('results'), 'resume r1')).toBe('"swebatch resume r1"');

@@ -54,7 +54,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
     // Another model is another arm, also when changes are allowed: its predictions would carry the wrong name.
     const other = await bench.run(bench.id, [...changes[0]!, '--allow-config-change']);
     expect(other.code).toBe(2);
-    expect(other.stderr).toContain('a new arm needs a new --run-id');
+    expect(other.stderr).toContain('a new arm needs a new run');
     expect(bench.server.requests.length).toBe(sent);
     const allowed = await bench.run(bench.id, [...changes[1]!, '--allow-config-change']);
     expect(allowed.code).toBe(0);

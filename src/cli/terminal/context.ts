@@ -8,6 +8,7 @@ import { type Notice, variable } from '../../service/caller.ts';
 import { UserError } from '../../service/userError.ts';
 import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
 import { forTerminal } from './forTerminal.ts';
+import { nextStepText } from './nextStep.ts';
 
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
@@ -59,7 +60,11 @@ const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EI
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
   if (error instanceof UserError)
     return {
-      text: error.hint ? `${error.message}\n  ${error.hint}` : error.message,
+      text: [
+        error.message,
+        ...(error.next ? [nextStepText(error.next)] : []),
+        ...(error.hint ? [error.hint] : []),
+      ].join('\n  '),
       exitCode: EXIT.usage,
       kind: 'usage',
     };

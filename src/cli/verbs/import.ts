@@ -1,12 +1,13 @@
 /** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
 import { z } from 'zod';
 import { importResults } from '../../service/import/importResults.ts';
-import { commandOn, resultsRoot } from '../../service/resultsRoot.ts';
+import { resultsRoot } from '../../service/resultsRoot.ts';
 import { filled, runName } from '../flags/checks.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printJson, say } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
 
 const importFlags = flags({
   source: {

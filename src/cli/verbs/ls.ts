@@ -1,7 +1,7 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
@@ -10,6 +10,7 @@ import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
 import { table } from '../terminal/table.ts';
 import { watchRun } from '../terminal/watch.ts';
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { commandOn, openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { observedIn } from '../../store/records/observed.ts';
@@ -20,6 +20,7 @@ import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printExactly, printJson } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
 
 const showFlags = flags({
   run: namedRun,

@@ -21,17 +21,15 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
   if (selector === 'baseline' || selector.startsWith('baseline:')) {
     const name = selector.split(':')[1] ?? 'default';
     const run = baselineRun(store(), name);
-    if (!run)
-      throw new UserError(`no baseline "${name}" is set`, {
-        hint: 'set one with "swebatch baseline set RUN"',
-      });
+    if (!run) throw new UserError(`no baseline "${name}" is set`, { next: { do: 'set_baseline' } });
     return sidesOfRun(store(), run);
   }
   const isRun = runNamed(selector, root, store);
   if (isRun) return isRun;
   if (existsSync(selector)) return [{ side: readFileSide(selector), from: null }];
   throw new UserError(`"${selector}" is neither a run in ${root} nor a file`, {
-    hint: 'list runs with "swebatch ls"; RUN/ARM names one arm of a run',
+    hint: 'RUN/ARM names one arm of a run',
+    next: { do: 'list_runs', results: root },
   });
 }
 

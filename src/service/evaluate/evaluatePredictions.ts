@@ -78,7 +78,9 @@ export async function evaluatePredictions(
   using store = makeAndOpen(root);
   const name = options.name ?? defaultName(target, dataset);
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
-    throw new UserError(`--run-id ${name}: use letters, digits, "_", "." and "-" only`);
+    throw new UserError(`the run name ${name} may have only letters, digits, "_", "." and "-"`, {
+      next: { do: 'choose_name' },
+    });
   return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
     const run = recordedRun(store, { name, target, dataset, predictions, config });
     const { again = false, repeat = 1 } = options;

@@ -29,7 +29,8 @@ export async function evaluateRun(options: EvaluateRunOptions, caller: Caller): 
   const { results: root } = options;
   if (!existsSync(databasePath(root)))
     throw new UserError(`there are no results in ${root}, so no run "${options.run}"`, {
-      hint: 'name another results root with -o; a predictions file must end in .json or .jsonl',
+      hint: 'a predictions file must end in .json or .jsonl',
+      next: { do: 'name_results' },
     });
   using store = openForWriting(root);
   const run = requireRun(store, options.run);

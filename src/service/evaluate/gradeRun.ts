@@ -112,7 +112,7 @@ function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<numbe
   if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
     throw new UserError(
       `there is nothing to grade in ${run.name}: it was imported from verdicts alone, without patches`,
-      { hint: 'import its predictions with --report, or with the report beside them' },
+      { hint: 'import the predictions and their report together' },
     );
   return new Map(planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]));
 }

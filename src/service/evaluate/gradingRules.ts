@@ -28,6 +28,6 @@ export function gradingConfig(given: Partial<GradingConfig> = {}, stored: unknow
 export const requireParsers = (config: GradingConfig, cwd: string): Promise<ParserRegistry> =>
   loadParsers(config.parsers, cwd).catch((error: Error) => {
     throw new UserError(error.message, {
-      hint: 'relative paths of parsers start in the working directory; give --parser ID=MODULE, or run the command in the right folder',
+      hint: 'relative paths of parsers start in the working directory',
     });
   });

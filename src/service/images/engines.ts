@@ -46,7 +46,7 @@ export async function openImages(env: Variables, options: Given, host?: string):
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UserError(`the Docker engine (${source}) does not answer: ${reason}`, {
-      hint: 'start it, or see "swebatch doctor"',
+      next: { do: 'check_engine' },
     });
   }
   return imagesOn(env, options, host);

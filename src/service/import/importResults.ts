@@ -112,10 +112,11 @@ function importedName(source: string): string {
 
 function refuseName(store: Store, name: string, source: string, root: string): void {
   if (resolve(source) === join(root, name))
-    throw new UserError(
-      `${source} is where the files of run ${name} would be written; choose another --run-id`,
-    );
-  if (runByName(store, name)) throw new UserError(`run ${name} already exists; choose another --run-id`);
+    throw new UserError(`${source} is where the files of run ${name} would be written`, {
+      next: { do: 'choose_name' },
+    });
+  if (runByName(store, name))
+    throw new UserError(`run ${name} already exists`, { next: { do: 'choose_name' } });
 }
 
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
@@ -135,10 +136,10 @@ function read(source: string, report: string | undefined): GradedElsewhere {
 /** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
 function verdictsAt(path: string, run: GradedElsewhere['imported']): Verdicts {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw new UserError(`--report: there is no file ${path}`);
+  if (!found) throw new UserError(`there is no report ${path}`);
   if (!found.isDirectory()) return checked(verdictsOfLeaderboard(path, run) ?? verdictsOfRunReport(path));
   const { verdicts } = runFromInstanceReports(path);
-  if (verdicts.size === 0) throw new UserError(`--report: there are no instance folders in ${path}`);
+  if (verdicts.size === 0) throw new UserError(`there are no instance folders in ${path}`);
   return verdicts;
 }
 

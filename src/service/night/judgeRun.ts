@@ -82,9 +82,7 @@ export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'n
   if (name === 'last' || baselineRun(store, name)) return;
   const found = findRun(store, name);
   if ('id' in found && found.name !== run.name) return;
-  throw new UserError(`--baseline: there is no baseline or other run "${name}"`, {
-    hint: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
-  });
+  throw new UserError(`there is no baseline or other run "${name}"`, { next: { do: 'find_baseline' } });
 }
 
 function resolveBaseline(store: Store, name: string, run: RunRow): RunRow | undefined {

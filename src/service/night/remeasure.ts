@@ -42,7 +42,7 @@ export async function remeasure(request: RemeasureRequest, caller: Caller): Prom
   const arm = planned.arms.find((a) => a.name === request.arm);
   if (run.imported === 1 || !arm)
     throw new UserError(`${run.name} cannot be measured again: swebatch did not configure it`, {
-      hint: 'leave --remeasure out',
+      next: { do: 'skip_remeasuring' },
     });
   const left = budgetLeft(store, run);
   if (left !== null && left <= 0) {

@@ -95,7 +95,7 @@ function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Var
   return bad(
     what,
     `$${model.api_key_env} is not set`,
-    `export ${model.api_key_env}=..., or name another variable with -c model.api_key_env=NAME`,
+    `export ${model.api_key_env}=..., or name another variable in model.api_key_env`,
   );
 }
 

@@ -18,7 +18,9 @@ export async function preflight(checked: Checked, caller: Caller): Promise<void>
   const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
   // One answering engine is enough to begin; the others are tried again during the run.
   if (hosts.length > 0 && silent.length === engines.length)
-    problems.push(`Docker does not answer (${silent.join('; ')}); start it, or see "swebatch doctor"`);
+    throw new UserError([...problems, `Docker does not answer (${silent.join('; ')})`].join('\n'), {
+      next: { do: 'check_engine' },
+    });
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 

@@ -81,12 +81,14 @@ export function checkSameRun(
   ];
   if (problems.length > 0 && !allow)
     throw new UserError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
-      hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
+      next: { do: 'allow_change' },
     });
   const arms = stored.arms.map((a) => a.name).join(', ');
   const asked = request.arms.map((a) => a.name).join(', ');
   if (arms !== asked)
-    throw new UserError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new --run-id`);
+    throw new UserError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new run`, {
+      next: { do: 'choose_name' },
+    });
   if (problems.length > 0)
     insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
   const settings = differences(was, is, (key) => !isIdentity(key));
@@ -124,7 +126,7 @@ export async function checkSameImages(
   if (changed.length === 0) return;
   if (!allow)
     throw new UserError(`run ${run.name} cannot go on: images changed:\n${differencesText(changed)}`, {
-      hint: 'choose another --run-id, restore what changed, or go on with --allow-config-change (recorded as a boundary)',
+      next: { do: 'allow_change' },
     });
   insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
 }

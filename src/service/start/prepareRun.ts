@@ -8,7 +8,7 @@ import { trialLines } from '../../store/records/trialResults.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
 import { requireDataset } from '../requireDataset.ts';
-import { commandOn, openForReading, requireRun } from '../resultsRoot.ts';
+import { openForReading, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
@@ -57,7 +57,8 @@ function datasetOf(
   env: Variables,
 ): Promise<Dataset> {
   if (!subset)
-    throw new UserError('--subset is missing, and the configuration names no dataset.subset', {
+    throw new UserError('no dataset is named', {
+      next: { do: 'name_dataset' },
       hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
     });
   return requireDataset(subset, { split, revision, dataDir, env });
@@ -98,7 +99,7 @@ function checkRows(
   throw new UserError(
     `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
     {
-      hint: 'name the dataset with its revision (--subset, --revision), or remove dataset.rows_sha256 to run on these rows',
+      hint: 'name the dataset with its revision, or remove dataset.rows_sha256 to run on these rows',
     },
   );
 }
@@ -113,7 +114,7 @@ function idsFor(
   const lines = trialLines(store, run.id);
   if (!lines.some((l) => l.outcome !== null))
     throw new UserError(`run ${run.name} has no verdicts`, {
-      hint: `grade it with ${commandOn(results, `evaluate ${run.name}`)}`,
+      next: { do: 'grade_run', results, run: run.name },
     });
   const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
   return named ? named.filter((id) => failed.has(id)) : [...failed];

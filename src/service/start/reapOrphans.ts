@@ -17,7 +17,7 @@ export async function reapOrphans(arms: readonly ArmConfig[], { env, tell }: Cal
       if (removed.length > 0)
         tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
       for (const { name } of failed)
-        tell({ level: 'warning', text: `container ${name} could not be removed; try "swebatch clean"` });
+        tell({ level: 'warning', text: `container ${name} could not be removed; the next run tries again` });
     } catch (error) {
       if (host === undefined) throw error;
     }
