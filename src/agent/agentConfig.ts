@@ -6,11 +6,25 @@ import { identity } from '../base/fieldClass.ts';
 export const TOOL_CALL_INSTANCE_TEMPLATE =
   "Your task: {{task}}. Please reply with a call of the tool bash that holds a single shell command. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.";
 
+/** It asks for no form of replies: each program has its own. */
+export const PROMPT_TEMPLATE = `Resolve this issue in the repository at {{cwd}}:
+
+<issue>
+{{task}}
+</issue>
+
+Change the files of the repository so that the issue is resolved for every case that it describes, and check your work. Nobody can answer
+questions, and there is no network. You need not commit: the changes that you leave in the work tree are your answer.`;
+
 export const agentConfigSchema = z.strictObject({
   agent_class: z
     .string()
     .default('default')
-    .meta(identity('default, or the path of a module that exports createAgent')),
+    .meta(
+      identity(
+        'default; codex, opencode, gemini-cli or claude-code, with @VERSION or as it was added; command; or the path of a module that exports createAgent',
+      ),
+    ),
   protocol: z.enum(['bash-block', 'tool-call']).default('bash-block').meta(identity()),
   compat: z
     .enum(['mini-swe-agent-1', 'mini-swe-agent-2'])
@@ -24,6 +38,19 @@ export const agentConfigSchema = z.strictObject({
       "Your task: {{task}}. Please reply with a single shell command in triple backticks. To finish, the first line of the output of the shell command must be 'COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'.",
     )
     .meta(identity('the default asks for what the protocol takes')),
+  prompt_template: z
+    .string()
+    .optional()
+    .meta(identity('what installed agents and command get as their task')),
+  command: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(
+      identity(
+        'agent_class command: the shell line that is the agent; a template with task (quoted), prompt_file and model',
+      ),
+    ),
   observation_template: z
     .string()
     .optional()

@@ -5,11 +5,14 @@ import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';
+import type { GatewayPort } from './installed/gatewayPort.ts';
 
 export interface AgentContext {
   readonly instanceId: string;
   /** Steps begun so far. */
   readonly step: number;
+  /** Several calls may be out at a time: which one is meant. The built-in agent makes one after the other. */
+  readonly call?: number;
 }
 
 export interface CommandRecord {
@@ -43,6 +46,8 @@ export interface AgentCallbacks {
   /** 'model', 'rate_wait', 'backoff', 'exec'. */
   onPhase?(ctx: AgentContext, phase: string): void;
   onError?(ctx: AgentContext, error: AgentErrorResponse): void;
+  /** A sentence that stays with the attempt. */
+  onNote?(text: string): void;
   onDebug?(message: string, data?: Readonly<Record<string, unknown>>): void;
 }
 
@@ -64,6 +69,8 @@ export interface AgentResult {
   readonly messages: readonly Message[];
   readonly steps: number;
   readonly costNano: number | null;
+  /** For the record: what an installed program left, such as its exit code. It decides nothing. */
+  readonly evidence?: Readonly<Record<string, unknown>>;
 }
 
 export interface Agent {
@@ -81,6 +88,8 @@ export interface AgentParts {
   readonly instanceId: string;
   readonly model: Model;
   readonly environment: Environment;
+  /** For agents that are programs: it answers their calls of models. */
+  readonly gateway?: GatewayPort;
   readonly config: AgentConfig;
   readonly callbacks?: AgentCallbacks;
   readonly signal?: AbortSignal | undefined;

@@ -1,7 +1,9 @@
-/** `agent.agent_class`: the built-in agent, or a module of the user's that exports createAgent. */
+/** `agent.agent_class`: the built-in agent, an installed one, or a module of the user's that exports createAgent. */
 import { importUserModule, type UserModule } from '../userModule.ts';
 import type { CreateAgent } from './contract.ts';
 import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
+import { installedAgent } from './installed/installedAgent.ts';
+import { installedProgram } from './installed/programs.ts';
 import { createAgent } from './loop/agent.ts';
 
 /** Throws an Error with a message for people when the module cannot be used. */
@@ -14,6 +16,8 @@ export async function loadAgent(agentClass: string, cwd: string): Promise<Create
 /** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
 export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<CreateAgent>> {
   if (agentClass === 'default') return successResponse(createAgent, 'the built-in agent');
+  const program = installedProgram(agentClass);
+  if (program) return successResponse(installedAgent(program), agentClass);
   let module: UserModule;
   try {
     module = await importUserModule('agent.agent_class', agentClass, cwd);

@@ -6,14 +6,21 @@ import { checkTemplate } from '../template/check.ts';
 import { compileTemplate, render } from '../template/render.ts';
 
 export function templateProblems(config: AgentConfig): string[] {
-  return Object.entries(templatesOf(config)).flatMap(([slot, template]) => {
-    const key = `agent.${slot}_template`;
-    const contexts = sampleContexts(slot as TemplateSlot, config);
-    const names = new Set(contexts.flatMap((context) => Object.keys(context)));
-    const problems = checkTemplate(template, names);
-    if (problems.length > 0) return problems.map((problem) => `${key}: ${problem}`);
-    return renderProblem(key, template, contexts);
-  });
+  const { prompt_template: prompt = '', command = '' } = config;
+  return [
+    ...Object.entries(templatesOf(config)).flatMap(([slot, template]) =>
+      problemsOf(`agent.${slot}_template`, template, sampleContexts(slot as TemplateSlot, config)),
+    ),
+    ...problemsOf('agent.prompt_template', prompt, sampleContexts('instance', config)),
+    ...problemsOf('agent.command', command, [{ task: 'task text', prompt_file: '/prompt', model: 'model' }]),
+  ];
+}
+
+function problemsOf(key: string, template: string, contexts: readonly Record<string, unknown>[]): string[] {
+  const names = new Set(contexts.flatMap((context) => Object.keys(context)));
+  const problems = checkTemplate(template, names);
+  if (problems.length > 0) return problems.map((problem) => `${key}: ${problem}`);
+  return renderProblem(key, template, contexts);
 }
 
 function renderProblem(

@@ -26,6 +26,8 @@ const LATER: ReadonlySet<string> = new Set([
   'model.cache_ttl',
   'grading.pids_limit',
   'grading.cpus',
+  'agent.prompt_template',
+  'agent.command',
 ]);
 
 /** Hash over the identity fields, independent of the order of keys. */

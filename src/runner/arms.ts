@@ -1,6 +1,7 @@
 /** The arms of a run, ready to work: the configuration of each and what is built from it. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { CreateAgent } from '../agent/contract.ts';
+import { installedProgram } from '../agent/installed/programs.ts';
 import { loadAgent } from '../agent/loadAgent.ts';
 import type { Closing } from '../base/async/closing.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
@@ -8,6 +9,7 @@ import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
+import type { Program } from '../environment/programs/program.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
@@ -25,6 +27,8 @@ export interface ArmRuntime {
   readonly modelFactory: ModelFactory;
   readonly environmentFactory: EnvironmentFactory;
   readonly createAgent: CreateAgent;
+  /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
+  readonly leavesPatch: boolean;
 }
 
 export interface ArmPorts {
@@ -34,6 +38,8 @@ export interface ArmPorts {
   readonly cwd: string;
   readonly images?: RunImages | undefined;
   readonly pool?: EnginePool | undefined;
+  /** What containers get of the agent that `agent.agent_class` names; none for agents that bring nothing. */
+  readonly program?: ((agentClass: string) => Program | undefined) | undefined;
   /** Opens the recording that `replay:NAME` names, for an arm. */
   readonly fetchReplay?: ((name: string, arm: string) => Promise<ReplaySource>) | undefined;
 }
@@ -57,7 +63,7 @@ export async function startArms(
 }
 
 async function startArm(row: ArmRow, ports: ArmPorts, opened: Closable[]): Promise<ArmRuntime> {
-  const { secret, events, cwd, images, pool, fetchReplay } = ports;
+  const { secret, events, cwd, images, pool, fetchReplay, program } = ports;
   const { agent, environment, model } = plannedArm(row);
   const apiKey = secret(model.api_key_env);
   const proxy = proxyFrom(secret);
@@ -69,10 +75,14 @@ async function startArm(row: ArmRow, ports: ArmPorts, opened: Closable[]): Promi
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
   });
   opened.push(modelFactory);
-  const environmentFactory = await createEnvironmentFactory(environment, { pool, images });
+  const environmentFactory = await createEnvironmentFactory(environment, {
+    ...{ pool, images },
+    docker: { program: program?.(agent.agent_class) },
+  });
   opened.push(environmentFactory);
   const createAgent = await loadAgent(agent.agent_class, cwd);
-  return { row, agent, environment, model, modelFactory, environmentFactory, createAgent };
+  const leavesPatch = installedProgram(agent.agent_class) !== undefined;
+  return { row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch };
 }
 
 function divergenceText({ instanceId, query, difference }: Divergence): string {

@@ -65,7 +65,8 @@ const ENVIRONMENT: Record<EnvironmentErrorCode, ExitReason> = {
 };
 
 export function endingOfResult(result: AgentResult): Ending {
-  const base = { detail: null, message: null, evidence: null, exitStatus: result.exitStatus };
+  const told = result.evidence ?? null;
+  const base = { detail: null, message: null, evidence: told, exitStatus: result.exitStatus };
   if (result.exitStatus === 'Submitted') return { ...base, reason: 'submitted' };
   if (result.error) {
     const { code, message, metadata } = result.error;
@@ -74,7 +75,11 @@ export function endingOfResult(result: AgentResult): Ending {
       return { ...base, ...end, message, recordedAgain };
     }
     const reason = (metadata?.kind && FAILURES[metadata.kind]) ?? CODES[code] ?? 'model_unavailable';
-    const evidence = { code, ...(metadata?.statusCode === undefined ? {} : { status: metadata.statusCode }) };
+    const evidence = {
+      ...told,
+      code,
+      ...(metadata?.statusCode === undefined ? {} : { status: metadata.statusCode }),
+    };
     return { ...base, reason, detail: code, message, evidence };
   }
   const limit = result.limit && LIMITS[result.limit];

@@ -175,9 +175,10 @@ function settle(attempt: Attempt, finished: Finished): AttemptOutcome | null {
   const { journal, ports, trial } = attempt;
   const { result, captured } = finished;
   const ending = withEarlierEnds(finished.ending, journal.endedByAgentBefore());
-  const submitted =
-    ending.reason === 'submitted' ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
-  const patch = choosePatch(ports.config.patch, submitted, captured);
+  const { leavesPatch } = trial.arm;
+  const submits = ending.reason === 'submitted' && !leavesPatch;
+  const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
+  const patch = choosePatch(leavesPatch ? 'captured' : ports.config.patch, submitted, captured);
   const settlement = settlementOf(ports.retry, trial.id, ending);
   const ended = journal.end({ ending, steps: result?.steps, submitted, captured, patch, settlement });
   if (!ended) return null;

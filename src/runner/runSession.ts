@@ -10,6 +10,7 @@ import type { RunConfig } from '../config/runConfig.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
+import type { Program } from '../environment/programs/program.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
@@ -59,6 +60,8 @@ export interface SessionPorts {
   readonly version: string;
   readonly cwd: string;
   readonly log: AttemptPorts['log'];
+  /** What containers get of the agent that an arm names. */
+  readonly program?: (agentClass: string) => Program | undefined;
   /** Opens the recording that `replay:NAME` names, for an arm. */
   readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
 }

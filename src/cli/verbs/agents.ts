@@ -70,7 +70,7 @@ async function add({ agent }: Args<typeof agentsFlags>): Promise<Result> {
 }
 
 async function ls(): Promise<Result> {
-  const agents = await listAgents(caller());
+  const agents = listAgents(caller());
   const text =
     agents.length > 0 ? listed(agents) : 'no agent was added; for example: swebatch agents add codex@0.169.0';
   return { code: EXIT.done, data: agents, text };

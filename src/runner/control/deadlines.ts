@@ -2,6 +2,8 @@
 import type { RunConfig } from '../../config/runConfig.ts';
 import type { ArmRuntime } from '../arms.ts';
 
+const PROGRAM_S = 1800;
+
 /** In milliseconds, by the name of the phase; 0 is no deadline. */
 export function phaseDeadlines(
   stall: RunConfig['stall'],
@@ -21,6 +23,8 @@ export function phaseDeadlines(
     rate_wait: stall.rate_wait_s,
     backoff: stall.backoff_s,
     exec,
+    // An installed agent between two calls of a model: it may run the tests of the repository.
+    program: stall.exec_s || PROGRAM_S,
     model: call,
     // Has a limit of its own, after which the attempt goes on without the patch.
     capture: 0,

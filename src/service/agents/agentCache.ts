@@ -3,8 +3,8 @@
  * A manifest is written last: what it names is complete.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -50,11 +50,11 @@ const packageFile = (dir: string, integrity: string): string =>
   join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);
 
 /** In the order of their names. A file that is no manifest is passed over: another version may have written it. */
-export async function addedAgents(dir: string): Promise<AddedAgent[]> {
-  const files = await readdir(dir).catch(() => []);
+export function addedAgents(dir: string): AddedAgent[] {
+  const files = existsSync(dir) ? readdirSync(dir) : [];
   const found: AddedAgent[] = [];
   for (const file of files.filter((f) => f.endsWith('.json') && !isTemporary(f)).sort()) {
-    const parsed = manifestSchema.safeParse(parse(await readFile(join(dir, file), 'utf8')));
+    const parsed = manifestSchema.safeParse(parse(readFileSync(join(dir, file), 'utf8')));
     if (parsed.success && file === `${nameOf(parsed.data)}.json`) found.push(parsed.data);
   }
   return found;
@@ -109,9 +109,7 @@ export async function packageProblem(
 export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void> {
   await rm(manifestPath(dir, agent), { force: true });
   const needed = new Set(
-    (await addedAgents(dir)).flatMap(({ variants }) =>
-      variants.flatMap((v) => v.packages.map((p) => p.integrity)),
-    ),
+    addedAgents(dir).flatMap(({ variants }) => variants.flatMap((v) => v.packages.map((p) => p.integrity))),
   );
   for (const { integrity } of agent.variants.flatMap((v) => v.packages))
     if (!needed.has(integrity)) await rm(packageFile(dir, integrity), { force: true });

@@ -105,8 +105,7 @@ async function fetchPackage(
   }
 }
 
-export const listAgents = ({ env }: Pick<Around, 'env'>): Promise<AddedAgent[]> =>
-  addedAgents(agentCacheDir(env));
+export const listAgents = ({ env }: Pick<Around, 'env'>): AddedAgent[] => addedAgents(agentCacheDir(env));
 
 export interface AgentCheck {
   readonly agent: AddedAgent;
@@ -120,7 +119,7 @@ export async function verifyAgents(
 ): Promise<AgentCheck[]> {
   const dir = agentCacheDir(env);
   const checks: AgentCheck[] = [];
-  for (const agent of await chosen(spec, dir)) {
+  for (const agent of chosen(spec, dir)) {
     const packages = agent.variants.flatMap((variant) => variant.packages);
     const problems = await Promise.all(packages.map((one) => packageProblem(dir, one)));
     checks.push({ agent, problems: problems.filter((problem) => problem !== undefined) });
@@ -128,8 +127,8 @@ export async function verifyAgents(
   return checks;
 }
 
-async function chosen(spec: string | undefined, dir: string): Promise<AddedAgent[]> {
-  const agents = await addedAgents(dir);
+function chosen(spec: string | undefined, dir: string): AddedAgent[] {
+  const agents = addedAgents(dir);
   if (spec === undefined) return agents;
   const wanted = parseAgentSpec(spec);
   const found = agents.filter(
@@ -155,7 +154,7 @@ export interface RemovedAgent {
 export async function removeAgent(spec: string, { env, tell }: Omit<Around, 'cwd'>): Promise<RemovedAgent[]> {
   const dir = agentCacheDir(env);
   const removed: RemovedAgent[] = [];
-  for (const agent of await chosen(spec, dir)) {
+  for (const agent of chosen(spec, dir)) {
     const volumes = await removeVolumes(nameOf(agent), env).catch((error: Error) => {
       tell({ level: 'note', text: `the engine was not asked for unpacked programs: ${error.message}` });
       return { volumes: [], inUse: [] };

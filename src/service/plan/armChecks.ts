@@ -8,6 +8,7 @@ import { createModelFactory } from '../../model/modelFactory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { installedAgentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
 import { redactorOf } from '../secrets.ts';
 
@@ -38,7 +39,7 @@ export async function checkArm(
     ];
   const settled = settleModel(model, { env, litellm: arm.agent.compat !== null });
   if (!settled.ok) return [bad(`model of arm ${name}`, settled.message, settled.fix)];
-  const { free, problems } = await loadParts(arm, cwd);
+  const { free, problems } = await loadParts(arm, { env, cwd });
   return [
     ...(free === null ? [] : modelFindings(arm, runLimit, free, env)),
     ...problems,
@@ -100,11 +101,14 @@ function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Var
 }
 
 /** Loads the modules that the arm names, and closes them again. `free` is what a custom model says; null when it cannot be loaded. */
-async function loadParts({ name, agent, environment, model }: ArmConfig, cwd: string) {
+async function loadParts(arm: ArmConfig, { env, cwd }: Pick<Caller, 'env' | 'cwd'>) {
+  const { name, agent, environment, model } = arm;
   const problems: Finding[] = [];
   const tell = (what: string, message: string, fix: string) =>
     void problems.push(bad(`${what} of arm ${name}`, message, fix));
   const found = await findAgent(agent.agent_class, cwd);
+  const problem = installedAgentProblem(arm, env);
+  if (problem) tell('agent', problem.message, problem.fix);
   if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
   await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
     tell('environment', error.message, 'correct it, or leave it out for docker'),

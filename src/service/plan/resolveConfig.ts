@@ -14,6 +14,7 @@ import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { withVersion } from '../agents/armAgent.ts';
 import type { Caller, Variables } from '../caller.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { UserError } from '../userError.ts';
@@ -76,7 +77,7 @@ function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig
   const answers = given.map((arm) => settleModel(arm.model, { env, litellm: arm.agent.compat !== null }));
   const arms = given.map((arm, k) => {
     const answer = answers[k]!;
-    return answer.ok ? { ...arm, model: answer.model } : arm;
+    return withVersion(answer.ok ? { ...arm, model: answer.model } : arm, env);
   });
   return {
     arms,

@@ -16,6 +16,7 @@ import {
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { spentNano } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
+import { armProgram } from '../agents/armAgent.ts';
 import { attended, type Caller, variable } from '../caller.ts';
 import { type OpenedImages, openRunImages } from '../images/openImages.ts';
 import { ordinarySecrets, redactorOf } from '../secrets.ts';
@@ -130,6 +131,7 @@ async function session(
       leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
       version: VERSION,
       log: (level, message, data) => log.write(level, message, data),
+      program: (agentClass) => armProgram(agentClass, env),
       fetchReplay: async (name, arm) => openReplay(name, () => store, arm).source,
     };
     return await runSession(request, toDo, ports, engines);

@@ -1,0 +1,40 @@
+/** Codex: the Responses API, a provider of its own in its configuration. Its built-in provider would try WebSockets for seconds. */
+import type { InstalledProgram } from './launch.ts';
+
+/** JSON strings are strings of TOML. */
+const toml = (text: string): string => JSON.stringify(text);
+
+const PLATFORM = '$(ls -d vendor/*-linux-musl)';
+
+export const codex: InstalledProgram = {
+  dialect: 'responses',
+  commandTools: ['exec_command', 'shell_command', 'shell', 'local_shell'],
+  exitCode: /Process exited with code (\d+)/,
+  launch: ({ origin, key, model, home, promptFile, programs }) => ({
+    files: {
+      'config.toml': [
+        `model = ${toml(model)}`,
+        'model_provider = "gateway"',
+        // A tool of the provider's would leave the container.
+        'web_search = "disabled"',
+        'check_for_update_on_startup = false',
+        '[history]',
+        'persistence = "none"',
+        '[analytics]',
+        'enabled = false',
+        '[model_providers.gateway]',
+        'name = "gateway"',
+        `base_url = ${toml(`${origin}/v1`)}`,
+        'env_key = "OPENAI_API_KEY"',
+        'wire_api = "responses"',
+        // The gateway waits and tries again; what it answers is final.
+        'request_max_retries = 0',
+        'stream_max_retries = 0',
+        'stream_idle_timeout_ms = 3600000',
+        '',
+      ].join('\n'),
+    },
+    env: { CODEX_HOME: home, OPENAI_API_KEY: key },
+    command: `exec "$(cd ${programs}/codex && echo ${programs}/codex/${PLATFORM})"/bin/codex exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --json - <${promptFile}`,
+  }),
+};

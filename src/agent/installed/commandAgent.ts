@@ -1,0 +1,25 @@
+/** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
+import { render } from '../../template/render.ts';
+import { type InstalledProgram, shellWord } from './launch.ts';
+
+export const commandAgent: InstalledProgram = {
+  dialect: null,
+  commandTools: ['bash', 'shell', 'exec_command', 'run_shell_command', 'Bash', 'execute_bash', 'terminal'],
+  launch: ({ origin, key, prompt, promptFile, model, config }) => ({
+    env: {
+      OPENAI_BASE_URL: `${origin}/v1`,
+      ANTHROPIC_BASE_URL: origin,
+      GOOGLE_GEMINI_BASE_URL: origin,
+      OPENAI_API_KEY: key,
+      ANTHROPIC_API_KEY: key,
+      GEMINI_API_KEY: key,
+    },
+    command: renderCommand(config.command ?? '', { task: prompt, promptFile, model }),
+  }),
+};
+
+/** The task comes as one word of the shell, because nobody knows what is in it. */
+export const renderCommand = (
+  template: string,
+  { task, promptFile, model }: { task: string; promptFile: string; model: string },
+): string => render(template, { task: shellWord(task), prompt_file: promptFile, model: shellWord(model) });

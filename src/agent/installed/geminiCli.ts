@@ -1,0 +1,26 @@
+/** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
+import { type InstalledProgram, shellWord } from './launch.ts';
+
+export const geminiCli: InstalledProgram = {
+  dialect: 'gemini',
+  commandTools: ['run_shell_command'],
+  exitCode: /Exit Code: (\d+)/,
+  launch: ({ origin, key, model, folder, promptFile, programs }) => ({
+    files: {
+      'settings.json': JSON.stringify({
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        general: { disableAutoUpdate: true, enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        telemetry: { enabled: false },
+      }),
+    },
+    env: {
+      GEMINI_API_KEY: key,
+      GOOGLE_GEMINI_BASE_URL: origin,
+      GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      GEMINI_CLI_SYSTEM_SETTINGS_PATH: `${folder}/settings.json`,
+      GEMINI_CLI_NO_RELAUNCH: 'true',
+    },
+    command: `exec ${programs}/node/bin/node ${programs}/gemini/bundle/gemini.js --yolo --model ${shellWord(model)} --output-format json <${promptFile}`,
+  }),
+};

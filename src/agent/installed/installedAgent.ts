@@ -1,0 +1,184 @@
+/**
+ * One life for every installed agent: the gateway opens, the program runs, and what the gateway and the environment know says how it
+ * ended. The program's words decide nothing; its exit code and the end of its output are evidence.
+ */
+import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
+import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
+import type { Vars } from '../../template/render.ts';
+import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
+import { callListener, guardDisplay } from '../loop/listeners.ts';
+import type { GatewayEnd, GatewayPort, GatewaySession, GatewaySummary, SessionCall } from './gatewayPort.ts';
+import type { InstalledProgram } from './launch.ts';
+import { LAUNCH_FOLDER, PROGRAM_HOME, PROMPT_FILE, runProgram } from './runProgram.ts';
+import { promptOf } from './taskPrompt.ts';
+import { createTranscript, type Transcript } from './transcript.ts';
+
+const PORT = 13131;
+/** Every further call is refused: a program that heeds that ends by itself, and its last words are kept. */
+const LEAVE_MS = 5000;
+/** What an attempt keeps of the program's output. */
+const OUTPUT_KEPT = 4000;
+
+export const installedAgent =
+  (program: InstalledProgram): CreateAgent =>
+  (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) });
+
+/** How far the program came, from outside of it. */
+interface Run {
+  /** null: it was killed. */
+  readonly result: CommandResult | null;
+  readonly end: GatewayEnd | null;
+  readonly broken: EnvironmentError | null;
+  readonly summary: GatewaySummary;
+}
+
+async function work(
+  program: InstalledProgram,
+  parts: AgentParts,
+  task: string,
+  extraVars: Vars,
+): Promise<AgentResult> {
+  const { environment, gateway } = parts;
+  if (!gateway || !environment.listen)
+    return impossible(parts, 'the environment has no way to a gateway: use docker or local');
+  const follow = followCalls(parts, program);
+  const session = openSession(gateway, parts, follow);
+  const run = await runBehind(session, program, parts, promptOf(parts, task, extraVars));
+  return conclude(run, follow.transcript);
+}
+
+interface Follow {
+  readonly transcript: Transcript;
+  readonly listener: Parameters<GatewayPort['open']>[0]['listener'];
+  readonly note: (text: string) => void;
+}
+
+/** What the gateway tells of calls goes to the record, in phases that say what the program waits for. */
+function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledProgram): Follow {
+  const told = guardDisplay(callbacks ?? {});
+  let step = 0;
+  let out = 0;
+  const context = (): AgentContext => ({ instanceId, step });
+  told.onPhase?.(context(), 'program');
+  const listener = (call: SessionCall) => {
+    const at = (): AgentContext => ({ instanceId, step: call.step, call: call.index });
+    const recorded = callListener(told, at);
+    return {
+      ...recorded,
+      began(began: Parameters<typeof recorded.began>[0]) {
+        out += 1;
+        if (call.step > step) {
+          step = call.step;
+          told.onStep?.(at());
+        }
+        recorded.began(began);
+      },
+      ended(ended: Parameters<typeof recorded.ended>[0]) {
+        recorded.ended(ended);
+        out -= 1;
+        if (out === 0) told.onPhase?.(at(), 'program');
+      },
+    };
+  };
+  return {
+    transcript: createTranscript(told, program, context),
+    listener,
+    note: (text) => callbacks?.onNote?.(text),
+  };
+}
+
+const openSession = (gateway: GatewayPort, parts: AgentParts, follow: Follow): GatewaySession =>
+  gateway.open({
+    attempt: parts.instanceId,
+    model: parts.model,
+    limits: {
+      steps: parts.config.step_limit,
+      costDollars: parts.config.cost_limit,
+      tokens: parts.config.token_limit,
+    },
+    listener: follow.listener,
+    onCall: (call) => follow.transcript.add(call),
+    onNote: follow.note,
+    signal: parts.signal,
+  });
+
+async function runBehind(
+  session: GatewaySession,
+  program: InstalledProgram,
+  { environment, config, signal }: AgentParts,
+  prompt: string,
+): Promise<Run> {
+  let end: GatewayEnd | null = null;
+  let broken: EnvironmentError | null = null;
+  let door: Awaited<ReturnType<NonNullable<Environment['listen']>>> | undefined;
+  let result: CommandResult | null;
+  let summary: GatewaySummary;
+  try {
+    door = await environment.listen!(PORT, (connection) => session.handle(connection));
+    const over = Promise.race([
+      session.ended.then((decided) => {
+        end = decided;
+        return LEAVE_MS;
+      }),
+      door.broken.then((error) => {
+        broken = error;
+        return 1;
+      }),
+    ]);
+    const launch = program.launch({
+      origin: `http://127.0.0.1:${door.port}`,
+      ...{ key: session.key, model: session.model, config, prompt, promptFile: PROMPT_FILE },
+      ...{ folder: LAUNCH_FOLDER, home: PROGRAM_HOME, programs: PROGRAM_FOLDER },
+    });
+    const limitS = config.wall_time_limit_seconds;
+    result = await runProgram({ environment, launch, prompt, limitS, signal, over });
+  } finally {
+    summary = await session.close();
+    await door?.close();
+  }
+  return { result, end, broken, summary };
+}
+
+/** What the gateway decided counts first, then what the environment saw, then how the program ended. */
+function conclude({ result, end, broken, summary }: Run, transcript: Transcript): AgentResult {
+  if (broken) throw broken;
+  if (end?.kind === 'thrown') throw end.error;
+  const evidence = evidenceOf(result);
+  const ended = (exitStatus: string, text: string, more: Partial<AgentResult> = {}): AgentResult => {
+    transcript.end(exitStatus, text);
+    const { steps, costNano } = summary;
+    const { messages } = transcript;
+    return { exitStatus, submission: '', messages, steps, costNano, ...(evidence && { evidence }), ...more };
+  };
+  const failed = ({ error: code, message, metadata }: NonNullable<GatewaySummary['lastFailure']>) =>
+    ended('ModelFailed', message, { error: { code, message, ...(metadata && { metadata }) } });
+  if (end?.kind === 'limit') return ended('LimitsExceeded', end.message, { limit: end.limit });
+  if (end?.kind === 'model') return failed(end.failure);
+  if (result?.timedOut) return ended('TimeExceeded', result.exceptionInfo, { limit: 'wall_time' });
+  if (summary.lastFailure) return failed(summary.lastFailure);
+  if (result && result.exitCode !== 0 && summary.calls === 0)
+    throw new EnvironmentError(
+      'start_failed',
+      `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 500) || 'it wrote nothing'}`,
+      { evidence: { ...evidence } },
+    );
+  return ended('Submitted', '');
+}
+
+const lastOf = ({ output }: CommandResult, length: number): string => output.slice(-length).trim();
+
+const evidenceOf = (result: CommandResult | null): AgentResult['evidence'] =>
+  result
+    ? {
+        exit_code: result.exitCode,
+        output_bytes: result.totalBytes,
+        output_end: lastOf(result, OUTPUT_KEPT),
+        ...(result.oomKilled && { oom_killed: true }),
+      }
+    : { killed: true };
+
+function impossible({ callbacks, instanceId }: AgentParts, message: string): AgentResult {
+  callbacks?.onDebug?.(message, { instanceId });
+  const error = { code: 'CONFIG_ERROR', message, metadata: { kind: 'config' } } as const;
+  return { exitStatus: 'ModelFailed', submission: '', error, messages: [], steps: 0, costNano: 0 };
+}

@@ -1,0 +1,43 @@
+/** What each installed agent says about itself: how it is started, and which of its tools run commands. */
+import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { AgentConfig } from '../agentConfig.ts';
+
+/** What is known when the program is about to start. */
+export interface LaunchFacts {
+  /** Where the gateway is, seen from the container: http://127.0.0.1:13131 */
+  readonly origin: string;
+  /** Names the attempt, and is worth nothing elsewhere. */
+  readonly key: string;
+  readonly model: string;
+  /** Where `files` of the launch are, for it to read. */
+  readonly folder: string;
+  /** A folder of the program's own with a copy of them, which it may write. */
+  readonly home: string;
+  /** The prompt as a file. */
+  readonly promptFile: string;
+  readonly prompt: string;
+  /** Where its packages are, see PROGRAM_FOLDER. */
+  readonly programs: string;
+  readonly config: AgentConfig;
+}
+
+export interface Launch {
+  /** By their names in `folder` and `home`. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** A line for a shell in the work tree. It reads nothing from the terminal. */
+  readonly command: string;
+}
+
+export interface InstalledProgram {
+  /** What it speaks; null: any of them. */
+  readonly dialect: DialectName | null;
+  /** Its tools that run a command. */
+  readonly commandTools: readonly string[];
+  /** What such a tool says of the end of a command; one group with the number. */
+  readonly exitCode?: RegExp;
+  launch(facts: LaunchFacts): Launch;
+}
+
+/** One word of a POSIX shell, whatever is in it. */
+export const shellWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,102 @@
+/**
+ * The calls that the gateway answered, as messages and commands of the record. A program runs its commands itself: what it ran is read
+ * from its calls of tools, and what came of it from the answers that it sends with a later call.
+ */
+import type { Message, ToolCall } from '../../model/model.ts';
+import type { AgentCallbacks, AgentContext } from '../contract.ts';
+import { textResult } from '../textResult.ts';
+import type { AnsweredCall } from './gatewayPort.ts';
+import type { InstalledProgram } from './launch.ts';
+
+interface Asked {
+  readonly command: string;
+  readonly step: number;
+  readonly index: number;
+  readonly at: number;
+}
+
+export interface Transcript {
+  readonly messages: readonly Message[];
+  add(call: AnsweredCall): void;
+  /** Commands whose end nobody saw, and the last message. */
+  end(exitStatus: string, text: string): void;
+}
+
+export function createTranscript(
+  callbacks: AgentCallbacks,
+  { commandTools, exitCode }: Pick<InstalledProgram, 'commandTools' | 'exitCode'>,
+  context: () => AgentContext,
+): Transcript {
+  const messages: Message[] = [];
+  /** Commands without an answer yet, by the ids of their calls. */
+  const open = new Map<string, Asked>();
+  const add = (message: Message, extra: Readonly<Record<string, unknown>>, at: number): void => {
+    const stamped = { ...message, extra: { ...message.extra, ...extra, timestamp: at / 1000 } };
+    messages.push(stamped);
+    callbacks.onMessage?.(context(), stamped, messages.length - 1);
+  };
+  const ran = (asked: Asked, output: string, known: boolean): void => {
+    const code = exitCode?.exec(output)?.[1];
+    const said = known ? 'the program tells no exit code' : 'the program did not tell what came of it';
+    const result = {
+      ...textResult(output, code === undefined ? -1 : Number(code)),
+      ...(code === undefined && { exceptionInfo: said }),
+    };
+    const { step, index, command, at } = asked;
+    callbacks.onCommand?.(context(), { step, index, command, result, startedAt: at });
+  };
+  return {
+    messages,
+    add({ newMessages, thread, step, startedAt, endedAt }) {
+      const extra = thread === 'main' ? {} : { thread };
+      for (const message of newMessages) {
+        const asked = message.tool_call_id === undefined ? undefined : open.get(message.tool_call_id);
+        if (asked) {
+          open.delete(message.tool_call_id!);
+          const output = textOf(message.content);
+          ran(asked, output, true);
+          add(message, { ...extra, raw_output: output }, startedAt);
+          continue;
+        }
+        add(message, extra, message.role === 'assistant' ? endedAt : startedAt);
+        for (const [index, call] of (message.tool_calls ?? []).entries()) {
+          const command = commandOf(call, commandTools);
+          if (command !== null) open.set(call.id, { command, step, index, at: endedAt });
+        }
+      }
+    },
+    end(exitStatus, text) {
+      for (const asked of open.values()) ran(asked, '', false);
+      open.clear();
+      add({ role: 'exit', content: text }, { exit_status: exitStatus, submission: '' }, Date.now());
+    },
+  };
+}
+
+/** null: the call runs no command. */
+export function commandOf(
+  { function: { name, arguments: text } }: ToolCall,
+  tools: readonly string[],
+): string | null {
+  if (!tools.includes(name)) return null;
+  const args = parse(text);
+  const command = args.command ?? args.cmd;
+  if (typeof command === 'string') return command;
+  return Array.isArray(command) ? command.map(String).join(' ') : null;
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function textOf(content: Message['content']): string {
+  if (typeof content === 'string') return content;
+  if (content === null) return '';
+  const parts = content.map((part) => (part as { text?: unknown } | null)?.text);
+  return parts.every((part) => typeof part === 'string') ? parts.join('\n') : JSON.stringify(content);
+}

