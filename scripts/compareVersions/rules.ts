@@ -22,6 +22,19 @@ export const RULES: readonly Rule[] = [
     by: '$1<version>',
   },
   {
+    what: 'uncommitted changes of the checkout',
+    from: 'one record',
+    pattern: /(\\*"(?:dirty|diff_sha256)\\*": ?)(?:true|false|null|\\*"[0-9a-f]{64}\\*")/g,
+    by: '$1<checkout>',
+  },
+  {
+    what: 'what has come since the first version: model.drop_params, and what caching saved',
+    from: 'one record',
+    pattern:
+      /\n? *\\*"drop_params\\*": ?(?:true|false),|\n *"cache_saved": (?:null|\{[^}]*\}),|\| saved by cache \|.*\n|<tr><th scope="row">saved by cache<\/th><td>[^<]*<\/td><\/tr>/g,
+    by: '',
+  },
+  {
     what: 'when a baseline was set and a page was made',
     from: 'one record',
     pattern: /(?<="?(?:set_at|madeAt)\\*": ?\\*"|^default\t\w+\t)[^"\n]+/gm,

@@ -52,7 +52,7 @@ function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Fact[] {
     ['resolved', `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`],
     [
       'trials',
-      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are not an independent sample`,
+      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are no independent sample`,
     ],
     [
       'noise',
