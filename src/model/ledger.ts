@@ -46,7 +46,8 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, char
   };
   const read = { usage: counted, cacheWrite1h: 0, notes: [] };
   const { usage, costNano, priceVersion } = costOf(config, null, new Date(record.startedAt), read);
-  const notes = ['usage and cost estimated: the provider stated none', ...record.notes];
+  const odd = record.notes.filter((note) => note !== 'usage missing');
+  const notes = ['usage and cost estimated: the provider stated none', ...odd];
   return { ...record, usage, costNano, priceVersion, notes };
 }
 

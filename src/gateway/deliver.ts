@@ -1,0 +1,70 @@
+/** Writes an answer to the program. While a stream has to wait, comments keep its connection alive. */
+import type { ServerResponse } from 'node:http';
+import { startTimer } from '../base/async/timer.ts';
+import type { DialectName } from '../model/dialects/dialectName.ts';
+import type { Answer, Outcome } from './answer.ts';
+import { errorBody, errorEvent, type Refusal, statusOf } from './errorBodies.ts';
+import { returnedHeaders } from './requestHeaders.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+/** Clients that try again heed it. */
+const NO_RETRY = { 'x-should-retry': 'false' };
+
+export function refuse(
+  response: ServerResponse,
+  dialect: DialectName,
+  refusal: Refusal,
+  message: string,
+): void {
+  const text = JSON.stringify(errorBody(dialect, refusal, message));
+  response.writeHead(statusOf(refusal), { ...JSON_TYPE, ...NO_RETRY }).end(text);
+}
+
+export interface Delivery {
+  readonly response: ServerResponse;
+  readonly dialect: DialectName;
+  readonly streamed: boolean;
+  readonly keepAliveMs: number;
+}
+
+export function deliver(answer: Answer, { response, dialect, streamed, keepAliveMs }: Delivery): void {
+  /** A comment has gone out: the status is said, so an error has to be an event. */
+  let early = false;
+  const alive = startTimer(streamed ? keepAliveMs : 0, () => {
+    if (!early) response.writeHead(200, { 'content-type': 'text/event-stream' });
+    early = true;
+    response.write(': waiting for the provider\n\n');
+    alive.restart();
+  });
+  const fail = (outcome: Extract<Outcome, { kind: 'refused' | 'error' }>): void => {
+    if (early) {
+      const message = outcome.kind === 'error' ? outcome.message : outcome.text.slice(0, 2000);
+      const refusal = outcome.kind === 'error' ? outcome.refusal : 'bad_request';
+      response.end(errorEvent(dialect, refusal, message));
+    } else if (outcome.kind === 'error') refuse(response, dialect, outcome.refusal, outcome.message);
+    else
+      response
+        .writeHead(outcome.status, { ...returnedHeaders(outcome.headers), ...NO_RETRY })
+        .end(outcome.text);
+  };
+  const leave = answer.read({
+    head({ status, headers }) {
+      alive.cancel();
+      if (!early) response.writeHead(status, returnedHeaders(headers));
+      response.flushHeaders();
+    },
+    data: (bytes) => void response.write(bytes),
+    end(outcome) {
+      alive.cancel();
+      if (outcome.kind === 'whole') response.end();
+      // A clean end would look like the whole answer.
+      else if (outcome.kind === 'cut') response.destroy();
+      else fail(outcome);
+    },
+  });
+  response.on('finish', () => answer.delivered());
+  response.on('close', () => {
+    alive.cancel();
+    leave();
+  });
+}

@@ -1,0 +1,249 @@
+/** One attempt at the gateway: what its program may ask, what it has used, and when it has to end. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { within } from '../base/async/timer.ts';
+import type { ModelErrorResponse, ModelReply, Wire, WireAnswer } from '../model/model.ts';
+import { type Answer, createAnswer, type Outcome } from './answer.ts';
+import { type CallBook, createCallBook, requestKey } from './callBook.ts';
+import { conversationOf } from './conversation.ts';
+import type { CallFacts, CallLabel, GatewayEnd, GatewaySummary, SessionSpec } from './gateway.ts';
+import { type Allowed, type Asked, judge, type Policy } from './policy.ts';
+import { isRetry, passedHeaders, subAgentOf } from './requestHeaders.ts';
+import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
+import { createThreads, type Threads } from './threads.ts';
+
+export interface Ask extends Asked {
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** The inside of a session, as the HTTP server sees it. */
+export interface SessionCore {
+  readonly ended: Promise<GatewayEnd>;
+  /** The answer to a request, which may be one that is on its way or was never fetched. */
+  ask(ask: Ask): Answer;
+  isStreamed(answer: Answer): boolean;
+  note(text: string): void;
+  state(): GatewaySummary;
+  close(): Promise<GatewaySummary>;
+}
+
+/** Failures that no further call of this attempt can get past. */
+const FINAL = new Set(['auth', 'quota', 'unavailable', 'not_found']);
+/** What the provider still says is read so long when the attempt is over. */
+const LAST_CALLS_MS = 10_000;
+const OVER = 'the attempt is over: no further call is made';
+
+interface Session {
+  readonly spec: SessionSpec;
+  readonly wire: Wire;
+  readonly policy: Policy;
+  readonly meter: SessionMeter;
+  readonly threads: Threads;
+  readonly book: CallBook;
+  readonly end: PromiseWithResolvers<GatewayEnd>;
+  readonly signal: AbortSignal;
+  readonly streamed: WeakSet<Answer>;
+  readonly out: Set<Promise<void>>;
+  readonly told: Set<string>;
+  calls: number;
+  /** Why no further call is made. */
+  over: string | null;
+  lastFailure: ModelErrorResponse | null;
+}
+
+interface OpenCall {
+  readonly facts: CallFacts;
+  readonly ask: Ask;
+  readonly allowed: Allowed;
+  readonly answer: Answer;
+  readonly startedAt: number;
+}
+
+const isStep = (label: CallLabel): boolean => label.kind === 'main' || label.kind === 'subagent';
+
+function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel {
+  if (operation === 'count_tokens') return { kind: 'count_tokens' };
+  const id = subAgentOf(headers);
+  if (id !== null) return { kind: 'subagent', id };
+  return hasTools ? { kind: 'main' } : { kind: 'title' };
+}
+
+function answered(outcome: Outcome): Answer {
+  const answer = createAnswer();
+  answer.finish(outcome);
+  return answer;
+}
+
+const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
+  answered({ kind: 'error', refusal, message });
+
+/** What the program gets of a call that has ended. */
+function outcomeOf({ response, refused: said }: WireAnswer, answer: Answer): Outcome {
+  if (response.success) return { kind: 'whole' };
+  const kind = response.metadata?.kind;
+  if (answer.head()) return kind === 'refusal' || kind === 'empty' ? { kind: 'whole' } : { kind: 'cut' };
+  // A provider's words about a key may hold a part of it, and what ends the attempt must not be asked again.
+  if (said && !(kind && FINAL.has(kind))) return { kind: 'refused', ...said };
+  return { kind: 'error', refusal: 'bad_request', message: response.message };
+}
+
+function note({ spec, told }: Session, text: string): void {
+  if (told.has(text)) return;
+  told.add(text);
+  spec.onNote?.(text);
+}
+
+function stop(session: Session, why: GatewayEnd, message: string): void {
+  session.over ??= message;
+  session.end.resolve(why);
+}
+
+/** The record's side of a call that has ended. */
+function tell(
+  { spec, threads }: Session,
+  { ask, allowed, facts, answer, startedAt }: OpenCall,
+  reply: ModelReply | null,
+  failure: ModelErrorResponse | null,
+): void {
+  const outcome = answer.outcome();
+  const counted = facts.label.kind === 'count_tokens';
+  const { thread, messages } = counted
+    ? { thread: 'count_tokens', messages: [] }
+    : threads.add(facts.label, conversationOf(ask.dialect, allowed.request), reply?.message ?? null);
+  spec.onCall?.({
+    ...facts,
+    dialect: ask.dialect,
+    modelAsked: allowed.modelAsked,
+    model: allowed.model,
+    streamed: allowed.operation === 'stream',
+    status: answer.head()?.status ?? (outcome?.kind === 'refused' ? outcome.status : 400),
+    request: allowed.request,
+    response: reply?.raw ?? null,
+    reply,
+    failure,
+    newMessages: messages,
+    thread,
+    stripped: allowed.stripped,
+    startedAt,
+    endedAt: Date.now(),
+  });
+}
+
+/** Never rejects. What a listener throws (a spent budget, a broken record) ends the session. */
+async function send(session: Session, call: OpenCall): Promise<void> {
+  const { spec, wire, meter, signal } = session;
+  const { ask, allowed, answer, facts } = call;
+  try {
+    const request = {
+      operation: allowed.operation,
+      model: allowed.model,
+      query: ask.query,
+      headers: passedHeaders(ask.headers),
+      body: allowed.body,
+      maxOutput: allowed.maxOutput,
+    };
+    const listener = meter.listen(spec.listener(facts));
+    const result = await wire.send(request, answer.sink, { signal, listener });
+    const { response } = result;
+    const failure = response.success ? null : response;
+    if (isStep(facts.label)) session.lastFailure = failure;
+    const kind = failure?.metadata?.kind;
+    if (failure && kind && FINAL.has(kind) && !answer.head() && facts.label.kind !== 'count_tokens')
+      stop(session, { kind: 'model', failure }, failure.message);
+    answer.finish(outcomeOf(result, answer));
+    tell(session, call, response.success ? response.result : null, failure);
+  } catch (error) {
+    const { message } = error as Error;
+    if (!signal.aborted) stop(session, { kind: 'thrown', error }, message);
+    if (answer.outcome() !== null) return;
+    const said = signal.aborted ? OVER : message;
+    answer.finish(answer.head() ? { kind: 'cut' } : { kind: 'error', refusal: 'payment', message: said });
+  }
+}
+
+function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
+  const { meter, out } = session;
+  const label = labelOf(ask, allowed);
+  const limit = label.kind === 'count_tokens' ? null : meter.reached(isStep(label));
+  if (limit) stop(session, limit, limit.message);
+  if (session.over !== null) return refused('payment', session.over);
+  if (isStep(label)) meter.beginStep();
+  const facts: CallFacts = { index: session.calls, step: meter.steps, label };
+  session.calls += 1;
+  const answer = createAnswer();
+  if (allowed.operation === 'stream') session.streamed.add(answer);
+  const work = send(session, { facts, ask, allowed, answer, startedAt: Date.now() });
+  out.add(work);
+  void work.then(() => out.delete(work));
+  return answer;
+}
+
+function ask(session: Session, asked: Ask): Answer {
+  const { wire, policy, book } = session;
+  if (session.over !== null) return refused('payment', session.over);
+  if (asked.dialect !== wire.dialect)
+    return refused(
+      'bad_request',
+      `${wire.model} is asked by ${wire.dialect}, and this program speaks ${asked.dialect}: choose a program or a model of the same protocol`,
+    );
+  const allowed = judge(policy, asked);
+  if (!allowed.ok) {
+    if (allowed.note !== null) note(session, `gateway: ${allowed.note}`);
+    return answered({ kind: 'error', refusal: allowed.refusal, message: allowed.message });
+  }
+  if (allowed.stripped.length > 0)
+    note(session, `gateway: left out what runs at the provider: ${allowed.stripped.join(', ')}`);
+  const key = requestKey(asked, asked.query, allowed.body);
+  const same = book.find(key, isRetry(asked.headers));
+  if (same) {
+    note(session, 'gateway: a request that came twice was asked and paid once');
+    return same;
+  }
+  const answer = begin(session, asked, allowed);
+  book.remember(key, answer);
+  return answer;
+}
+
+const summaryOf = ({ meter, calls, lastFailure }: Session): GatewaySummary => ({
+  steps: meter.steps,
+  calls,
+  costNano: meter.costNano,
+  spentNano: meter.spentNano,
+  tokens: meter.tokens,
+  lastFailure,
+});
+
+export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
+  const aborter = new AbortController();
+  const session: Session = {
+    spec,
+    wire,
+    policy: { config: spec.config, model: wire.model, name: spec.model.name },
+    meter: createSessionMeter(spec.limits),
+    threads: createThreads(),
+    book: createCallBook(),
+    end: Promise.withResolvers<GatewayEnd>(),
+    signal: spec.signal ? AbortSignal.any([spec.signal, aborter.signal]) : aborter.signal,
+    streamed: new WeakSet(),
+    out: new Set(),
+    told: new Set(),
+    calls: 0,
+    over: null,
+    lastFailure: null,
+  };
+  return {
+    ended: session.end.promise,
+    ask: (asked) => ask(session, asked),
+    isStreamed: (answer) => session.streamed.has(answer),
+    note: (text) => note(session, text),
+    state: () => summaryOf(session),
+    async close() {
+      session.over ??= OVER;
+      await within(Promise.all(session.out), LAST_CALLS_MS);
+      aborter.abort(new DOMException(OVER, 'AbortError'));
+      await Promise.all(session.out);
+      session.book.clear();
+      return summaryOf(session);
+    },
+  };
+}
