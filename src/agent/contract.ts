@@ -95,9 +95,9 @@ export interface AgentParts {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds, monotonic; a test passes its own. */
   readonly now?: () => number;
-  /** What of the history a request carries; default: all of it. Its failure is not the attempt's. */
+  /** Selects the messages of the history that a request carries; default: all. If it fails, the attempt goes on. */
   readonly selectHistory?: SelectHistory;
-  /** Shortens a long output before the template sees it; default: the template does. Its failure is not the attempt's. */
+  /** Shortens a long output before the template sees it; default: the template shortens it. If it fails, the attempt goes on. */
   readonly summarize?: Summarize;
 }
 export type CreateAgent = (parts: AgentParts) => Agent;

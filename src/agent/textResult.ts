@@ -1,4 +1,4 @@
-/** The result of a command of which only its output as a text is known: for replayed trajectories and for templates that are tried out. */
+/** The result of a command when only the text of its output is known: for replayed trajectories and for trial renderings of templates. */
 import type { CommandResult } from '../environment/environment.ts';
 
 export function textResult(output: string, exitCode = 0, timedOut = false): CommandResult {

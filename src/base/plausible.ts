@@ -1,4 +1,4 @@
-/** What a number can be that somebody else wrote. Beyond these bounds it is unknown: it would end sums in an overflow and make means worthless. */
+/** Bounds for numbers that somebody else wrote. A number beyond them is unknown: it would overflow sums and make means worthless. */
 import { z } from 'zod';
 
 /** No context window comes near it. */
@@ -23,7 +23,7 @@ export const durationOrNull = (ms: number): number | null => (ms >= 0 && ms <= L
 /** V8 cannot write JSON that is nested some thousand deep, SQLite cannot read more than 1,000; no reply has 20. */
 const DEEPEST = 100;
 
-/** The value itself, or a copy where null stands for whatever lies too deep. */
+/** The value itself, or a copy with null in place of everything that is nested too deeply. */
 export function cutNesting(value: unknown): { readonly value: unknown; readonly notes: readonly string[] } {
   if (!isDeeper(value, DEEPEST)) return { value, notes: [] };
   return {

@@ -38,7 +38,7 @@ type CreateFactory = (config: EnvironmentConfig) => unknown;
 
 const BUILT_IN = ['docker', 'local'];
 
-/** The factory function of the user's module. Throws a sentence for the person when there is none. */
+/** The factory function of the user's module. Throws with an explanation when the module has none. */
 async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
   if (!isModulePath(name))
     throw new Error(

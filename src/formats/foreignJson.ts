@@ -1,4 +1,4 @@
-/** JSON as tools of the field write it, with the line of every value for what is said about it. */
+/** JSON as other tools write it, with the line of every value for error messages. */
 import type { z } from 'zod';
 import { cutNesting } from '../base/plausible.ts';
 import { jsonChildren, jsonErrorLine } from '../base/text/jsonChildren.ts';

@@ -183,7 +183,7 @@ export interface WireRequest {
   readonly maxOutput: number | null;
 }
 
-/** Where the answer goes, as it comes. Nothing is told of a try that is made again. */
+/** Receives the answer as it comes. A try that is repeated is not reported. */
 export interface WireSink {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   data(bytes: Uint8Array): void;

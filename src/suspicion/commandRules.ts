@@ -11,7 +11,7 @@ export interface SuspicionRule {
   readonly says: string;
   readonly command?: RegExp;
   readonly output?: RegExp;
-  /** A match of `command` does not count where this stands behind it in the same simple command. */
+  /** A match of `command` does not count when this follows it in the same simple command. */
   readonly unlessFollowedBy?: RegExp;
   /** The conclusion is drawn from symptoms, not from an observation of the network or the file system itself. */
   readonly inferred?: boolean;
@@ -36,7 +36,7 @@ export const suspicionRuleSchema = z
   })
   .refine((rule) => rule.command || rule.output, 'needs command, output or both');
 
-/** Ours and those of the configuration; one with a name that is there already is one more way to meet that rule. */
+/** The built-in rules and those of the configuration; a rule with a known name is one more way to meet that rule. */
 export function suspicionRules(
   configured: readonly z.infer<typeof suspicionRuleSchema>[],
 ): readonly SuspicionRule[] {

@@ -25,7 +25,7 @@ const SCANNED_OUTPUT_CHARS = 4096;
 /** Ends a simple command of the shell. */
 const COMMAND_END = /[|;&\n]/;
 
-/** A piece of a string keeps the whole alive in V8; evidence lives as long as the attempt, outputs must not. */
+/** In V8 a slice keeps the whole string alive. Evidence lives as long as the attempt, outputs must not. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
 /** The line around a match: what a person needs to judge it. */
@@ -53,7 +53,7 @@ function firstMatch(sought: RegExp, text: string, unlessFollowedBy?: RegExp): Li
   return null;
 }
 
-/** What one command and its output look like; at most one flag a rule. */
+/** The flags of one command and its output; at most one for each rule. */
 export function scanCommand(
   command: string,
   output = '',

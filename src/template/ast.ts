@@ -1,4 +1,4 @@
-/** The syntax tree of a template, as our own closed union: everything that nunjucks parses and Jinja2 does not know is refused on the way here. */
+/** The syntax tree of a template, as our own closed union. Syntax that nunjucks parses and Jinja2 does not know is refused before it gets here. */
 
 export type Expr =
   | { readonly kind: 'literal'; readonly value: unknown }

@@ -1,6 +1,6 @@
 /**
- * The Python methods of str, dict and list that a template may call. This list is all a template can reach on a value:
- * prototypes, constructors and functions of the host language are not values here.
+ * The Python methods of str, dict and list that a template may call. A template can reach nothing else on a value: no prototypes,
+ * constructors or functions of the host language.
  */
 
 import { splitLines } from '../base/python/lines.ts';

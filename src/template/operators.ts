@@ -1,4 +1,4 @@
-/** What Jinja2's operators and `range` make of values. */
+/** Jinja2's operators and `range` over values. */
 import { float, isFloat, isNumber } from '../base/python/float.ts';
 import { contains, equal, order, text, typeName } from '../base/python/values.ts';
 import type { BinaryOperator, Comparison } from './ast.ts';

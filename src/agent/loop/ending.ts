@@ -1,4 +1,4 @@
-/** From the exception that ended an attempt to its result, and to what people are told. */
+/** Turns the exception that ended an attempt into its result, and into the messages for people. */
 import type { Message } from '../../model/model.ts';
 import type { AgentCallbacks, AgentContext, AgentResult } from '../contract.ts';
 import { errorResponse, mapModelErrorCodeToAgentErrorCode } from '../errors.ts';

@@ -43,7 +43,7 @@ export const observationInverter = (template: string, vars: Vars): InvertOutput 
     output: { exception_info: '', total_bytes: 0, omitted_bytes: 0, output, returncode, action },
   }));
 
-/** The same of what is told about a command that timed out. */
+/** The same for the message about a command that timed out. */
 export const timeoutInverter = (template: string, vars: Vars): InvertOutput =>
   outputInverter(template, (output, action) => ({ ...vars, action: { action, command: action }, output }));
 

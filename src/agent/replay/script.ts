@@ -22,7 +22,7 @@ export interface Script {
   /** In the order in which the commands run. */
   readonly results: readonly CommandResult[];
   readonly elided: readonly { readonly message: number; readonly characters: number }[];
-  /** Messages that answer a reply which the recording does not hold: another one that earns the same answer stands in for it. */
+  /** Messages that answer a reply missing from the recording: a stand-in that gets the same answer replaces it. */
   readonly standIns: readonly number[];
   /** What could not be turned back. */
   readonly notes: readonly string[];
@@ -135,7 +135,7 @@ function replyOf(message: RecordedMessage, { config, modelVars }: Recording): Mo
   };
 }
 
-/** Before 2.3.1 the reply itself was not kept, only what was said about it. No tool calls need nothing; of the others the call is made up. */
+/** Before 2.3.1 the recording kept only the answer to a malformed reply. A reply without tool calls needs nothing more; otherwise a call is made up. */
 function standIn(message: RecordedMessage, config: AgentConfig): { tool_calls?: ToolCall[] } {
   if (config.protocol !== 'tool-call') return {};
   const template = templatesOf(config).format_error;

@@ -1,4 +1,4 @@
-/** What has been opened by and by, and has to be closed on every way out. */
+/** Collects things that were opened one after the other and must be closed on every way out. */
 export interface Closing {
   /** Closed after all that was added before. */
   add(close: () => unknown): void;

@@ -1,4 +1,4 @@
-/** Files that a reader sees as they were or as they are, never a part: temporary file beside it, fsync, rename, fsync of the folder. */
+/** A reader sees the old file or the new one, never a part: temporary file beside it, fsync, rename, fsync of the folder. */
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -29,7 +29,7 @@ export async function writeAtomically(
     await moveIntoPlace(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // What fails on an open file does not say which; a person needs to know.
+    // The error of an open file does not name the file; a person needs to know it.
     throw error instanceof Error ? Object.assign(error, { path }) : error;
   }
 }

@@ -2,7 +2,7 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 
-/** A name that cannot be a path below its root. What asked for it has written nothing there. */
+/** A name that cannot be a path below its root. Nothing was written. */
 export class OutsideRootError extends Error {
   override readonly name = 'OutsideRootError';
 }

@@ -1,4 +1,4 @@
-/** What Python itself would raise: a wrong type, a step of zero. Who runs something in Python's way says in which terms that is a mistake. */
+/** An error that Python itself would raise: a wrong type, a step of zero. The caller turns it into an error of its own. */
 export class PythonError extends Error {
   override readonly name = 'PythonError';
 }

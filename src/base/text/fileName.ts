@@ -4,7 +4,7 @@ import { DANGEROUS } from './dangerous.ts';
 
 /** File systems end at 255 bytes. */
 const LONGEST = 200;
-/** In the harness's folders a run's name and a suffix stand beside the model's. */
+/** The names of the harness's folders add a run's name and a suffix to the model's. */
 const HARNESS_LONGEST = 112;
 
 const ofName = (name: string): string => sha256(name).slice(0, 12);

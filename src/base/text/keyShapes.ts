@@ -1,6 +1,6 @@
 /**
- * Keys by their shape, for those that we did not load; `redact.ts` finds by value those that we did. What a provider wrote loses
- * everything that looks like a key. What is about to be published is only reported, so its shapes are exact.
+ * Finds keys that we did not load by their shape; `redact.ts` finds loaded ones by value. Text from a provider loses everything that
+ * looks like a key. Findings in text that is about to be published are only reported, so those shapes are exact.
  */
 
 const LOOKS_LIKE_KEY =

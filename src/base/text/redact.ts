@@ -1,6 +1,6 @@
 /**
  * Replaces every secret we loaded where it would be written: exact values in plain, base64, URL-encoded and JSON-escaped form.
- * By value, not by pattern: what we did not load we cannot know, and what we did is never missed.
+ * It searches for values, not patterns: a secret that we did not load is unknown, and one that we did is never missed.
  */
 
 import { asciiOnly } from './asciiOnly.ts';
@@ -28,7 +28,7 @@ export interface Redactor {
 interface Needle {
   readonly form: string;
   readonly placeholder: string;
-  /** For base64, which tools break into lines: two parts, of which a line break leaves one whole, and the form with breaks in it. */
+  /** For base64, which tools break into lines: two parts, one of which survives any line break, and a pattern that allows breaks. */
   readonly broken: { readonly parts: readonly [string, string]; readonly pattern: RegExp } | null;
 }
 

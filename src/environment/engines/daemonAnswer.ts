@@ -1,7 +1,7 @@
-/** A daemon that has locked up takes every question and answers none: what is asked of it waits no longer than a limit. */
+/** A daemon that has locked up takes every request and answers none, so a request waits no longer than a limit. */
 import { within } from '../../base/async/timer.ts';
 
-/** Long for a short question, on a machine with far too much to do. */
+/** Long for a short request, even on an overloaded machine. */
 const ANSWER_LIMIT_MS = 60_000;
 
 export async function daemonAnswer<T>(work: Promise<T>, limitMs = ANSWER_LIMIT_MS): Promise<T> {

@@ -25,7 +25,7 @@ export const dockerConfigDir = (env: {
   HOME?: string | undefined;
 }): string => env.DOCKER_CONFIG || join(env.HOME ?? homedir(), '.docker');
 
-/** An unreadable file is said, not ignored: pulling without the login would fail later with a misleading message. */
+/** Warns about an unreadable file: pulling without the login would fail later with a misleading message. */
 export function readDockerCliConfig(dir: string): { config: DockerCliConfig; warning?: string } {
   const path = join(dir, 'config.json');
   const nothing = configSchema.parse({});

@@ -155,8 +155,8 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
 }
 
 /**
- * What dockerode's constructor takes. It reads DOCKER_HOST and the certificates beside it by itself and mixes them in, so that one of several
- * engines would silently become the one of the environment: whatever it may find there is named here too.
+ * The options of dockerode's constructor. dockerode reads DOCKER_HOST and its certificates by itself and mixes them in, so that one of several
+ * engines would silently become the one of the environment. Every option that it could read there is therefore set here.
  */
 export function dockerodeOptions(address: DockerAddress): Record<string, unknown> {
   const nothing = { socketPath: undefined, host: undefined, port: undefined, username: undefined };

@@ -1,4 +1,4 @@
-/** The engine that is meant where nobody names one. The CLI says once how it is found; a library user gets dockerode's own default. */
+/** The engine to use where nobody names one. The CLI sets once how it is found; a library user gets dockerode's own default. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Docker from 'dockerode';
 
@@ -14,8 +14,8 @@ export function chooseEngine(finder: EngineFinder): void {
 }
 
 /**
- * For this work and all that it leads to, modules of the user's among it, which make clients too and are given no variables. So two
- * runs of one process can be on different engines.
+ * For this work and everything it calls, including modules of the user that make clients without being given variables. So two
+ * runs of one process can use different engines.
  */
 export const withEngine = <T>(finder: EngineFinder, work: () => T): T => ofWork.run(finder, work);
 

@@ -1,6 +1,6 @@
 /**
- * Several engines as places for environments: who has room, who was lost and may be back. What is placed waits for its own engine, so that
- * an image is made ready where it will be used. Shared by all arms of a run: the slots of an engine are counted once.
+ * Several engines as places for environments: which have room, which were lost and may be back. A placed trial waits for its own engine, so
+ * that its image is made ready where it will be used. Shared by all arms of a run: the slots of an engine are counted once.
  */
 import { EnvironmentError, type Place } from '../environment.ts';
 

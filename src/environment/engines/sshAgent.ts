@@ -37,7 +37,7 @@ function dial(address: SshAddress): Duplex {
   let said = '';
   const socket = new Duplex({
     read: () => void stdout.resume(),
-    write: (chunk: Buffer, _, done) => void stdin.write(chunk, () => done()), // a broken pipe is told by `close`, with ssh's words
+    write: (chunk: Buffer, _, done) => void stdin.write(chunk, () => done()), // `close` reports a broken pipe, with ssh's words
     final: (done) => void stdin.end(() => done()),
     destroy: (error, done) => {
       child.kill();

@@ -4,7 +4,7 @@ import type { EnvironmentError } from '../environment.ts';
 interface ProcessEvents {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;
-  /** The streams ended or broke; may be told more than once. */
+  /** The streams ended or broke; may be called more than once. */
   gone(): void;
 }
 

@@ -83,7 +83,7 @@ interface Connection {
   current: CurrentCommand | undefined;
   /** Nonce of the command before. */
   last: string;
-  /** A second end of the command before, which therefore still ran when its first one was told. */
+  /** A second end of the previous command, which therefore was still running when its first end was reported. */
   contradiction: CommandEnd | undefined;
 }
 
@@ -141,7 +141,7 @@ function createOutput(begin: string, end: string, collector: OutputCollector, on
   };
 }
 
-/** A command ends when its status was told and its output is complete; the two come in any order. */
+/** A command ends when its status was reported and its output is complete; the two come in any order. */
 function startOn(connection: Connection, collector: OutputCollector) {
   const begin = newNonce();
   const nonce = newNonce();

@@ -29,7 +29,7 @@ export type CommandEnd =
   | { readonly kind: 'unstarted' };
 
 export interface RunningCommand {
-  /** Resolves when the end was told and the output is complete, or the stream ended. */
+  /** Resolves when the end was reported and the output is complete, or when the stream ended. */
   readonly ended: Promise<CommandEnd>;
   /** Asks for the death of everything the command started; `ended` resolves afterwards. */
   kill(): void;

@@ -1,4 +1,4 @@
-/** Pulls of a Docker factory that nobody gives images to: one try each, without logins, mirrors, a disk floor or a record of what is ours. */
+/** Pulls of a Docker factory that is used without image handling: one try each, without logins, mirrors, a disk floor or a ledger. */
 import type Docker from 'dockerode';
 import { dockerImageEngine } from './dockerImageEngine.ts';
 import { type EnsureImage, ensureBy } from './ensureImage.ts';

@@ -1,4 +1,4 @@
-/** The few things image handling asks of a container engine. */
+/** The operations on a container engine that image handling needs. */
 
 export interface LocalImage {
   readonly id: string;

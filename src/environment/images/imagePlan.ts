@@ -1,4 +1,4 @@
-/** What the images of a selection need before a run starts: what is here, what has to come, how much disk, in which order. */
+/** Plans the images of a selection before a run starts: which are present, which must be pulled, how much disk they take, in which order. */
 
 import pLimit from 'p-limit';
 import { parseReference } from '../../base/imageReference.ts';
@@ -65,7 +65,7 @@ export interface DiskRoom {
   readonly engines: number;
 }
 
-/** What of a plan is still too much for the disk after the policy has done its work; undefined when it fits. */
+/** Why a plan does not fit on the disk even under the policy; undefined when it fits. */
 export function tooMuch({ diskBytes }: Pick<ImagePlan, 'diskBytes'>, room: DiskRoom): string | undefined {
   const { freeBytes, floorBytes, policy, engines } = room;
   if (freeBytes === undefined || diskBytes === 0) return undefined;
@@ -96,7 +96,7 @@ export interface PlanOptions {
   readonly costly?: (image: string) => boolean;
   /** Asked about the images outside of that sample; without it they are taken to be there. */
   readonly existsOf?: (image: string) => Promise<ManifestAnswer>;
-  /** What is not answered by then is not known. */
+  /** Images without an answer by then are unknown. */
   readonly signal?: AbortSignal;
 }
 
@@ -156,7 +156,7 @@ export async function planImages(
       ? { image, state: 'to_pull', layers: answer.layers, problem: undefined }
       : { image, state: 'unknown', layers: [], problem: answer.message };
   });
-  // What the sample could not learn of a registry is not known of the images that it stands for.
+  // When a registry did not answer for the sample, the images that the sample represents are unknown too.
   return summarize(
     planned.map((plan) => {
       const silent = plan.state === 'to_pull' && plan.layers.length === 0 ? silence(plan.image) : undefined;

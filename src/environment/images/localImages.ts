@@ -1,4 +1,4 @@
-/** What an engine has already, and whether it can run it as it is. */
+/** The images that an engine has, and whether it can run them natively. */
 
 import {
   candidatesOf,
@@ -33,7 +33,7 @@ export interface ReadyImage {
 export interface LocalImages {
   /** Undefined when the engine has no image of that name. */
   find(image: string): Promise<ReadyImage | undefined>;
-  /** What people should hear before it runs; throws when it must not run here. */
+  /** Warnings to show before it runs; throws when it must not run here. */
   warningsOf(image: string, built: Built, how: 'pulled' | 'found'): Promise<readonly string[]>;
   /** Asked once. */
   engine(): ReturnType<ImageEngine['info']>;
@@ -56,14 +56,14 @@ export function localImages(parts: {
     return info;
   };
 
-  /** What has a digest is the same wherever it came from, and keeps the name of that place. */
+  /** An image with a digest is the same whatever its source, and keeps the name of its source. */
   function namesHere(image: string): string[] {
     const wanted = sourceOf(image, config.rewrite);
     if (!wanted.ok || wanted.reference.digest === undefined) return [image];
     return [image, ...candidatesOf(wanted.reference, config.mirrors).map(canonicalName)];
   }
 
-  /** The engine forgets the digest of what came from a mirror when the mirror's name goes. */
+  /** The engine forgets the digest of an image from a mirror when the mirror's name is removed. */
   async function digestPulled(image: string, id: string): Promise<string | undefined> {
     const own = (await ledger?.own((await engineInfo()).id)) ?? [];
     return own.find((one) => one.id === id && imageKey(one.image) === imageKey(image))?.digest;

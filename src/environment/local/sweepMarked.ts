@@ -7,7 +7,7 @@ import { thisMachine } from '../owner.ts';
 const TURN = 200;
 const MAX_PASSES = 20;
 
-/** Clock ticks since boot, of which /proc has 100 a second, with room for rounding. */
+/** Clock ticks since boot, with room for rounding; /proc counts 100 a second. */
 export const ticksNow = () => Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 100 - 5;
 
 /** Kills the group and whatever carries the mark: `setsid` children leave the group but keep the environment. */

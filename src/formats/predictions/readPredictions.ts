@@ -181,7 +181,7 @@ export function readPredictions(body: Body, name: string): FoundPredictions | un
   return { predictions: [...byId.values()], warnings, problems };
 }
 
-/** All or nothing: what cannot be read would be a lost result. `name` stands in messages. */
+/** All or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
 export function parsePredictions(body: Body, name: string): PredictionsResult {
   const found = readPredictions(body, name);
   if (found === undefined)

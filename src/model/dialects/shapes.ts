@@ -1,4 +1,4 @@
-/** Values of a provider's JSON, of which nothing is certain. */
+/** Readers for values of a provider's JSON, which may be anything. */
 
 import type { ZodError } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';

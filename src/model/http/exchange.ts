@@ -39,7 +39,7 @@ export interface Exchange {
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;
-  /** Bytes of the answer, so a lost answer can be told from none. */
+  /** Bytes of the answer, to distinguish a lost answer from no answer. */
   received: number;
 }
 

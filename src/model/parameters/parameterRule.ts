@@ -34,7 +34,7 @@ export const numberOf = (kwargs: Asked['kwargs'], name: string): number | null =
   return typeof value === 'number' ? value : null;
 };
 
-/** A value as it stands in a message, whatever it is and however long. */
+/** A value as a message shows it, whatever it is and however long. */
 export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 60);
 
 export const isSet = (kwargs: Asked['kwargs'], name: string): boolean =>

@@ -54,7 +54,7 @@ function bySentence({ message, type, code }: ProviderError): string | null {
   return SAID.find(([sentence]) => sentence.test(said))?.[1] ?? null;
 }
 
-/** A short word like `stop` or `n` stands in sentences about other things. */
+/** A short word like `stop` or `n` occurs in sentences about other things. */
 const SHORTEST_NAME = 6;
 
 /** A setting of the user's that the sentence names in passing. */

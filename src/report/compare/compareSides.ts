@@ -34,7 +34,7 @@ interface SideHead {
   readonly meanInterval: Interval | null;
 }
 
-/** The instances by what became of them; an instance of one epoch is in exactly one of the first four. */
+/** The instances by their result; with one epoch an instance is in exactly one of the first four. */
 interface Lists {
   readonly matched: number;
   readonly fixed: readonly string[];
@@ -45,7 +45,7 @@ interface Lists {
   readonly unnamedNeither: number;
   /** With epochs: differing, but not in every epoch. In neither of the four lists above. */
   readonly mixed: readonly string[];
-  /** Matched instances of which some planned epoch is missing on a side: they enter with the epochs that are there. */
+  /** Matched instances that lack a planned epoch on a side: they count with the epochs that are there. */
   readonly partly: readonly string[];
   readonly notComparable: readonly NotComparable[];
   readonly fellOut: readonly { readonly why: FellOut; readonly n: number }[];

@@ -8,7 +8,7 @@ import { type FellOut, type Side, type SideResult, scoreOnly } from './side.ts';
 const asMap = (rows: readonly SideResult[]): ReadonlyMap<string, SideResult> =>
   new Map(rows.map((r) => [r.instanceId, r]));
 
-/** Resolved, unresolved and empty are verdicts; why there is none for the others. */
+/** Resolved, unresolved and empty are verdicts; the others say why a verdict is missing. */
 const NO_SCORE: Readonly<Record<ReportedVerdict, FellOut | null>> = {
   resolved: null,
   unresolved: null,

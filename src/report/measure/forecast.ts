@@ -39,7 +39,7 @@ export interface Forecast {
     readonly none: number;
     readonly attempts: number;
   };
-  /** What the time holds beside the agents; false where it belongs to it and nothing is known of it, null where there is none of it. */
+  /** Whether the time includes grading and pulls: false where they will happen but have no history, null where they will not happen. */
   readonly timeHolds: { readonly grading: boolean | null; readonly pulls: boolean | null };
   readonly seed: number;
 }

@@ -21,7 +21,7 @@ const FACT_GROUPS = [
 ] as const;
 type FactGroup = (typeof FACT_GROUPS)[number];
 
-/** Differences of these groups are said loudly: they confound a comparison. A differing model is what is being compared. */
+/** Differences of these groups are shown loudly, because they confound a comparison. A different model is what is being compared. */
 const LOUD: ReadonlySet<FactGroup> = new Set(['dataset', 'dialect', 'limits', 'prompts', 'resources']);
 
 /** "agent.step_limit" -> value. */

@@ -49,7 +49,7 @@ export interface Review {
 
 export function reviewSubmission(input: ReviewInput): Review {
   const { data, arm, metadata } = input;
-  // An entry holds one prediction an instance: the first epoch's. That there were more is said by the checklist.
+  // An entry holds one prediction for each instance, from the first epoch. The checklist says that there were more.
   const ofArm = data.trials.filter((t) => t.arm === arm);
   const rows = scoredTrials(ofArm.filter((t) => t.epoch === 1));
   const epochs = new Set(ofArm.map((t) => t.epoch)).size;

@@ -18,14 +18,14 @@ export interface CollectOptions {
   readonly now: number;
   readonly needBytes?: number;
   readonly dryRun?: boolean;
-  /** What `remove-after` is about: the images of a run. Others go only where room must be made; without it all may go. */
+  /** The images of a run, which `remove-after` removes. Others are removed only to make room; without this list all may be removed. */
   readonly among?: readonly string[] | undefined;
 }
 
 export async function collectImages(options: CollectOptions): Promise<Collected> {
   const { engine, ledger, now, needBytes = 0, dryRun = false, among } = options;
   const { id: engineId } = await engine.info();
-  // First what is ours, then what is here: an image that comes between the two must not look as if somebody had taken it away.
+  // The ledger is read before the engine: an image that arrives between the two must not look removed.
   const own = await ledger.own(engineId);
   const [needed, list] = await Promise.all([ledger.needed(), engine.list()]);
   const byName = new Map(list.flatMap((image) => image.tags.map((tag) => [tag, image.id] as const)));
@@ -37,7 +37,7 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
       (image.includes('@') ? (await engine.inspect(image))?.id : undefined);
     if (id !== undefined) ids.set(image, id);
   }
-  // An attempt runs in the sealed copy of its image: both are in use, and both have to go for the space to come back.
+  // An attempt runs in the sealed copy of its image: both are in use, and space is freed only when both are removed.
   const inUse = new Set(
     list.filter((image) => image.containers > 0).flatMap(({ id, sealedFrom }) => [id, sealedFrom ?? id]),
   );
@@ -59,7 +59,7 @@ export async function collectImages(options: CollectOptions): Promise<Collected>
       await ledger.removed({ engine: engineId, image: image.image, at: now });
     } else kept.push({ image: image.image, reason: result.reason ?? 'the engine keeps it' });
   }
-  // Names that somebody else took away, or that point to another image today, are ours no more.
+  // Names that somebody else removed, or that now point to another image, are no longer ours.
   for (const { image, id } of own)
     if (ids.get(image) !== id) await ledger.removed({ engine: engineId, image, at: now });
   return { removed, kept };

@@ -1,5 +1,5 @@
 /**
- * Holds back new starts and pulls while the disk is low, and lets them go when there is room again. Two marks, so that it does not flutter:
+ * Holds back new starts and pulls while the disk is low, and lets them continue when there is room again. Two marks keep it from fluttering:
  * below the low one it closes, above the high one it opens.
  */
 import { formatLimit } from '../../../base/text/units.ts';

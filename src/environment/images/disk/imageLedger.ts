@@ -75,7 +75,7 @@ function ownProcess(): LedgerProcess {
   };
 }
 
-/** A process of another machine, of which nothing was heard for so long, needs nothing any more. */
+/** A process of another machine that has been silent for so long no longer needs its images. */
 const UNHEARD_MS = 7 * 24 * 3600 * 1000;
 
 /** Version 0.1.0, which may run beside this one, writes `.draft` first. */

@@ -115,7 +115,7 @@ const wordsOf = (round: readonly Failed[]): string =>
     ? round[0]!.message
     : round.map(({ reference, message }) => `${reference.registry}: ${message.trim()}`).join('; ');
 
-/** The registry itself decides what is to be done; unless a disk is full or a place said "later", which is what can be mended. */
+/** The registry's own failure decides the advice, unless a disk is full or a place said "later": those can be mended. */
 function errorOf(image: string, round: readonly Failed[], { platform }: PullContext): EnvironmentError {
   const { kind, reference, hasCredentials } =
     round.find((one) => one.kind === 'disk_full') ??

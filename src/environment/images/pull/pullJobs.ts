@@ -1,4 +1,4 @@
-/** The jobs of a pull stage: an image each, from the first look until it is ready; some places for pulls, those who wait go first. */
+/** The jobs of a pull stage: one for each image, from the first look until it is ready. Pulls have limited places; awaited images go first. */
 
 import { imageKey, parseReference } from '../../../base/imageReference.ts';
 import { readFault } from '../../engines/dockerFault.ts';
@@ -15,7 +15,7 @@ export interface StageOptions extends Omit<PullContext, 'onEvent' | 'resting'> {
   readonly onEvent?: (event: StageEvent) => void;
   /** Where pulled images are remembered as ours. */
   readonly ledger?: ImageLedger;
-  /** Waits until the disk has room; the disk gate and the eviction policy stand behind it. */
+  /** Waits until the disk has room, by the disk gate and the eviction policy. */
   readonly beforePull?: (image: string, signal: AbortSignal) => Promise<void>;
 }
 

@@ -122,7 +122,7 @@ export function createGeminiWriter(config: ModelConfig, _model: string, style: R
   return {
     write(messages, tools) {
       const units = unitsOf(messages, style);
-      // The last one may be results of which more are to come.
+      // The last one may hold results, and more of them may follow.
       return list.write(units, units.length - 1, tail(tools, ...systemContents(messages)));
     },
   };
