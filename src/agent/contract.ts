@@ -13,6 +13,8 @@ export interface AgentContext {
   readonly step: number;
   /** Several calls may be out at a time: which one is meant. The built-in agent makes one after the other. */
   readonly call?: number;
+  /** What the call is for, beside the agent's own turns: subagent:ID, title, count_tokens. */
+  readonly label?: string;
 }
 
 export interface CommandRecord {

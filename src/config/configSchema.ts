@@ -4,6 +4,7 @@ import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { identity } from '../base/fieldClass.ts';
 import { environmentConfigSchema } from '../environment/environmentConfig.ts';
 import { imagesConfigSchema } from '../environment/images/imagesConfig.ts';
+import { gatewayConfigSchema } from '../gateway/gatewayConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema } from './datasetConfig.ts';
@@ -19,6 +20,7 @@ const armSchema = z.strictObject({
   agent: z.record(z.string(), z.unknown()).optional(),
   environment: z.record(z.string(), z.unknown()).optional(),
   model: z.record(z.string(), z.unknown()).optional(),
+  gateway: z.record(z.string(), z.unknown()).optional(),
 });
 
 export const SECTIONS = {
@@ -29,6 +31,7 @@ export const SECTIONS = {
   grading: gradingConfigSchema,
   images: imagesConfigSchema,
   dataset: datasetConfigSchema,
+  gateway: gatewayConfigSchema,
 } as const;
 
 export const configSchema = z.strictObject({
@@ -39,6 +42,8 @@ export const configSchema = z.strictObject({
   grading: gradingConfigSchema.prefault({}),
   images: imagesConfigSchema.prefault({}),
   dataset: datasetConfigSchema.prefault({}),
+  // Absent where nobody sets it, so that recorded runs and exported files of other agents stay as they are.
+  gateway: gatewayConfigSchema.optional(),
   arms: z.array(armSchema).default([]).meta(identity('several models or configurations in one run')),
 });
 export type Config = z.infer<typeof configSchema>;

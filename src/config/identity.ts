@@ -28,6 +28,8 @@ const LATER: ReadonlySet<string> = new Set([
   'grading.cpus',
   'agent.prompt_template',
   'agent.command',
+  'gateway.models',
+  'gateway.provider_tools',
 ]);
 
 /** Hash over the identity fields, independent of the order of keys. */

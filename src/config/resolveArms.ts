@@ -1,6 +1,7 @@
 /** `arms:` of a configuration: each is the configuration with its own sections merged over. Without any there is one. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
+import type { GatewayConfig } from '../gateway/gatewayConfig.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import type { Config } from './configSchema.ts';
 import { merge, type Tree } from './merge.ts';
@@ -12,6 +13,7 @@ export interface Arm {
   readonly agent: AgentConfig;
   readonly environment: EnvironmentConfig;
   readonly model: ModelConfig;
+  readonly gateway?: GatewayConfig;
 }
 
 /** A tree that was read as a configuration; null where it is none. */
@@ -64,4 +66,5 @@ const armOf = (name: string, config: Config): Arm => ({
   agent: config.agent,
   environment: config.environment,
   model: config.model,
+  ...(config.gateway && { gateway: config.gateway }),
 });

@@ -42,7 +42,7 @@ export interface SessionSpec {
   onCall?(call: GatewayCall): void;
   /** A sentence that stays with the attempt; each is told once. */
   onNote?(text: string): void;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A call that was answered, or that failed for good. */

@@ -1,6 +1,7 @@
 /** The arms of a run, ready to work: the configuration of each and what is built from it. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { CreateAgent } from '../agent/contract.ts';
+import type { GatewayPort } from '../agent/installed/gatewayPort.ts';
 import { installedProgram } from '../agent/installed/programs.ts';
 import { loadAgent } from '../agent/loadAgent.ts';
 import type { Closing } from '../base/async/closing.ts';
@@ -10,6 +11,9 @@ import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
 import type { Program } from '../environment/programs/program.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { gatewayConfigSchema } from '../gateway/gatewayConfig.ts';
+import { createGateway } from '../gateway/httpGateway.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
@@ -27,6 +31,8 @@ export interface ArmRuntime {
   readonly modelFactory: ModelFactory;
   readonly environmentFactory: EnvironmentFactory;
   readonly createAgent: CreateAgent;
+  /** Where programs ask the arm's model, by the arm's rules. */
+  readonly gateway: GatewayPort;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
 }
@@ -54,17 +60,23 @@ export async function startArms(
   ports: ArmPorts,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
-  const opened: Closable[] = [];
+  const gateway = createGateway();
+  const opened: Closable[] = [gateway];
   // All at once, because each may wait for its containers. One that cannot be closed does not hold up the others.
   closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
-  for (const row of rows) arms.set(row.id, await startArm(row, ports, opened));
+  for (const row of rows) arms.set(row.id, await startArm(row, ports, gateway, opened));
   return arms;
 }
 
-async function startArm(row: ArmRow, ports: ArmPorts, opened: Closable[]): Promise<ArmRuntime> {
+async function startArm(
+  row: ArmRow,
+  ports: ArmPorts,
+  gateway: Gateway,
+  opened: Closable[],
+): Promise<ArmRuntime> {
   const { secret, events, cwd, images, pool, fetchReplay, program } = ports;
-  const { agent, environment, model } = plannedArm(row);
+  const { agent, environment, model, gateway: rules } = plannedArm(row);
   const apiKey = secret(model.api_key_env);
   const proxy = proxyFrom(secret);
   const modelFactory = await createModelFactory(model, {
@@ -82,7 +94,11 @@ async function startArm(row: ArmRow, ports: ArmPorts, opened: Closable[]): Promi
   opened.push(environmentFactory);
   const createAgent = await loadAgent(agent.agent_class, cwd);
   const leavesPatch = installedProgram(agent.agent_class) !== undefined;
-  return { row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch };
+  const config = gatewayConfigSchema.parse(rules ?? {});
+  return {
+    ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },
+    gateway: { open: (request) => gateway.open({ ...request, config }) },
+  };
 }
 
 function divergenceText({ instanceId, query, difference }: Divergence): string {

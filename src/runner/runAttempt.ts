@@ -151,6 +151,7 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
       earlier: journal.infraAttemptsBefore(),
     }),
     environment,
+    gateway: arm.gateway,
     config: arm.agent,
     callbacks: {
       ...journal.callbacks,

@@ -45,6 +45,7 @@ export interface GatewaySession {
 export interface SessionCall {
   readonly index: number;
   readonly step: number;
+  readonly label?: { readonly kind: string; readonly id?: string };
 }
 
 export interface SessionRequest {

@@ -47,6 +47,11 @@ async function work(
   return conclude(run, follow.transcript);
 }
 
+function labelOf({ label }: SessionCall): string | null {
+  if (!label || label.kind === 'main') return null;
+  return label.id === undefined ? label.kind : `${label.kind}:${label.id}`;
+}
+
 interface Follow {
   readonly transcript: Transcript;
   readonly listener: Parameters<GatewayPort['open']>[0]['listener'];
@@ -61,7 +66,11 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
   const context = (): AgentContext => ({ instanceId, step });
   told.onPhase?.(context(), 'program');
   const listener = (call: SessionCall) => {
-    const at = (): AgentContext => ({ instanceId, step: call.step, call: call.index });
+    const label = labelOf(call);
+    const at = (): AgentContext => ({
+      ...{ instanceId, step: call.step, call: call.index },
+      ...(label !== null && { label }),
+    });
     const recorded = callListener(told, at);
     return {
       ...recorded,

@@ -113,7 +113,7 @@ export function openJournal(
     attemptId: attempt.id,
     number: attempt.number,
     phases,
-    callbacks: recorder.callbacks,
+    callbacks: { ...recorder.callbacks, onNote: (text) => void notes.push(text) },
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),

@@ -1,7 +1,7 @@
 /**
  * Records what an agent does as it happens. If a write fails, the attempt and the run stop, because a record with holes is worthless.
  */
-import type { AgentCallbacks, CommandRecord } from '../../agent/contract.ts';
+import type { AgentCallbacks, AgentContext, CommandRecord } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
@@ -98,37 +98,44 @@ function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
   return { callbacks, oomKills: () => oomKills };
 }
 
+/** The built-in agent makes one call after the other. */
+const callOf = ({ call = 0 }: AgentContext): number => call;
+const keyOf = (ctx: AgentContext, tried: number): string => `${callOf(ctx)}.${tried}`;
+
 /** Model calls and their money: reserved before a call, in the ledger as it begins, settled as it ends. */
 function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
   const { store, attemptId, redactor, budget } = parts;
-  const open = new Map<number, { id: number; settle: Settle }>();
-  /** Money for the call that begins next. */
-  let granted: Settle | null = null;
+  const open = new Map<string, { id: number; settle: Settle }>();
+  /** Money for the calls that begin next; a program may have several out at a time. */
+  const granted = new Map<number, Settle>();
   let cost: NanoDollars | null = 0;
   const callbacks: AgentCallbacks = {
-    async onCallWanted(_ctx, estimateNano, signal) {
+    async onCallWanted(ctx, estimateNano, signal) {
       mustBeOpen(isClosed);
-      granted = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
+      const settle = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
+      if (isClosed()) settle(0);
+      else granted.set(callOf(ctx), settle);
     },
     onCallBegan(ctx, call) {
       mustBeOpen(isClosed);
-      const settle = granted ?? budget.reserveNow(call.estimateNano);
-      granted = null;
+      const settle = granted.get(callOf(ctx)) ?? budget.reserveNow(call.estimateNano);
+      granted.delete(callOf(ctx));
       const id = beginCall(store, {
         attempt_id: attemptId,
         step: ctx.step,
         try: call.try,
+        label: ctx.label ?? null,
         started_at: new Date(call.startedAt).toISOString(),
         model_asked: call.modelAsked,
         estimate_nano: call.estimateNano,
       });
-      open.set(call.try, { id, settle });
+      open.set(keyOf(ctx, call.try), { id, settle });
       crashPoint('call_began');
     },
-    onCallEnded(_ctx, call) {
-      const began = open.get(call.try);
+    onCallEnded(ctx, call) {
+      const began = open.get(keyOf(ctx, call.try));
       if (!began) throw new Error(`model call ${call.try} ended without having begun`);
-      open.delete(call.try);
+      open.delete(keyOf(ctx, call.try));
       // Also after the end of the attempt, because a late answer was paid for too.
       endCall(store, began.id, endedRow(call, redactor));
       began.settle(call.costNano);
@@ -139,8 +146,8 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
     },
   };
   const close = () => {
-    granted?.(0);
-    granted = null;
+    for (const settle of granted.values()) settle(0);
+    granted.clear();
     for (const { id, settle } of open.values()) {
       loseCall(store, id);
       settle(null);

@@ -6,6 +6,7 @@ import type { Instance } from '../../dataset/instance.ts';
 import { datasetHash, recordedRow } from '../../dataset/record.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
+import type { GatewayConfig } from '../../gateway/gatewayConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
 import { dollarsToNano } from '../../money.ts';
@@ -17,6 +18,8 @@ export interface ArmConfig {
   readonly agent: AgentConfig;
   readonly environment: EnvironmentConfig;
   readonly model: ModelConfig;
+  /** Of agents that are programs; absent where it says nothing. */
+  readonly gateway?: GatewayConfig;
   /** Model name in its predictions, if not the configured one: a replay predicts as the recorded model. */
   readonly predictsAs?: string;
 }
@@ -55,6 +58,10 @@ export interface RunRequest {
 /** Name of a model as predictions carry it. */
 export const modelNameOf = (model: ModelConfig): string => model.model_name ?? 'unnamed';
 
+/** The settings of an arm as its row keeps them. */
+export const armText = ({ agent, environment, model, gateway }: ArmConfig): string =>
+  JSON.stringify({ agent, environment, model, gateway });
+
 export function planRun(request: RunRequest): RunPlan {
   const { run } = request;
   return {
@@ -80,7 +87,7 @@ export function planRun(request: RunRequest): RunPlan {
     arms: request.arms.map((arm) => ({
       name: arm.name,
       model: arm.predictsAs ?? modelNameOf(arm.model),
-      config: JSON.stringify({ agent: arm.agent, environment: arm.environment, model: arm.model }),
+      config: armText(arm),
     })),
     instances: request.selected.map(recordedRow),
     epochs: run.epochs,

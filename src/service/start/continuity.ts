@@ -7,6 +7,7 @@ import { datasetHash } from '../../dataset/record.ts';
 import { dollarsToNano } from '../../money.ts';
 import {
   type ArmConfig,
+  armText,
   differences,
   differencesText,
   type RunRequest,
@@ -47,7 +48,7 @@ function isIdentity(key: string): boolean {
   }
   return true;
 }
-const SECTIONS = new Set(['agent', 'environment', 'model']);
+const SECTIONS = new Set(['agent', 'environment', 'model', 'gateway']);
 
 /** A resumed run keeps its recorded rows; this tells when the dataset has a newer revision. */
 export function tellOtherRevision(run: RunRow, { env, tell }: Caller): void {
@@ -96,8 +97,7 @@ export function checkSameRun(
     insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
   // The recorded selection stays: a run may be continued with a part of its instances.
   const kept = { ...config, ...(stored.dataset === undefined ? {} : { dataset: stored.dataset }) };
-  for (const { name, agent, environment, model } of request.arms)
-    setArmConfig(store, run.id, name, JSON.stringify({ agent, environment, model }));
+  for (const arm of request.arms) setArmConfig(store, run.id, arm.name, armText(arm));
   setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
   // The budget may change: more money lets a stopped run continue.
   setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);

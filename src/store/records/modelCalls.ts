@@ -7,6 +7,8 @@ export interface ModelCallRow {
   attempt_id: number;
   step: number;
   try: number;
+  /** What it was for, beside the agent's own turns. */
+  label: string | null;
   state: 'in_flight' | 'ok' | 'failed' | 'aborted';
   started_at: string;
   latency_ms: number | null;
@@ -35,7 +37,8 @@ export interface ModelCallRow {
 export type CallBegan = Pick<
   ModelCallRow,
   'attempt_id' | 'step' | 'try' | 'started_at' | 'model_asked' | 'estimate_nano'
->;
+> &
+  Partial<Pick<ModelCallRow, 'label'>>;
 
 /** The row of a finished call. */
 export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' };

@@ -12,6 +12,7 @@ export interface StoredArm {
   readonly agent?: Section;
   readonly environment?: Section;
   readonly model?: Section;
+  readonly gateway?: Section;
 }
 
 export interface StoredConfig {

@@ -63,6 +63,26 @@ function attempt() {
 }
 
 describe('recorder', () => {
+  test('calls that are out at a time keep their rows, their labels and their money apart', async () => {
+    const { budget, recorder, on, calls } = attempt();
+    const main = { ...CTX, call: 0 };
+    const title = { ...CTX, call: 1, label: 'title' };
+    await on.onCallWanted!(main, 0.4 * DOLLAR, undefined);
+    await on.onCallWanted!(title, 0.1 * DOLLAR, undefined);
+    on.onCallBegan!(title, { ...began, estimateNano: 0.1 * DOLLAR });
+    on.onCallBegan!(main, began);
+    on.onCallEnded!(main, answered({ costNano: 0.3 * DOLLAR }));
+    on.onCallEnded!(title, answered({ costNano: 0.05 * DOLLAR }));
+    expect(calls()).toMatchObject([
+      { label: 'title', state: 'ok', estimate_nano: 0.1 * DOLLAR, cost_nano: 0.05 * DOLLAR },
+      { label: null, state: 'ok', estimate_nano: 0.4 * DOLLAR, cost_nano: 0.3 * DOLLAR },
+    ]);
+    expect(budget.spent()).toBe(0.35 * DOLLAR);
+    expect(recorder.costNano()).toBe(0.35 * DOLLAR);
+    // Nothing is held back any more.
+    (await budget.reserve(0.6 * DOLLAR))(0);
+  });
+
   test('a call whose attempt ends first is in the record as possibly billed, with its estimate against the budget', () => {
     const { store, run, budget, on, end, calls } = attempt();
     on.onCallBegan!(CTX, began);
