@@ -7,11 +7,7 @@ import type { RunOutcome } from '../service/start/executeRun.ts';
 import { EXIT, printJson, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
 import { signalExitCode } from './terminal/signals.ts';
-
-const listed = (counts: Readonly<Record<string, number>>): string =>
-  Object.entries(counts)
-    .map(([name, n]) => `${name} ${n}`)
-    .join(' · ');
+import { countsText, spentText } from './terminal/table.ts';
 
 export function conclude(outcome: RunOutcome, json: boolean): number {
   const { run, status, counts, spent, predictions, graded } = outcome;
@@ -25,9 +21,8 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
       predictions,
       graded,
     });
-  const cost = `${spent.unknownCalls > 0 ? '≥ ' : ''}${formatCost(spent.nano)}`;
-  say(`run ${run}: ${status} · ${listed(counts)} · ${cost}`);
-  if (graded) say(`graded: ${listed(graded.outcomes)}`);
+  say(`run ${run}: ${status} · ${countsText(counts)} · ${spentText(spent)}`);
+  if (graded) say(`graded: ${countsText(graded.outcomes)}`);
   for (const path of predictions) say(`predictions: ${path}`);
   return sayWhatNext(outcome);
 }

@@ -7,7 +7,7 @@ import { proportion } from '../report/statistics/proportions.ts';
 import type { Attendant, Work } from '../service/caller.ts';
 import type { Evaluation, GradedPart } from '../service/evaluate/gradeRun.ts';
 import type { Calibrated } from '../store/records/calibration.ts';
-import { EXIT, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, printData, printResult, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 import { table } from './terminal/table.ts';
@@ -40,8 +40,8 @@ export function concludeEvaluation(evaluation: Evaluation, json: boolean): numbe
     say(`interrupted; go on with ${commandOn(root, `evaluate ${run}`)}`);
     return signalExitCode(interruptedBy);
   }
-  if (json) printJson(reports.map((part) => partJson(evaluation, part)));
-  else printData(scoreText(reports));
+  const parts = reports.map((part) => partJson(evaluation, part));
+  printResult(json, parts, () => scoreText(reports));
   for (const message of faults) say(`note: ${inert(message.slice(0, 500))}`);
   for (const { path } of reports) say(`report: ${path}`);
   if (ungraded === 0) return EXIT.done;

@@ -6,7 +6,7 @@ import { proportion } from '../report/statistics/proportions.ts';
 import { regradeLogs } from '../service/evaluate/regradeLogs.ts';
 import { UserError } from '../service/userError.ts';
 import { datasetGiven, type EvaluateArgs, gradingGiven, idsGiven } from './flags/evaluateFlags.ts';
-import { EXIT, printData, printJson, say } from './terminal/context.ts';
+import { EXIT, printResult, say } from './terminal/context.ts';
 import { table } from './terminal/table.ts';
 import { thisProcess } from './terminal/thisProcess.ts';
 
@@ -40,20 +40,16 @@ export async function regrade(args: EvaluateArgs): Promise<number> {
       hint: 'an instance folder holds test_output.txt; its name is the instance id',
     });
 
-  if (args.json) printJson(all.map(shown));
-  else
-    printData(
-      table(
-        ['instance', 'verdict', 'flags', 'run', 'model'],
-        all.map((row) => [
-          row.instance_id,
-          row.resolved === null ? 'no verdict' : row.resolved ? 'resolved' : 'unresolved',
-          row.suspicion.map((flag) => flag.rule).join(' '),
-          row.run_id,
-          row.model,
-        ]),
-      ),
-    );
+  const cells = all.map((row) => [
+    row.instance_id,
+    row.resolved === null ? 'no verdict' : row.resolved ? 'resolved' : 'unresolved',
+    row.suspicion.map((flag) => flag.rule).join(' '),
+    row.run_id,
+    row.model,
+  ]);
+  printResult(args.json, all.map(shown), () =>
+    table(['instance', 'verdict', 'flags', 'run', 'model'], cells),
+  );
   for (const row of all) if (row.error !== null) say(`note: ${inert(row.error)}`);
   const resolved = all.filter((row) => row.resolved === true).length;
   const none = all.filter((row) => row.report === null).length;

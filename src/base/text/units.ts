@@ -41,3 +41,6 @@ export const formatSize = (bytes: number): string => scaled(bytes, ['bytes', 'KB
 
 /** 268435456 → 256 MiB, for messages about limits. */
 export const formatLimit = (bytes: number): string => scaled(bytes, ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']);
+
+/** "0.42 GB", "12.3 GB" */
+export const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;

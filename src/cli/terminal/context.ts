@@ -42,6 +42,10 @@ export function printExactly(text: string): void {
 
 export const printJson = (value: unknown): void => printData(JSON.stringify(value, null, 2));
 
+/** The value with `--json`, else the text. */
+export const printResult = (json: boolean, value: unknown, text: () => string): void =>
+  json ? printJson(value) : printData(text());
+
 export function say(text: string): void {
   const clean = forTerminal(text);
   process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);

@@ -1,5 +1,6 @@
 /** `run --dry-run` as a person reads it: what would run, what it needs, and what it can show. */
 import { inert } from '../../base/text/inert.ts';
+import { gigabytes } from '../../base/text/units.ts';
 import { formatCost } from '../../money.ts';
 import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measure/forecast.ts';
 import { duration, plural } from '../../report/render/format.ts';
@@ -8,14 +9,13 @@ import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import type { DryRun } from '../../service/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../service/plan/planDisk.ts';
 import type { PlanForecast } from '../../service/plan/planForecast.ts';
-import { EXIT, printData, printJson } from './context.ts';
+import { EXIT, printResult } from './context.ts';
 import { table } from './table.ts';
 
 type Rows = [string, string][];
 
 export function printPlan(plan: DryRun, json: boolean): number {
-  if (json) printJson(toJson(plan));
-  else printData(textOf(plan));
+  printResult(json, toJson(plan), () => textOf(plan));
   return EXIT.done;
 }
 
@@ -52,8 +52,6 @@ function textOf(plan: DryRun): string {
   const instances = plan.instances.map((i) => [inert(i.instanceId), state(i.image), inert(i.image)]);
   return `${renderTerminal([{ kind: 'facts', rows }])}\n${table(['instance', 'is', 'image'], instances)}`;
 }
-
-const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
 
 export function diskRows(total: number, answer: DiskAnswer | null): Rows {
   if (answer === null) return [['images', 'none needed: no arm runs in Docker']];

@@ -1,5 +1,7 @@
-/** Plain columns for a terminal. */
+/** Plain columns for a terminal, and the numbers of a run as every verb shows them. */
 import { columns, pad, shorten } from '../../base/text/columns.ts';
+import { formatCost } from '../../money.ts';
+import type { Spent } from '../../store/records/runs.ts';
 
 const LEAST = 6;
 const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
@@ -24,3 +26,13 @@ export function table(
       .trimEnd();
   return [line(head), line(widths.map((w) => '-'.repeat(w))), ...rows.map(line)].join('\n');
 }
+
+/** "agent 3 · infra 1" */
+export const countsText = (counts: Readonly<Record<string, number>>, between = ' · '): string =>
+  Object.entries(counts)
+    .map(([name, n]) => `${name} ${n}`)
+    .join(between);
+
+/** With "≥" while the cost of a call is unknown. */
+export const spentText = ({ nano, unknownCalls }: Pick<Spent, 'nano' | 'unknownCalls'>): string =>
+  `${unknownCalls > 0 ? '≥ ' : ''}${formatCost(nano)}`;

@@ -9,6 +9,7 @@ import { trialLines } from '../../store/records/trialResults.ts';
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
 import { clock, eta } from './progressState.ts';
+import { countsText, spentText } from './table.ts';
 
 export interface WatchOptions {
   readonly store: Store;
@@ -36,10 +37,8 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
   const perHour = money.nano / (elapsedMs / 3_600_000);
   const remaining = eta(durations, planned - sealed.length, Math.max(1, slots.length));
   return [
-    `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${Object.entries(counts)
-      .map(([c, n]) => `${c} ${n}`)
-      .join(' · ')}`,
-    `${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
+    `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
+    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
       (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : ''),
     ...slots.map((slot) => slotLine(slot, now)),
   ];

@@ -7,7 +7,7 @@ import { listBaselines, removeBaseline, setBaseline } from '../../store/records/
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printJson, printResult, say } from '../terminal/context.ts';
 
 const baselineFlags = flags({
   action: { choices: ['set', 'show', 'remove'], place: 'required' },
@@ -35,12 +35,9 @@ export const baselineVerb = defineVerb({
     if (args.action === 'show') {
       using store = openForReading(root);
       const rows = listBaselines(store);
-      if (args.json) printJson(rows.map(({ name, run, set_at }) => ({ name, run, set_at })));
-      else
-        printData(
-          rows.map((r) => `${inert(r.name)}\t${inert(r.run)}\t${r.set_at}`).join('\n') ||
-            'no baseline is set',
-        );
+      const lines = rows.map((r) => `${inert(r.name)}\t${inert(r.run)}\t${r.set_at}`);
+      const listed = rows.map(({ name, run, set_at }) => ({ name, run, set_at }));
+      printResult(args.json, listed, () => lines.join('\n') || 'no baseline is set');
       return EXIT.done;
     }
     using store = openForWriting(root);

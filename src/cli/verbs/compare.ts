@@ -1,12 +1,11 @@
 /** `swebatch compare A B [C...]`: the same instances, paired; with --gate a verdict and an exit code for a night. */
 import { z } from 'zod';
-import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { compareAll } from '../../report/compare/compareAll.ts';
 import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
-import { jsonText } from '../../report/render/json.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { namedSides } from '../../service/compare/compareSources.ts';
 import { fixedTest, type NamedSide } from '../../service/compare/sides.ts';
@@ -23,9 +22,9 @@ import { type Args, flags } from '../flags/flags.ts';
 import { gateFlags, policyOf } from '../flags/gateFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { sayUnconfirmed } from '../night.ts';
-import { EXIT, printData, say, sayNotice } from '../terminal/context.ts';
+import { EXIT, say, sayNotice } from '../terminal/context.ts';
+import { putDocument } from '../terminal/putDocument.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
-import { render, runFolder } from './report.ts';
 
 const compareFlags = flags({
   sides: {
@@ -60,6 +59,8 @@ const compareFlags = flags({
 });
 type CompareArgs = Args<typeof compareFlags>;
 
+const TITLE = 'Comparison';
+
 export const compareVerb = defineVerb({
   name: 'compare',
   describe: 'compare runs, arms, run reports, predictions or leaderboard results on the same instances',
@@ -83,22 +84,10 @@ export const compareVerb = defineVerb({
     const [only] = all.comparisons;
     // With two sides the comparison is the answer; with more, a list of pairs.
     const json = all.comparisons.length === 1 ? { sides: all.sides, ...only! } : all;
-    await put(args, jsonText({ schema_version: 1, ...json }), () => compareDocument(all));
+    await putDocument(args, TITLE, { schema_version: 1, ...json }, () => compareDocument(all));
     return EXIT.done;
   },
 });
-
-async function put(
-  args: CompareArgs,
-  json: string,
-  document: () => Parameters<typeof render>[0],
-): Promise<void> {
-  const format = args.json ? 'json' : (args.format ?? 'terminal');
-  const text = format === 'json' ? json : render(document(), format, 'Comparison');
-  if (!args.to) return printData(text);
-  await writeAtomically(args.to, text);
-  say(`written: ${args.to}`);
-}
 
 /** Fixed before the run, because the choice can flip a verdict; another one chosen afterwards gets a warning. */
 function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {
@@ -117,8 +106,9 @@ async function compareConfig(args: CompareArgs, sides: readonly NamedSide[]): Pr
     throw new UserError('--config compares two runs of this results root');
   const manifestOf = ({ from }: NamedSide): unknown => conditionsOf(from!.data, from!.arm);
   const differences = recordDifferences(manifestOf(a), manifestOf(b));
-  await put(args, jsonText({ schema_version: 1, a: a.side.label, b: b.side.label, differences }), () =>
-    configDocument(a.side.label, b.side.label, differences),
+  const labels = { a: a.side.label, b: b.side.label };
+  await putDocument(args, TITLE, { schema_version: 1, ...labels, differences }, () =>
+    configDocument(labels.a, labels.b, differences),
   );
   return EXIT.done;
 }
@@ -154,11 +144,11 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     comparisons: [{ ...comparison, pHolm: null }],
     omnibus: null,
   };
-  await put(args, jsonText({ schema_version: 1, gate: { ...result, past }, ...comparison }), () => [
+  await putDocument(args, TITLE, { schema_version: 1, gate: { ...result, past }, ...comparison }, () => [
     ...gateDocument(result, { a: a.side.label, b: b.side.label }, past),
     ...compareDocument(all),
   ]);
-  const folder = args.artifacts ?? (b.from ? runFolder(root, b.from.run) : undefined);
+  const folder = args.artifacts ?? (b.from ? pathInside(root, b.from.run.name) : undefined);
   if (folder) for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
   say(`gate: ${result.verdict}; ${result.line}`);
   const code = gateExit(result, repeats > 0);

@@ -14,7 +14,7 @@ import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 const datasetsFlags = flags({
@@ -63,19 +63,13 @@ function ls(options: Options): number {
       revision: found?.revision ?? null,
     };
   });
-  if (options.json) printJson(rows);
-  else
-    printData(
-      table(
-        ['name', 'repository', 'here', 'revision'],
-        rows.map((r) => [
-          r.name,
-          r.repository,
-          r.path ? (r.split ?? 'yes') : '-',
-          r.revision?.slice(0, 12) ?? '-',
-        ]),
-      ),
-    );
+  const cells = rows.map((r) => [
+    r.name,
+    r.repository,
+    r.path ? (r.split ?? 'yes') : '-',
+    r.revision?.slice(0, 12) ?? '-',
+  ]);
+  printResult(options.json, rows, () => table(['name', 'repository', 'here', 'revision'], cells));
   return EXIT.done;
 }
 
@@ -137,18 +131,13 @@ async function pull(options: Options): Promise<number> {
     },
   });
   if (!result.ok) throw new UserError(inert(result.message));
-  if (options.json) printJson(result);
-  else
-    printData(
-      [
-        `${result.repo} at ${result.revision}`,
-        ...result.files.map(
-          (f) =>
-            `  ${inert(f.path)}  ${(f.bytes / 1e6).toFixed(1)} MB${f.reusedBytes === f.bytes ? '  (already here)' : ''}`,
-        ),
-        result.snapshot,
-      ].join('\n'),
-    );
+  const files = result.files.map(
+    (f) =>
+      `  ${inert(f.path)}  ${(f.bytes / 1e6).toFixed(1)} MB${f.reusedBytes === f.bytes ? '  (already here)' : ''}`,
+  );
+  printResult(options.json, result, () =>
+    [`${result.repo} at ${result.revision}`, ...files, result.snapshot].join('\n'),
+  );
   return EXIT.done;
 }
 

@@ -10,20 +10,28 @@ import { enginesNeeded } from '../../service/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../service/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
-import { checkArgs } from '../flags/checkArgs.ts';
+import { filledList } from '../flags/checks.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
-import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson } from '../terminal/context.ts';
+import { EXIT, printResult } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 const doctorFlags = flags({
   output,
-  config: { alias: 'c', type: 'string', list: true, bare: true, describe: 'file, or key.path=value' },
-  model: { alias: 'm', type: 'string', list: true, bare: true, describe: 'model id' },
+  config: {
+    alias: 'c',
+    type: 'string',
+    list: true,
+    bare: true,
+    check: filledList,
+    describe: 'file, or key.path=value',
+  },
+  model: { alias: 'm', type: 'string', list: true, bare: true, check: filledList, describe: 'model id' },
   json,
 });
+
+type DoctorArgs = Args<typeof doctorFlags>;
 
 export const doctorVerb = defineVerb({
   name: 'doctor',
@@ -32,7 +40,7 @@ export const doctorVerb = defineVerb({
   examples: [['$0 doctor -c swebench.yaml -m gpt-5.4', 'with the configuration of a run']],
   async run(args) {
     const root = resultsRoot(args.output);
-    const resolved = await resolvedConfig(args);
+    const resolved = resolvedConfig(args);
     const findings = [
       nodeVersion(),
       ...(await docker('problem' in resolved ? undefined : resolved)),
@@ -40,16 +48,10 @@ export const doctorVerb = defineVerb({
       database(root),
       ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),
     ];
-    if (args.json) printJson(findings);
-    else
-      printData(
-        findings
-          .map(
-            (f) =>
-              `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
-          )
-          .join('\n'),
-      );
+    const lines = findings.map(
+      (f) => `${f.ok ? 'ok  ' : 'FAIL'} ${f.what}: ${inert(f.detail)}${f.fix ? `\n     fix: ${f.fix}` : ''}`,
+    );
+    printResult(args.json, findings, () => lines.join('\n'));
     return findings.every((f) => f.ok) ? EXIT.done : EXIT.usage;
   },
 });
@@ -121,21 +123,9 @@ function database(root: string): Finding {
   }
 }
 
-async function resolvedConfig({
-  output,
-  config,
-  model,
-}: Args<typeof doctorFlags>): Promise<ResolvedConfig | { problem: Finding }> {
-  const defaults = {
-    redoExisting: false,
-    allowConfigChange: false,
-    dryRun: false,
-    progress: 'none',
-    json: false,
-  };
+function resolvedConfig({ config, model }: DoctorArgs): ResolvedConfig | { problem: Finding } {
   try {
-    const given = await checkArgs(runFlags, { ...defaults, output, config, model });
-    return resolveConfig(runOptionsOf(given), thisProcess());
+    return resolveConfig({ config, models: model }, thisProcess());
   } catch (error) {
     return { problem: bad('configuration', (error as Error).message, 'correct what is named above') };
   }
@@ -143,7 +133,7 @@ async function resolvedConfig({
 
 async function configuration(
   { arms, run, grading, warnings }: ResolvedConfig,
-  given: Args<typeof doctorFlags>,
+  given: DoctorArgs,
 ): Promise<Finding[]> {
   if (given.config === undefined && given.model === undefined)
     return [

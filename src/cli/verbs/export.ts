@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { junitXml } from '../../report/gate/junit.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
 import { trialsCsv } from '../../report/render/trialsCsv.ts';
@@ -20,9 +21,8 @@ import { exportHtml } from '../../viewer/exportHtml.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 import { submissionFlags, submit } from './exportSubmission.ts';
-import { runFolder } from './report.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
@@ -60,9 +60,11 @@ export const exportVerb = defineVerb({
     using store = openForReading(root);
     const run = requireRun(store, args.run);
     if (args.what === 'submission')
-      return await submit({ ...args, store, run, folder: runFolder(root, run) });
+      return await submit({ ...args, store, run, folder: pathInside(root, run.name) });
     if (args.what === 'recording')
-      return tellWritten(run, args, [await writeRecording(store, run, args.to ?? runFolder(root, run))]);
+      return tellWritten(run, args, [
+        await writeRecording(store, run, args.to ?? pathInside(root, run.name)),
+      ]);
     const text = args.what === 'html' ? exportHtml(root, run.name) : textOf(store, run, args.what);
     if (text !== null) {
       if (!args.to) {
@@ -77,8 +79,7 @@ export const exportVerb = defineVerb({
 });
 
 function tellWritten(run: RunRow, { json }: { json: boolean }, paths: readonly string[]): number {
-  if (json) printJson({ run: run.name, written: paths });
-  else printData(paths.join('\n'));
+  printResult(json, { run: run.name, written: paths }, () => paths.join('\n'));
   say(`${paths.length} file(s) written`);
   return EXIT.done;
 }
@@ -108,7 +109,7 @@ async function writeFiles(
   args: Args<typeof exportFlags>,
   root: string,
 ): Promise<string[]> {
-  const dir = args.to ?? runFolder(root, row);
+  const dir = args.to ?? pathInside(root, row.name);
   const run = args.emitEmpty === undefined ? row : { ...row, emit_empty: args.emitEmpty ? 1 : 0 };
   const target = { store, run, dir, version: VERSION };
   const all = args.what === 'all';

@@ -9,9 +9,9 @@ import { classCounts, lastSigns } from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
-import { table } from '../terminal/table.ts';
+import { countsText, spentText, table } from '../terminal/table.ts';
 import { watchRun } from '../terminal/watch.ts';
 
 const lsFlags = flags({
@@ -49,8 +49,7 @@ export const lsVerb = defineVerb({
       return EXIT.done;
     }
     const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
-    if (args.json) printJson(lines);
-    else printData(trialsTable(lines));
+    printResult(args.json, lines, () => trialsTable(lines));
     return EXIT.done;
   },
 });
@@ -61,8 +60,9 @@ function printRuns(store: Store, root: string, asJson: boolean): void {
     ...lineOfRun(store, run),
     last_sign_at: run.status === 'running' ? instant(signs.get(run.id)) : null,
   }));
-  if (asJson) printJson(rows);
-  else printData(rows.length === 0 ? 'no runs yet; start one with "swebatch run"' : runsTable(rows));
+  printResult(asJson, rows, () =>
+    rows.length === 0 ? 'no runs yet; start one with "swebatch run"' : runsTable(rows),
+  );
   for (const { run, last_sign_at } of rows) sayWhenSilent(run, last_sign_at, root);
 }
 
@@ -88,10 +88,8 @@ const runsTable = (rows: readonly ReturnType<typeof lineOfRun>[]): string =>
       r.status,
       r.created_at.slice(5, 16).replace('T', ' '),
       String(r.planned),
-      Object.entries(r.counts)
-        .map(([c, n]) => `${c} ${n}`)
-        .join(' '),
-      `${r.unknown_cost_calls > 0 ? '≥ ' : ''}${formatCost(r.cost_nano)}`,
+      countsText(r.counts, ' '),
+      spentText({ nano: r.cost_nano, unknownCalls: r.unknown_cost_calls }),
     ]),
   );
 

@@ -5,7 +5,7 @@ import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson } from '../terminal/context.ts';
+import { EXIT, printResult } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 export const modelsVerb = defineVerb({
@@ -23,14 +23,12 @@ export const modelsVerb = defineVerb({
   async run(args) {
     if (args.name === undefined) {
       const facts = providerFacts(process.env);
-      if (args.json) printJson(facts);
-      else printData(providerTable(facts));
+      printResult(args.json, facts, () => providerTable(facts));
       return EXIT.done;
     }
     const answer = modelMeaning(args.name, process.env, new Date());
     if (!answer.ok) throw new UserError(answer.message, { hint: answer.fix });
-    if (args.json) printJson(answer.meaning);
-    else printData(linesOf(answer.meaning));
+    printResult(args.json, answer.meaning, () => linesOf(answer.meaning));
     return EXIT.done;
   },
 });

@@ -1,27 +1,20 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
-import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import { pathInside } from '../../base/files/pathInside.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
-import { jsonText } from '../../report/render/json.ts';
-import { renderHtml } from '../../report/render/renderHtml.ts';
-import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
-import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import type { Store } from '../../store/open.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
-import type { RunRow } from '../../store/records/runs.ts';
 import { integer } from '../flags/checks.ts';
-import { type FORMATS, format, json, namedRun, output, to } from '../flags/commonFlags.ts';
+import { format, json, namedRun, output, to } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, say } from '../terminal/context.ts';
+import { EXIT } from '../terminal/context.ts';
+import { putDocument } from '../terminal/putDocument.ts';
 
 const reportFlags = flags({
   run: { ...namedRun, place: 'optional', default: 'last' },
@@ -49,42 +42,18 @@ export const reportVerb = defineVerb({
   async run(args) {
     using store = openForReading(resultsRoot(args.output));
     const run = requireRun(store, args.run);
-    const format = args.json ? 'json' : (args.format ?? 'terminal');
-    const text = args.history ? historyText(store, run, format) : summaryText(store, run, format, args.seed);
-    if (args.to) {
-      await writeAtomically(args.to, text);
-      say(`written: ${args.to}`);
-    } else printData(text);
+    if (args.history) {
+      const instances = historyOf(nightsOf(store, run.id).map(nightOf));
+      const document = () => historyDocument(run.name, instances);
+      await putDocument(args, `History of ${run.name}`, { run: run.name, instances }, document);
+    } else {
+      const data = loadRunData(store, run.id)!;
+      const summary = summarize(data, { pricesOf: pricesOfRun(data), seed: args.seed ?? DEFAULT_SEED });
+      await putDocument(args, `Run ${run.name}`, summary, () => summaryDocument(summary));
+    }
     return EXIT.done;
   },
 });
-
-export const render = (
-  document: Document,
-  format: Exclude<(typeof FORMATS)[number], 'json'>,
-  title: string,
-): string =>
-  format === 'html'
-    ? renderHtml(document, title)
-    : format === 'markdown'
-      ? renderMarkdown(document)
-      : renderTerminal(document);
-
-function summaryText(store: Store, run: RunRow, format: (typeof FORMATS)[number], seed?: number): string {
-  const data = loadRunData(store, run.id)!;
-  const summary = summarize(data, {
-    pricesOf: pricesOfRun(data),
-    seed: seed ?? DEFAULT_SEED,
-  });
-  return format === 'json' ? jsonText(summary) : render(summaryDocument(summary), format, `Run ${run.name}`);
-}
-
-function historyText(store: Store, run: RunRow, format: (typeof FORMATS)[number]): string {
-  const histories = historyOf(nightsOf(store, run.id).map(nightOf));
-  return format === 'json'
-    ? jsonText({ run: run.name, instances: histories })
-    : render(historyDocument(run.name, histories), format, `History of ${run.name}`);
-}
 
 function historyDocument(run: string, histories: readonly InstanceHistory[]): Document {
   const flaky = histories.filter((h) => h.label === 'flaky').length;
@@ -110,6 +79,3 @@ function historyDocument(run: string, histories: readonly InstanceHistory[]): Do
     },
   ];
 }
-
-/** Where a run's files lie. */
-export const runFolder = (root: string, run: RunRow): string => pathInside(root, run.name);

@@ -21,6 +21,7 @@ import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printExactly, printJson } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
+import { countsText, spentText } from '../terminal/table.ts';
 
 const showFlags = flags({
   run: namedRun,
@@ -77,10 +78,8 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
       `created   ${run.created_at}${run.finished_at ? `, finished ${run.finished_at}` : ''}`,
       `dataset   ${inert(run.dataset_source)}${run.dataset_revision ? ` @ ${run.dataset_revision}` : ''}`,
       `arms      ${arms.map((a) => `${inert(a.name)} (${inert(a.model)})`).join(', ')}`,
-      `trials    ${Object.entries(counts)
-        .map(([c, n]) => `${c} ${n}`)
-        .join(' · ')}`,
-      `cost      ${money.unknownCalls > 0 ? '≥ ' : ''}${formatCost(money.nano)}`,
+      `trials    ${countsText(counts)}`,
+      `cost      ${spentText(money)}`,
       `budget    ${run.budget_nano === null ? 'none' : formatCost(run.budget_nano)}`,
       '',
       `see also  ${commandOn(root, `ls ${run.name}`)}, ${commandOn(root, `report ${run.name}`)}`,

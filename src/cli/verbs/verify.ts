@@ -4,7 +4,7 @@ import { verifyRun } from '../../store/verifyRun.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson } from '../terminal/context.ts';
+import { EXIT, printResult } from '../terminal/context.ts';
 
 export const verifyVerb = defineVerb({
   name: 'verify',
@@ -14,13 +14,10 @@ export const verifyVerb = defineVerb({
   async run(args) {
     using store = openForReading(resultsRoot(args.output));
     const result = verifyRun(store, requireRun(store, args.run));
-    if (args.json) printJson(result);
-    else
-      printData(
-        result.checks
-          .map((c) => `${c.ok ? 'ok  ' : 'FAIL'} ${c.name}${c.ok ? '' : ` (${c.offenders} row(s))`}`)
-          .join('\n'),
-      );
+    const lines = result.checks.map(
+      (c) => `${c.ok ? 'ok  ' : 'FAIL'} ${c.name}${c.ok ? '' : ` (${c.offenders} row(s))`}`,
+    );
+    printResult(args.json, result, () => lines.join('\n'));
     return result.ok ? EXIT.done : EXIT.storage;
   },
 });

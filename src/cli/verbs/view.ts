@@ -7,7 +7,7 @@ import { startViewer } from '../../viewer/server.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, env, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, env, printResult, say } from '../terminal/context.ts';
 
 const viewFlags = flags({
   results: { type: 'string', place: 'optional', describe: 'results root; default: -o' },
@@ -60,8 +60,7 @@ function bundle(
 ): number {
   const runs = selectors && namesOf(results, selectors);
   const written = writeBundle(results, dir, runs ? { runs } : {});
-  if (json) printJson({ dir, ...written });
-  else printData(dir);
+  printResult(json, { dir, ...written }, () => dir);
   say(`${written.files} files, ${(written.bytes / 1e6).toFixed(1)} MB; serve them with any web server`);
   return EXIT.done;
 }
@@ -82,8 +81,7 @@ async function serve(results: string, args: Args<typeof viewFlags>): Promise<num
   }).catch((error: unknown) => {
     throw error instanceof Error && error.name === 'Error' ? new UserError(error.message) : error;
   });
-  if (args.json) printJson({ url: viewer.url });
-  else printData(viewer.url);
+  printResult(args.json, { url: viewer.url }, () => viewer.url);
   say('read-only; press Ctrl-C to stop');
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());

@@ -2,6 +2,7 @@
  * Reports before the first trial which images must be pulled, how large they are, and whether they fit. A registry that does not answer in
  * time does not delay the run.
  */
+import { gigabytes } from '../../base/text/units.ts';
 import { tooMuch } from '../../environment/images/imagePlan.ts';
 import type { EnginePlan, RunImages } from '../../environment/images/runImages.ts';
 
@@ -35,8 +36,6 @@ export async function preflightImages(
   return { layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
 }
 
-const gb = (bytes: number) => `${(bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)} GB`;
-
 function sentencesOf(
   { host, plan, freeBytes }: EnginePlan,
   { policy, floorBytes }: RunImages,
@@ -48,17 +47,13 @@ function sentencesOf(
     return `images${on}: ${named.join(', ')}${list.length > NAMED ? ` and ${list.length - NAMED} more` : ''}: ${problem}`;
   });
   if (plan.toPull === 0) return problems;
-  // Several engines share the trials, and so the images.
-  const [download, disk] = [plan.downloadBytes, plan.diskBytes].map((bytes) => bytes / engines) as [
-    number,
-    number,
-  ];
+  // Several engines share the trials, and so the images: each has its part of the bytes.
   const guess = plan.estimated > 0 ? `, estimated from ${plan.toPull - plan.estimated} of them` : '';
   const part = engines > 1 ? `, a share of 1 in ${engines}` : '';
-  const free = freeBytes === undefined ? '' : `; ${gb(freeBytes)} free`;
+  const free = freeBytes === undefined ? '' : `; ${gigabytes(freeBytes)} free`;
   const sizes =
     plan.downloadBytes > 0
-      ? `: ${gb(download)} to download, about ${gb(disk)} unpacked${part}${guess}${free}`
+      ? `: ${gigabytes(plan.downloadBytes / engines)} to download, about ${gigabytes(plan.diskBytes / engines)} unpacked${part}${guess}${free}`
       : '';
   const problem = tooMuch(plan, { freeBytes, floorBytes, policy, engines });
   return [

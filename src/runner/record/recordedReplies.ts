@@ -11,11 +11,12 @@ import type {
 import { MODEL_ERROR_CODES } from '../../model/model.ts';
 import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
-import { type Store, statement } from '../../store/open.ts';
+import type { Store } from '../../store/open.ts';
+import { all, first } from '../../store/query.ts';
 import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { messagesOf } from '../../store/records/steps.ts';
-import { attemptById } from '../../store/records/trials.ts';
+import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import { callOf } from './ledgerRow.ts';
 import type { RecordedTrial } from './recording.ts';
 
@@ -40,11 +41,12 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
 /** The replies of every trial, for a recording. */
 export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
   // Reads all ids first, so that no statement is open while the rows of a trial are read.
-  const rows = statement(
+  const rows = all<{ id: number; arm: string; instance_id: string; epoch: number }>(
     store,
     `SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
      JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ? AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`,
-  ).all(run.id) as { id: number; arm: string; instance_id: string; epoch: number }[];
+    run.id,
+  );
   for (const { id, ...trial } of rows)
     for (const [attempt, played] of playedAttempts(store, id).entries())
       yield { ...trial, attempt, replies: repliesOf(store, played) };
@@ -54,12 +56,16 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
 export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   return {
     repliesFor: async (instanceId, epoch, earlier) => {
-      const trial = statement(
+      const trial = first<{ id: number }>(
         store,
         `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
          WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
          ORDER BY t.arm_id LIMIT 1`,
-      ).get(run.id, instanceId, epoch, armId ?? null) as { id: number } | undefined;
+        run.id,
+        instanceId,
+        epoch,
+        armId ?? null,
+      );
       const attempts = trial ? playedAttempts(store, trial.id) : [];
       const played = attempts[Math.min(earlier, attempts.length - 1)];
       return played ? repliesOf(store, played) : [];
@@ -78,20 +84,20 @@ interface Played {
  * ledger. Interrupted attempts are left out, because a replay is not interrupted.
  */
 const playedAttempts = (store: Store, trialId: number): Played[] =>
-  (
-    statement(
-      store,
-      `SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
+  all<{ id: number; again: number }>(
+    store,
+    `SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
        WHERE t.id = ? AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
          AND a.number < (SELECT f.number FROM attempts f WHERE f.id = t.final_attempt_id)
          AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`,
-    ).all(trialId) as { id: number; again: number }[]
+    trialId,
   ).map(({ id, again }) => ({ id, again: again === 1 }));
 
 function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
   const kept = keptResponses(store, id);
-  const failure = failureOf(store, id);
-  const end = endOf(store, id, again);
+  const attempt = attemptById(store, id);
+  const failure = modelFailureOf(attempt);
+  const end = endOf(attempt, again);
   let next = 0;
   let ended = false;
   const replies = queriesOf(store, id).flatMap((query): RecordedReply[] => {
@@ -177,40 +183,29 @@ function replyOf(body: z.infer<typeof bodySchema>, query: Query | undefined): Re
 type Failure = Extract<RecordedReply, { failure: unknown }>;
 
 /** An end without a reply: the wall clock, the container. The replay reaches it after the last recorded reply. */
-function endOf(store: Store, attemptId: number, again: boolean): Failure | null {
-  const attempt = attemptById(store, attemptId);
-  const reason = attempt?.exit_reason as ExitReason | null | undefined;
-  if (!attempt || !reason) return null;
-  const fromOutside = reason === 'limit_wall_time' || reason === 'env_ended_by_agent';
-  if (!fromOutside && exitClassOf(reason) !== 'infra') return null;
-  const { exit_detail: detail, exit_status: status, error_message: message } = attempt;
-  return {
-    failure: {
-      success: false,
-      error: isCode(detail) ? detail : 'UNKNOWN',
-      message: message ?? `the recorded attempt ended here: ${EXIT_REASONS[reason].says}`,
-      metadata: {
-        kind: KINDS[reason] ?? 'unavailable',
-        recordedEnd: { reason, detail, exitStatus: status ?? 'ModelFailed', again },
-      },
-    },
-  };
+function endOf(attempt: AttemptRow | undefined, again: boolean): Failure | null {
+  const { exit_reason: reason, exit_detail: detail, exit_status: status, error_message } = attempt ?? {};
+  if (!reason || (reason !== 'limit_wall_time' && exitClassOf(reason) !== 'infra')) return null;
+  const end = { reason, detail: detail ?? null, exitStatus: status ?? 'ModelFailed', again };
+  const message = error_message ?? `the recorded attempt ended here: ${EXIT_REASONS[reason].says}`;
+  return failureOf(isCode(detail) ? detail : 'UNKNOWN', message, {
+    kind: KINDS[reason] ?? 'unavailable',
+    recordedEnd: end,
+  });
 }
-
-const isCode = (text: string | null): text is ModelErrorCode =>
-  (MODEL_ERROR_CODES as readonly (string | null)[]).includes(text);
 
 /** The failure of the model that ended the attempt, which the replay repeats. */
-function failureOf(store: Store, attemptId: number): Failure | null {
-  const attempt = attemptById(store, attemptId);
+function modelFailureOf(attempt: AttemptRow | undefined): Failure | null {
   const kind = attempt?.exit_reason ? KINDS[attempt.exit_reason] : undefined;
   if (!attempt || !kind || !isCode(attempt.exit_detail)) return null;
-  return {
-    failure: {
-      success: false,
-      error: attempt.exit_detail,
-      message: attempt.error_message ?? '',
-      metadata: { kind },
-    },
-  };
+  return failureOf(attempt.exit_detail, attempt.error_message ?? '', { kind });
 }
+
+const failureOf = (
+  error: ModelErrorCode,
+  message: string,
+  metadata: NonNullable<ModelErrorResponse['metadata']>,
+): Failure => ({ failure: { success: false, error, message, metadata } });
+
+const isCode = (text: string | null | undefined): text is ModelErrorCode =>
+  (MODEL_ERROR_CODES as readonly (string | null | undefined)[]).includes(text);

@@ -4,7 +4,8 @@ import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
 import { recordOf } from '../../base/isRecord.ts';
 import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { type Instance, imageOf } from '../../dataset/instance.ts';
+import type { Instance } from '../../dataset/instance.ts';
+import { recordedRow } from '../../dataset/record.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../runner/attempt/choosePatch.ts';
@@ -85,21 +86,17 @@ export function importRun(store: Store, request: ImportRequest): RunRow {
   return guarded(store, () => work());
 }
 
-function rowOf(imported: ImportedInstance, request: ImportRequest) {
-  const row = request.rows.get(imported.instanceId);
-  const bare = {
-    instance_id: imported.instanceId,
-    repo: repoOf(imported.instanceId),
-    problem_statement: '',
-    difficulty: '',
-  };
+function rowOf({ instanceId }: ImportedInstance, { rows }: ImportRequest) {
+  const row = rows.get(instanceId);
+  if (row) return recordedRow(row);
+  const bare = { instance_id: instanceId, repo: repoOf(instanceId), problem_statement: '', difficulty: '' };
   return {
-    instance_id: imported.instanceId,
-    repo: row?.instance.repo ?? bare.repo,
-    difficulty: row?.instance.difficulty ?? '',
-    image: row ? imageOf(row.instance) : '',
-    row_hash: row?.rowHash ?? sha256(imported.instanceId),
-    row: JSON.stringify(row?.instance ?? bare),
+    instance_id: instanceId,
+    repo: bare.repo,
+    difficulty: '',
+    image: '',
+    row_hash: sha256(instanceId),
+    row: JSON.stringify(bare),
     weight: 1,
   };
 }

@@ -59,21 +59,19 @@ export async function remeasure(request: RemeasureRequest, caller: Caller): Prom
   const wanted = new Set(ids);
   const name = freeName(store, run.name);
   const createdAt = new Date().toISOString();
+  const { id: _id, status: _status, finished_at: _end, ...recorded } = run;
   const again = insertRun(store, {
     run: {
+      ...recorded,
       name,
       created_at: createdAt,
       config: JSON.stringify({ run: config, grading, arms: [arm] }),
-      config_hash: run.config_hash,
       manifest: JSON.stringify({
         ...storedManifest(run),
         run_id: name,
         created_at: createdAt,
         remeasures: { run: run.name, arm: arm.name, instances: ids, epochs },
       }),
-      dataset_source: run.dataset_source,
-      dataset_revision: run.dataset_revision,
-      dataset_hash: run.dataset_hash,
       budget_nano: left,
       emit_empty: 0,
       imported: 0,

@@ -18,8 +18,6 @@ import {
   storedConfig,
   storedManifest,
 } from './storedConfig.ts';
-import type { TrialResultRow } from './trialResults.ts';
-import type { AttemptRow } from './trials.ts';
 
 interface ReportRun {
   readonly id: number;
@@ -187,57 +185,32 @@ const runOf = (row: RunRow): ReportRun => ({
 
 const armOf = (row: ArmRow): ReportArm => ({ name: row.name, model: row.model, config: storedArm(row) });
 
-const TRIALS = `SELECT v.*, f.exit_detail, f.history, f.image_digest, f.model_patch = '' AS patch_empty, f.id IS NOT NULL AND f.model_patch IS NULL AS patch_unknown,
-    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts_made, e.dialect, e.spec_hash, i.row_hash
+const TRIALS = `SELECT v.trial_id AS trialId, v.arm, v.model, v.instance_id AS instanceId, v.repo, v.difficulty, i.row_hash AS rowHash,
+    v.epoch, v.state, v.weight, v.position, v.attempt_id AS attemptId,
+    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts, v.exit_reason AS exitReason, v.exit_class AS exitClass,
+    f.exit_detail AS exitDetail, v.exit_status AS exitStatus, v.not_run_reason AS notRunReason, coalesce(v.steps, 0) AS steps,
+    v.elapsed_ms AS elapsedMs, v.working_ms AS workingMs, v.patch_source AS patchSource, v.patch_state AS patchState,
+    v.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
+    v.suspicion, coalesce(v.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, v.outcome, v.resolved,
+    v.resolved_strict AS resolvedStrict, v.grade_suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
   FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
   WHERE v.run_id = ? ORDER BY v.position`;
 
-interface TrialRow extends TrialResultRow, Pick<AttemptRow, 'exit_detail' | 'history' | 'image_digest'> {
-  patch_empty: number | null;
-  patch_unknown: number;
-  attempts_made: number;
-  dialect: string | null;
-  spec_hash: string | null;
-  row_hash: string;
-}
+type Flags = 'patchEmpty' | 'patchUnknown' | 'resolved' | 'resolvedStrict';
+type Lists = 'suspicion' | 'gradeSuspicion';
+/** SQLite has no booleans and no lists. */
+type TrialRow = Omit<ReportTrial, Flags | Lists> &
+  Record<Flags, number | null> &
+  Record<Lists, string | null>;
 
 const trialOf = (row: TrialRow): ReportTrial => ({
-  trialId: row.trial_id,
-  arm: row.arm,
-  model: row.model,
-  instanceId: row.instance_id,
-  repo: row.repo,
-  difficulty: row.difficulty,
-  rowHash: row.row_hash,
-  epoch: row.epoch,
-  state: row.state,
-  weight: row.weight,
-  position: row.position,
-  attemptId: row.attempt_id,
-  attempts: row.attempts_made,
-  exitReason: row.exit_reason,
-  exitClass: row.exit_class,
-  exitDetail: row.exit_detail,
-  exitStatus: row.exit_status,
-  notRunReason: row.not_run_reason,
-  steps: row.steps ?? 0,
-  elapsedMs: row.elapsed_ms,
-  workingMs: row.working_ms,
-  patchSource: row.patch_source,
-  patchState: row.patch_state,
-  patchSha256: row.patch_sha256,
-  patchEmpty: row.patch_empty === 1,
-  patchUnknown: row.patch_unknown === 1,
-  suspicion: list<Flag>(row.suspicion),
-  oomKills: row.oom_kills ?? 0,
-  history: row.history,
-  imageDigest: row.image_digest,
-  outcome: row.outcome,
+  ...row,
+  patchEmpty: row.patchEmpty === 1,
+  patchUnknown: row.patchUnknown === 1,
+  suspicion: list(row.suspicion),
   resolved: flag(row.resolved),
-  resolvedStrict: flag(row.resolved_strict),
-  gradeSuspicion: list<Flag>(row.grade_suspicion),
-  dialect: row.dialect,
-  specHash: row.spec_hash,
+  resolvedStrict: flag(row.resolvedStrict),
+  gradeSuspicion: list(row.gradeSuspicion),
 });
 
 const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;
