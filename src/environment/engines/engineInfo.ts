@@ -5,45 +5,37 @@ import { daemonAnswer } from './daemonAnswer.ts';
 import { readFault } from './dockerFault.ts';
 import { engineClient } from './engineClient.ts';
 
-const infoSchema = z.object({
-  ServerVersion: z.string().default(''),
-  Driver: z.string().default(''),
-  CgroupVersion: z.string().default(''),
-  DockerRootDir: z.string().default(''),
-  NCPU: z.number().default(0),
-  MemTotal: z.number().default(0),
-  Architecture: z.string().default(''),
-  OperatingSystem: z.string().default(''),
-});
+const text = z.string().default('');
+const count = z.number().default(0);
+const infoSchema = z
+  .object({
+    ServerVersion: text,
+    Driver: text,
+    CgroupVersion: text,
+    DockerRootDir: text,
+    NCPU: count,
+    MemTotal: count,
+    Architecture: text,
+    OperatingSystem: text,
+  })
+  .transform((info) => ({
+    version: info.ServerVersion,
+    storageDriver: info.Driver,
+    cgroupVersion: info.CgroupVersion,
+    rootDir: info.DockerRootDir,
+    cpus: info.NCPU,
+    memoryBytes: info.MemTotal,
+    architecture: info.Architecture,
+    os: info.OperatingSystem,
+  }));
 
 export type EngineInfo =
-  | {
-      readonly ok: true;
-      readonly version: string;
-      readonly storageDriver: string;
-      readonly cgroupVersion: string;
-      readonly rootDir: string;
-      readonly cpus: number;
-      readonly memoryBytes: number;
-      readonly architecture: string;
-      readonly os: string;
-    }
+  | ({ readonly ok: true } & Readonly<z.infer<typeof infoSchema>>)
   | { readonly ok: false; readonly message: string };
 
 export async function engineInfo(docker: Docker = engineClient(), answerMs?: number): Promise<EngineInfo> {
   try {
-    const info = infoSchema.parse(await daemonAnswer(docker.info(), answerMs));
-    return {
-      ok: true,
-      version: info.ServerVersion,
-      storageDriver: info.Driver,
-      cgroupVersion: info.CgroupVersion,
-      rootDir: info.DockerRootDir,
-      cpus: info.NCPU,
-      memoryBytes: info.MemTotal,
-      architecture: info.Architecture,
-      os: info.OperatingSystem,
-    };
+    return { ok: true, ...infoSchema.parse(await daemonAnswer(docker.info(), answerMs)) };
   } catch (error) {
     return { ok: false, message: readFault(error).text };
   }

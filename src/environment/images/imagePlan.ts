@@ -103,6 +103,12 @@ export interface PlanOptions {
 /** Docker Hub counts each question for a manifest against the 100 pulls that it allows in six hours without a login. */
 const SAMPLE = 20;
 
+/** '' for a name that is not one of an image. */
+function registryOf(image: string): string {
+  const parsed = parseReference(image);
+  return parsed.ok ? parsed.reference.registry : '';
+}
+
 /** Spread evenly, as neighbours of a dataset belong to one repository. */
 function sampled(images: readonly string[]): ReadonlySet<string> {
   if (images.length <= SAMPLE) return new Set(images);
@@ -119,28 +125,26 @@ export async function planImages(
   const distinct = [...new Set(images)];
   const unanswered = new Map<string, number>();
   const refusals = new Map<string, string>();
+  const silence = (image: string): string | undefined => {
+    const registry = registryOf(image);
+    return (unanswered.get(registry) ?? 0) >= UNREACHABLE_AFTER ? `${registry} cannot be reached` : undefined;
+  };
   const remote = async (image: string, askFor: typeof manifestOf): Promise<ManifestAnswer> => {
     if (!ask) return unknownImage('not here, and environment.pull is "never"');
-    const parsed = parseReference(image);
-    const registry = parsed.ok ? parsed.reference.registry : '';
-    const silent = unanswered.get(registry) ?? 0;
-    if (silent >= UNREACHABLE_AFTER) return unknownImage(`${registry} cannot be reached`);
+    const registry = registryOf(image);
+    const silent = silence(image);
+    if (silent !== undefined) return unknownImage(silent);
     const refusal = refusals.get(registry);
     if (refusal !== undefined) return unknownImage(refusal);
     if (signal?.aborted) return unknownImage(`${registry} answers too slowly`);
     const answer = await askFor(image);
     // Each further question would put the reset off.
     if (!answer.ok && answer.status === 429) refusals.set(registry, answer.message);
-    if (!answer.ok && answer.status === 0 && parsed.ok) {
+    if (!answer.ok && answer.status === 0 && registry !== '') {
       unanswered.set(registry, (unanswered.get(registry) ?? 0) + 1);
       return unknownImage(`${registry} cannot be reached`);
     }
     return answer;
-  };
-  const silence = (image: string): string | undefined => {
-    const parsed = parseReference(image);
-    const registry = parsed.ok ? parsed.reference.registry : '';
-    return (unanswered.get(registry) ?? 0) >= UNREACHABLE_AFTER ? `${registry} cannot be reached` : undefined;
   };
   const here = new Set<string>();
   await limit.map(distinct, async (image) => {
