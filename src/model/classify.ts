@@ -44,6 +44,11 @@ export const REJECTED = verdict('UNKNOWN', 'rejected');
 /** Every call sends the same parameters, so every instance would end like this one. */
 const PARAMETER = verdict('PROVIDER_NOT_CONFIGURED', 'config');
 
+/** No credentials could be had: for ever, or for now. */
+export const credentialVerdict = (passing: boolean): Verdict => (passing ? NETWORK : AUTH);
+/** Refused, and others are there: worth another try. */
+export const RENEWED = verdict('AUTHENTICATION_ERROR', 'auth', true);
+
 /** Deadlines that we set are timeouts; everything else that happens to a connection is the network. */
 const BY_TRANSPORT: Readonly<Record<TransportFault, Verdict>> = {
   connect_timeout: TIMEOUT,
@@ -59,7 +64,7 @@ const BY_TRANSPORT: Readonly<Record<TransportFault, Verdict>> = {
 
 const BY_CODE: readonly (readonly [RegExp, Verdict])[] = [
   [
-    /^(insufficient_quota|billing_hard_limit_reached|billing_not_active|insufficient_(credits|balance)|payment_required|credit_balance_too_low)$/,
+    /^(insufficient_quota|billing_hard_limit_reached|billing_not_active|insufficient_(credits|balance)|payment_required|credit_balance_too_low|servicequotaexceededexception)$/,
     QUOTA,
   ],
   [
@@ -83,7 +88,7 @@ const BY_CODE: readonly (readonly [RegExp, Verdict])[] = [
     RATE_LIMITED,
   ],
   [
-    /^(server_error|internal_error|internal_server_error|api_error|service_unavailable|unavailable|bad_gateway|timeout_error)$/,
+    /^(server_error|internal_error|internal_server_error|api_error|service_unavailable|unavailable|bad_gateway|timeout_error|modelerrorexception|modelnotreadyexception)$/,
     NETWORK,
   ],
 ];
@@ -119,6 +124,8 @@ const AUTH_WORDING = [
 const MODEL_WORDING = [
   /model .*(does not exist|not found|is not supported|not available|not a valid)/,
   /(not a valid|invalid|unknown|no such) model/,
+  /model identifier is invalid/,
+  /on-demand throughput isn.t supported/,
 ];
 const QUOTA_WORDING = [
   /credit balance is too low/,

@@ -53,12 +53,17 @@ function find(maker: string, name: string): KnownModel | null {
 /** A date or "latest" at the end names one build of a model: `-20250929`, `-2025-08-07`, `@20250929`, `-latest`. */
 const BUILD = /(?:[-@]\d{8}|-\d{4}-\d\d-\d\d|[-:]latest)$/;
 
+/** Bedrock's spelling: the region and the maker in front, its own version behind. */
+const atBedrock = (name: string): string =>
+  name.replace(/^(?:[a-z-]+\.)?anthropic\./, '').replace(/-v\d+(?::\d+)?$/, '');
+
 /** `name` as people write it, with or without a provider in front: `anthropic/claude-opus-4-5`, `gpt-5.1`. null when nobody here knows it. */
 export function knownModel(name: string): KnownModel | null {
   const parts = name.split('/');
   const last = parts.at(-1) ?? '';
   const makers = parts.length > 1 && Object.hasOwn(byMaker, parts[0]!) ? [parts[0]!] : MAKERS;
-  for (const spelling of [last, last.replace(BUILD, '')])
+  const plain = atBedrock(last);
+  for (const spelling of [last, plain, plain.replace(BUILD, '')])
     for (const maker of makers) {
       const found = find(maker, spelling);
       if (found) return found;

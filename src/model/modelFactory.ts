@@ -1,6 +1,7 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
 import { resolve } from 'node:path';
 import { importUserModule, isModulePath } from '../userModule.ts';
+import { cloudOf } from './clouds/chooseCloud.ts';
 import { dialectOf } from './dialects/choose.ts';
 import type { RequestStyle } from './dialects/dialect.ts';
 import { ModelConfigError } from './failure.ts';
@@ -82,10 +83,15 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
     const { createHttpFactory } = await import('./http/httpModel.ts');
+    const cloud = cloudOf(config);
+    const auth = await cloud?.createAuth(config, deps.apiKey);
+    await cloud?.prepare?.();
     return createHttpFactory({
       dialect: dialectOf(config),
       config,
       apiKey: deps.apiKey,
+      auth,
+      readEvents: cloud?.readEvents,
       ...(deps.requestStyle ? { style: deps.requestStyle } : {}),
       ...(deps.secrets ? { secrets: deps.secrets } : {}),
       ...(deps.proxy ? { proxy: deps.proxy } : {}),

@@ -6,6 +6,9 @@
 import type { DialectName } from './dialects/dialectName.ts';
 import type { ModelConfig } from './modelConfig.ts';
 
+/** Clouds that serve models of several makers, with credentials of their own (model/clouds). */
+export type CloudName = 'azure' | 'bedrock' | 'vertex_ai';
+
 export interface Provider {
   /** litellm's prefix, without the slash. */
   readonly prefix: string;
@@ -18,6 +21,12 @@ export interface Provider {
   readonly baseUrls: readonly string[];
   /** A server of one's own may need no key. */
   readonly keyOptional?: boolean;
+  /** Without a key it is asked with credentials of the cloud. */
+  readonly cloud?: CloudName;
+  /** The dialect of a name without the prefix, where not all are asked in the same. */
+  readonly dialectOf?: (rest: string) => DialectName;
+  /** litellm's word for a way to ask, between prefix and model. */
+  readonly way?: RegExp;
 }
 
 const compatible = (prefix: string, baseUrl: string, variable = prefix.toUpperCase()): Provider => ({
@@ -68,6 +77,34 @@ export const PROVIDERS: readonly Provider[] = [
   compatible('moonshot', 'https://api.moonshot.ai/v1'),
   compatible('zai', 'https://api.z.ai/api/paas/v4'),
   compatible('dashscope', 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1'),
+  {
+    prefix: 'azure',
+    cloud: 'azure',
+    dialect: 'chat',
+    dialectOf: (rest) => (rest.startsWith('responses/') ? 'responses' : 'chat'),
+    way: /^responses\//,
+    keys: ['AZURE_API_KEY', 'AZURE_AD_TOKEN'],
+    baseUrl: null,
+    baseUrls: ['AZURE_API_BASE'],
+  },
+  {
+    prefix: 'bedrock',
+    cloud: 'bedrock',
+    dialect: 'messages',
+    way: /^(invoke|converse)\//,
+    keys: ['AWS_BEARER_TOKEN_BEDROCK'],
+    baseUrl: null,
+    baseUrls: ['AWS_BEDROCK_RUNTIME_ENDPOINT'],
+  },
+  {
+    prefix: 'vertex_ai',
+    cloud: 'vertex_ai',
+    dialect: 'gemini',
+    dialectOf: (rest) => (/claude/.test(rest) ? 'messages' : 'gemini'),
+    keys: ['GOOGLE_OAUTH_ACCESS_TOKEN'],
+    baseUrl: null,
+    baseUrls: ['VERTEXAI_API_BASE'],
+  },
   ownServer('hosted_vllm', null),
   ownServer('ollama_chat', 'http://localhost:11434/v1', 'OLLAMA'),
   ownServer('litellm_proxy', null),
@@ -88,29 +125,35 @@ export interface NamedModel {
   /** The name without the provider's prefix. */
   readonly model: string;
   readonly dialect: DialectName;
+  /** OpenAI's that lose their thoughts in chat completions. */
+  readonly thinks: boolean;
 }
 
 type Asked = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>;
 
 const byPrefix = new Map(PROVIDERS.map((provider) => [provider.prefix, provider]));
 
-function providerOf(name: string, hasBaseUrl: boolean): { provider: Provider; model: string } | null {
+/** `rest`: the name as it stands behind the prefix. */
+function providerOf(name: string, hasBaseUrl: boolean): { provider: Provider; rest: string } | null {
   const slash = name.indexOf('/');
   const prefixed = slash > 0 ? byPrefix.get(name.slice(0, slash)) : undefined;
-  if (prefixed) return { provider: prefixed, model: name.slice(slash + 1) };
+  if (prefixed) return { provider: prefixed, rest: name.slice(slash + 1) };
   // With an address of one's own a bare name is whatever the server there calls it, and chat is what such servers speak.
   if (hasBaseUrl || slash > 0) return null;
   const maker = BARE.find(([pattern]) => pattern.test(name))?.[1];
-  return maker ? { provider: byPrefix.get(maker)!, model: name } : null;
+  return maker ? { provider: byPrefix.get(maker)!, rest: name } : null;
 }
 
 /** null: no provider is known by this name; then an OpenAI-compatible address must be given. */
 export function nameMeans(config: Asked): NamedModel | null {
   const found = providerOf(config.model_name ?? '', config.base_url !== undefined);
   if (!found) return null;
-  const { provider, model } = found;
-  const thinks = provider === OPENAI && config.base_url === undefined && THINKING_OPENAI.test(model);
-  return { provider, model, dialect: config.dialect ?? (thinks ? 'responses' : provider.dialect) };
+  const { provider, rest } = found;
+  const model = provider.way ? rest.replace(provider.way, '') : rest;
+  const thinks = THINKING_OPENAI.test(model);
+  const usual = provider.dialectOf?.(rest) ?? provider.dialect;
+  const own = provider === OPENAI && config.base_url === undefined && thinks ? 'responses' : usual;
+  return { provider, model, dialect: config.dialect ?? own, thinks };
 }
 
 /**

@@ -68,6 +68,8 @@ const TABLE_IDS: Readonly<Record<string, string>> = {
   moonshot: 'moonshotai',
   together_ai: 'together',
   fireworks_ai: 'fireworks',
+  bedrock: 'aws',
+  vertex_ai: 'google',
 };
 
 function atProvider(config: PricedConfig): { readonly id: string; readonly model: string } | null {

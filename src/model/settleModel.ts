@@ -3,6 +3,7 @@
  * of a run has the answer, so that it goes on as it began wherever it is resumed.
  */
 import { stripChars } from '../base/python/text.ts';
+import { settleCloud } from './clouds/cloudAddress.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { dialectNameOf, type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
@@ -77,6 +78,11 @@ export function settleModel(model: ModelConfig, around: Around): Settled {
 
 function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Around): Settled {
   const { provider } = named;
+  if (provider.cloud) {
+    const answer = settleCloud(provider.cloud, { model, named, env, litellm });
+    if (!answer.ok) return answer;
+    return withParameters({ ...answer.model, api_key_env: keyVariable(model, provider, env) });
+  }
   const elsewhere = model.base_url === undefined ? addressOf(provider, env) : undefined;
   if (provider.baseUrl === null && model.base_url === undefined && elsewhere === undefined)
     return {

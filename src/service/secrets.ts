@@ -1,5 +1,5 @@
 /**
- * Which values are secrets: keys that the configuration names, the hub's token, passwords of proxies, and variables listed in
+ * Which values are secrets: keys that the configuration names, those of clouds, the hub's token, passwords of proxies, and variables listed in
  * SWEBATCH_SECRETS (separated by commas). Also variables with the name of a secret whose value looks like one: hiding the value of
  * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
@@ -12,10 +12,15 @@ import type { Variables } from './caller.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;
 const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
+/** What the clouds read themselves (model/clouds). */
+const CLOUD_SECRETS = [
+  ...['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_BEARER_TOKEN_BEDROCK'],
+  ...['AZURE_CLIENT_SECRET', 'AZURE_AD_TOKEN', 'GOOGLE_OAUTH_ACCESS_TOKEN'],
+];
 
 export function loadedSecrets(env: Variables, names: readonly string[]): Secret[] {
   const named = (env.SWEBATCH_SECRETS ?? '').split(',').map((name) => name.trim());
-  const sure = new Set([...names, ...named, ...HUB_TOKENS]);
+  const sure = new Set([...names, ...named, ...HUB_TOKENS, ...CLOUD_SECRETS]);
   const held = Object.entries(env).flatMap(([name, value]) =>
     value && (sure.has(name) || (SECRET_NAME.test(name) && looksLikeKey(value))) ? [{ name, value }] : [],
   );

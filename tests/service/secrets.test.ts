@@ -20,6 +20,9 @@ describe('secrets of the environment', () => {
     ['DB_PASSWORD', 'q8#Lr2!vXz0pTn5@Yc7w'],
     ['CI_TOKEN', '5f2b7c9d41aae0b3f6d18c27'],
     ['SOME_API_KEY', 'sk-canary-1234567'],
+    ['AWS_SECRET_ACCESS_KEY', 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'],
+    ['AWS_SESSION_TOKEN', 'a-word'],
+    ['AZURE_CLIENT_SECRET', 'another-word'],
     ['GH_TOKEN', `ghp_${'a1B2'.repeat(9)}`],
     ['DB_CREDENTIALS', 'https://me:hunter22hunter@db.example.org/x'],
   ])('%s=%s looks like one', (name, value) => expect(namesIn({ [name]: value })).toEqual([name]));

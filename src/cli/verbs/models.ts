@@ -26,7 +26,7 @@ export const modelsVerb = defineVerb({
       printResult(args.json, facts, () => providerTable(facts));
       return EXIT.done;
     }
-    const answer = modelMeaning(args.name, process.env, new Date());
+    const answer = await modelMeaning(args.name, process.env, new Date());
     if (!answer.ok) throw new UserError(answer.message, { hint: answer.fix });
     printResult(args.json, answer.meaning, () => linesOf(answer.meaning));
     return EXIT.done;
@@ -48,6 +48,12 @@ const providerTable = (facts: ReturnType<typeof providerFacts>): string =>
 const count = (tokens: number | null): string =>
   tokens === null ? 'not known' : `${tokens.toLocaleString('en')} tokens`;
 
+function credentialsText({ credentials, key_set }: ModelMeaning): string {
+  if (key_set) return 'the key';
+  const { from, packages, installed } = credentials!;
+  return `${from}, ${installed ? 'by' : 'not installed:'} ${packages.join(', ')}`;
+}
+
 function linesOf(m: ModelMeaning): string {
   const prices = m.prices
     ? `$${m.prices.input} in, $${m.prices.output} out${m.prices.cache_read === undefined ? '' : `, $${m.prices.cache_read} cached`} per million tokens (${m.price_source})`
@@ -58,6 +64,7 @@ function linesOf(m: ModelMeaning): string {
     ['sent as', m.sent_as],
     ['address', m.base_url ?? 'not known: set model.base_url'],
     ['key', `$${m.key}, which is ${m.key_set ? 'set' : 'not set'}`],
+    ...(m.credentials === null ? [] : [['credentials', credentialsText(m)] as const]),
     ['prices', prices],
     ['context', count(m.context)],
     ['longest answer', count(m.max_output)],

@@ -1,4 +1,5 @@
 /** Which dialect a configuration means. */
+import { cloudOf } from '../clouds/chooseCloud.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf } from '../names.ts';
 import { chatDialect } from './chat/chatDialect.ts';
@@ -15,5 +16,7 @@ const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   messages: messagesDialect,
 };
 
-export const dialectOf = (config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Dialect =>
-  DIALECTS[dialectNameOf(config)];
+export function dialectOf(config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Dialect {
+  const dialect = DIALECTS[dialectNameOf(config)];
+  return cloudOf(config)?.dialect(dialect) ?? dialect;
+}

@@ -12,6 +12,8 @@ const CLIENT_ONLY = new Set([
   'timeout',
   'extra_headers',
   'extra_body',
+  // Where a cloud serves the model: they make its address (model/clouds).
+  ...['api_version', 'aws_region_name', 'vertex_project', 'vertex_location'],
 ]);
 
 type Kwargs = Readonly<Record<string, unknown>>;

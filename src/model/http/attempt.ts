@@ -2,13 +2,17 @@
 
 import { cutNesting } from '../../base/plausible.ts';
 import { type Redact, snippet } from '../../base/text/keyShapes.ts';
-import { classify, type Fault, type Verdict } from '../classify.ts';
+import { classify, credentialVerdict, type Fault, type Verdict } from '../classify.ts';
+import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
+import { CredentialError, refusedBecause } from '../clouds/cloudCredentials.ts';
 import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
+import { systemClock } from '../limits/clock.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { parameterFix, rejectedParameter } from '../parameters/rejectedParameter.ts';
+import { rejectedParameter } from '../parameters/rejectedParameter.ts';
 import { type Exchange, newExchange, type TransportError } from './exchange.ts';
 import { readEvents } from './serverSentEvents.ts';
+import { statusText } from './statusText.ts';
 
 export interface Endpoint {
   readonly dialect: Dialect;
@@ -19,6 +23,10 @@ export interface Endpoint {
   /** The id that goes over the wire. */
   readonly model: string;
   readonly redact: Redact;
+  /** Credentials of a cloud. */
+  readonly auth?: CloudAuth | undefined;
+  /** Of a stream that is no server-sent events. */
+  readonly readEvents?: Cloud['readEvents'];
 }
 
 export interface Failure {
@@ -55,39 +63,6 @@ const parseJson = (text: string): Body | null => {
   }
 };
 
-/** A status of the request's own making, told in a way that says what to do. */
-function statusText(
-  endpoint: Endpoint,
-  verdict: Verdict,
-  status: number,
-  message: string,
-  parameter: string | null,
-): string {
-  const { model, host, config, baseUrl } = endpoint;
-  switch (verdict.kind) {
-    case 'config':
-      return `${parameter ?? 'a parameter'} rejected (${status}) by ${host} for model ${model} — ${parameterFix(parameter ?? 'max_tokens', config.model_kwargs)}; it said: "${message}"`;
-    case 'auth':
-      if (status === 403)
-        return `access denied (403) for model ${model} at host ${host} — check that the key in $${config.api_key_env} may use it from here; it said: "${message}"`;
-      // No word of the provider's here: they repeat the key.
-      return `authentication failed (${status}) for model ${model} at host ${host} — check $${config.api_key_env}`;
-    case 'not_found':
-      return `model not found (${status}): ${baseUrl} does not serve "${model}" — check model_name and base_url; it said: "${message}"`;
-    case 'quota':
-      return `no quota left (${status}) for model ${model} at host ${host} — check the account's plan and billing; it said: "${message}"`;
-    case 'context':
-      return `context window exceeded (${status}): ${message}`;
-    case 'refusal':
-      return `the provider refused the request (${status}): ${message}`;
-    case 'rejected':
-      return `request rejected (${status}) by ${host}: ${message}`;
-    default:
-      if (verdict.code === 'RATE_LIMITED') return `rate limited (${status})`;
-      return status >= 500 ? `server error (${status})` : `request failed (${status})`;
-  }
-}
-
 function failureOf(fault: Fault, what: (verdict: Verdict) => string, last: string | null): Failure {
   const verdict = classify(fault);
   return { verdict, what: what(verdict), last };
@@ -96,16 +71,24 @@ function failureOf(fault: Fault, what: (verdict: Verdict) => string, last: strin
 const transportFailure = (error: TransportError): Failure =>
   failureOf({ transport: error.fault, message: error.message }, () => error.message, null);
 
+/** Amazon names the kind of an error in a header, with an address behind it. */
+const awsCode = ({ headers }: Exchange): string | null =>
+  headers['x-amzn-errortype']?.split(':')[0]?.slice(0, 80) ?? null;
+
 /** The error inside the body of a failed answer, or the body itself when it holds none. */
 function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
   const status = exchange.status ?? 0;
   const parsed = parseJson(exchange.text);
-  const error = parsed ? providerError(parsed.value) : null;
+  const stated = parsed ? providerError(parsed.value) : null;
+  const error = stated && { ...stated, code: stated.code ?? awsCode(exchange) };
   const location = exchange.headers.location;
   const told = location
     ? `it redirects to ${location}, set base_url to where the API is`
     : (error?.message ?? exchange.text);
   const message = snippet(told, endpoint.redact);
+  const because = endpoint.auth
+    ? refusedBecause(`${awsCode(exchange)} ${exchange.text}`, exchange.headers.date, systemClock.wall())
+    : null;
   const last = snippet(exchange.text, endpoint.redact) || null;
   const parameter = error ? rejectedParameter(error, endpoint.config.model_kwargs) : null;
   const fault: Fault = {
@@ -122,7 +105,7 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     (verdict) =>
       !parsed && exchange.text !== '' && verdict.retryable && verdict.code !== 'RATE_LIMITED'
         ? `non-JSON ${status}`
-        : statusText(endpoint, verdict, status, message, parameter),
+        : statusText(endpoint, verdict, { status, message, parameter, because }),
     last,
   );
   return { ...failure, retryMs: error?.retryMs ?? null };
@@ -146,7 +129,7 @@ function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: Provi
     (verdict) =>
       verdict.retryable
         ? inside
-        : `${inside}: ${statusText(endpoint, verdict, error.status ?? status, message, parameter)}`,
+        : `${inside}: ${statusText(endpoint, verdict, { status: error.status ?? status, message, parameter })}`,
     message,
   );
   return { ...failure, retryMs: error.retryMs };
@@ -222,7 +205,8 @@ async function readStream(
   let plain: string | null = null;
   try {
     const bytes = response.body ?? new ReadableStream<Uint8Array>();
-    for await (const event of readEvents(bytes, (text) => (plain = text))) {
+    const events = endpoint.readEvents?.(bytes) ?? readEvents(bytes, (text) => (plain = text));
+    for await (const event of events) {
       exchange.chunks += 1;
       assembly.add(event.data, event.event);
     }
@@ -265,6 +249,8 @@ export async function attemptOnce(
     if (exchange.status !== null && exchange.status >= 300)
       return noBody(exchange, statusFailure(endpoint, exchange));
     const message = snippet(String((thrown as Error).message), endpoint.redact);
+    if (thrown instanceof CredentialError)
+      return noBody(exchange, { verdict: credentialVerdict(thrown.passing), what: message, last: null });
     return noBody(
       exchange,
       failureOf({ message }, () => `request failed: ${message}`, null),

@@ -39,6 +39,8 @@ export interface Exchange {
   /** Stream events seen, for the text of the idle deadline. */
   chunks: number;
   failure: TransportError | null;
+  /** Which credentials of a cloud it was sent with. */
+  credentials?: number;
   /** Bytes of the answer, to distinguish a lost answer from no answer. */
   received: number;
 }

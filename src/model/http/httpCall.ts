@@ -1,5 +1,5 @@
 /** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
-import { REJECTED } from '../classify.ts';
+import { REJECTED, RENEWED, type Verdict } from '../classify.ts';
 import type { RequestStyle } from '../dialects/dialect.ts';
 import { abortError } from '../failure.ts';
 import { recordOf } from '../ledger.ts';
@@ -52,6 +52,20 @@ function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number)
   return stated.kind === 'none' && retryMs ? { kind: 'wait', ms: retryMs } : stated;
 }
 
+/** What a failure means once it is known what was accepted before. */
+function judged(
+  shared: Pick<Shared, 'accepted'>,
+  { auth }: Endpoint,
+  verdict: Verdict,
+  { credentials, status }: Exchange,
+): Verdict {
+  if (verdict.kind === 'config') return shared.accepted ? REJECTED : verdict;
+  if (!auth || credentials === undefined || status === null) return verdict;
+  if (verdict.kind !== 'auth') auth.accepted(credentials);
+  else if (auth.renew(credentials)) return RENEWED;
+  return verdict;
+}
+
 /** One request, whoever wrote it. */
 export interface Call {
   readonly endpoint: Endpoint;
@@ -96,6 +110,7 @@ export async function tryOnce(
     if (signal?.aborted) throw abortError(signal);
     if (!failure && reply) {
       shared.accepted = true;
+      if (exchange.credentials !== undefined) endpoint.auth?.accepted(exchange.credentials);
       const { message, content, toolCalls, finishReason, modelId } = reply;
       const { usage, costNano } = record;
       return {
@@ -104,7 +119,7 @@ export async function tryOnce(
       };
     }
     const { what, last } = failure!;
-    const said = failure!.verdict.kind === 'config' && shared.accepted ? REJECTED : failure!.verdict;
+    const said = judged(shared, endpoint, failure!.verdict, exchange);
     const verdict = call.begun?.() ? { ...said, retryable: false } : said;
     return {
       ok: false,

@@ -3,7 +3,8 @@
  * for each attempt.
  */
 
-import { redactor } from '../../base/text/keyShapes.ts';
+import { type Redact, redactor } from '../../base/text/keyShapes.ts';
+import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
 import { sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
@@ -38,6 +39,9 @@ export interface HttpModelOptions {
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
+  /** Of a cloud: its credentials in place of the key, and its way to stream. */
+  readonly auth?: CloudAuth | undefined;
+  readonly readEvents?: Cloud['readEvents'];
 }
 
 const ms = (seconds: number): number => seconds * 1000;
@@ -54,14 +58,14 @@ function maxOutput(config: ModelConfig): number | null {
   return typeof limit === 'number' ? limit : null;
 }
 
-function httpModel(shared: Shared, wire: Wire): Model {
+function httpModel(shared: Shared, wire: Wire | undefined): Model {
   const { endpoint, clock, name } = shared;
   const { config } = endpoint;
   const newWriter = () => endpoint.dialect.createWriter(config, endpoint.model, shared.style);
   let idle: RequestWriter | undefined = newWriter();
   return {
     name,
-    wire,
+    ...(wire && { wire }),
     templateVars: () => ({ model_name: name, model_kwargs: sentParameters(config.model_kwargs) }),
     async query(
       messages: readonly Message[],
@@ -131,6 +135,12 @@ function parseBaseUrl(text: string): URL {
   throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is not an http(s) URL: "${text}"`);
 }
 
+/** Tokens of a cloud come and go during a run. */
+function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): Redact {
+  const known = [...(apiKey ? [apiKey] : []), ...secrets, ...proxySecrets(proxy)];
+  return auth ? (text) => redactor([...known, ...auth.secrets()])(text) : redactor(known);
+}
+
 export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const { config, dialect } = options;
   const name = config.model_name;
@@ -147,26 +157,26 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
       `model "${name}" needs an address: set model.base_url`,
     );
   const url = parseBaseUrl(baseUrl);
-  const apiKey = keyFor(config, options.apiKey, baseUrl);
+  const { auth } = options;
+  const apiKey = auth ? '' : keyFor(config, options.apiKey, baseUrl);
   const clock = options.clock ?? systemClock;
   const transport = createTransport(deadlinesOf(config), options.proxy);
   const model = sentModel(config);
   const endpoint: Endpoint = {
     dialect,
-    send: createSender({ dialect, config, model, apiKey, baseUrl, transport }),
+    send: createSender({ dialect, config, model, apiKey, baseUrl, transport, auth }),
     config,
     host: url.host,
     baseUrl: `${url.protocol}//${url.host}${url.pathname}`,
     model,
-    redact: redactor([
-      ...(options.apiKey ? [options.apiKey] : []),
-      ...(options.secrets ?? []),
-      ...proxySecrets(options.proxy),
-    ]),
+    redact: redactionOf(options),
+    auth,
+    readEvents: options.readEvents,
   };
   const limiter = createLimiter(config.max_concurrent, clock);
   const shared: Shared = { style: options.style ?? 'own', endpoint, limiter, clock, name, accepted: false };
-  const wire = createWire({ shared, transport, apiKey, baseUrl });
+  // Another program's request has the provider's own form and signature, not those of a cloud.
+  const wire = auth ? undefined : createWire({ shared, transport, apiKey, baseUrl });
   return {
     name,
     free: config.prices === 'free',

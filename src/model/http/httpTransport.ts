@@ -221,6 +221,9 @@ function toWebStream(parts: AsyncGenerator<Buffer>): ReadableStream<Uint8Array> 
   });
 }
 
+/** Server-sent events, and Amazon's frames. */
+const STREAMS = /text\/event-stream|application\/vnd\.amazon\.eventstream/;
+
 async function exchangeOver(
   dispatcher: Dispatcher,
   deadlines: Deadlines,
@@ -249,7 +252,7 @@ async function exchangeOver(
   exchange.headers = flatten(response.headers);
   const parts = readBody(decoded(response.body, exchange), exchange, timers);
   const { statusCode: status } = response;
-  if (exchange.headers['content-type']?.includes('text/event-stream') && status < 400) {
+  if (STREAMS.test(exchange.headers['content-type'] ?? '') && status < 400) {
     exchange.streaming = true;
     return new Response(toWebStream(parts), { status });
   }

@@ -2,6 +2,7 @@
 
 import { OpenAI } from 'openai';
 import { stripChars } from '../../base/python/text.ts';
+import type { CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { Exchange } from './exchange.ts';
@@ -14,6 +15,8 @@ interface Parts {
   readonly apiKey: string;
   readonly baseUrl: string;
   readonly transport: Transport;
+  /** Credentials of a cloud, which each request carries. */
+  readonly auth?: CloudAuth | undefined;
 }
 
 export type Send = (body: Uint8Array, exchange: Exchange) => Promise<Response>;
@@ -24,9 +27,9 @@ const NEVER_MS = 2_147_483_000;
 const JSON_BODY = { 'content-type': 'application/json' };
 
 export function createSender(parts: Parts): Send {
-  return parts.dialect.name === 'chat' || parts.dialect.name === 'responses'
-    ? throughOpenAi(parts)
-    : straight(parts);
+  const openai = parts.dialect.name === 'chat' || parts.dialect.name === 'responses';
+  // OpenAI's client would put a key of its own beside the credentials of a cloud.
+  return openai && !parts.auth ? throughOpenAi(parts) : straight(parts);
 }
 
 function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
@@ -53,14 +56,14 @@ function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: P
       .asResponse();
 }
 
-function straight({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
+function straight({ dialect, config, model, apiKey, baseUrl, transport, auth }: Parts): Send {
   const { path, headers } = dialect.target(config, model, apiKey);
   const url = `${stripChars(baseUrl, '/', 'right')}${path}`;
-  return (body, exchange) =>
-    transport.fetch(url, {
-      method: 'POST',
-      headers: { ...headers, ...JSON_BODY },
-      body,
-      exchange,
-    } as RequestInit);
+  const plain = { ...headers, ...JSON_BODY };
+  return async (body, exchange) => {
+    const authorized = await auth?.authorize({ url: new URL(url), headers: plain, body });
+    if (authorized) exchange.credentials = authorized.generation;
+    const init = { method: 'POST', headers: authorized ? { ...plain, ...authorized.headers } : plain };
+    return transport.fetch(url, { ...init, body, exchange } as RequestInit);
+  };
 }

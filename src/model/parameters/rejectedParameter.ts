@@ -41,7 +41,7 @@ const SAID: readonly (readonly [RegExp, string])[] = [
 
 /** `path: what is wrong`, as Anthropic begins its sentences and Google those about one field. */
 const PATH = /^(?:\* )?(?:GenerateContentRequest\.)?([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*): /i;
-const PATH_TYPES = new Set(['invalid_request_error', 'INVALID_ARGUMENT']);
+const PATH_TYPES = new Set(['invalid_request_error', 'INVALID_ARGUMENT', 'ValidationException']);
 
 function bySentence({ message, type, code }: ProviderError): string | null {
   const said = message.slice(0, CHARACTERS);

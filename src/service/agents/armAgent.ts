@@ -2,6 +2,7 @@
 import { parseAgentSpec } from '../../agent/installed/agentPackages.ts';
 import { installedProgram } from '../../agent/installed/programs.ts';
 import type { Program } from '../../environment/programs/program.ts';
+import { cloudOf } from '../../model/clouds/chooseCloud.ts';
 import { dialectOf } from '../../model/dialects/choose.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
@@ -80,6 +81,12 @@ function wrongModel({ agent, model }: Named, dialect: string | null): AgentProbl
     return {
       message: `${name} asks a provider, and ${model.model_name ?? model.model_class} has none behind it`,
       fix: 'name a model of a provider',
+    };
+  const cloud = cloudOf(model);
+  if (cloud)
+    return {
+      message: `${name} writes its own requests, which do not carry the credentials of ${cloud.name}`,
+      fix: "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
     };
   const spoken = dialectOf(model).name;
   if (dialect === null || dialect === spoken) return null;

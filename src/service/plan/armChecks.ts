@@ -4,6 +4,7 @@
  */
 import { findAgent } from '../../agent/loadAgent.ts';
 import { checkEnvironmentClass } from '../../environment/factory.ts';
+import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
@@ -41,7 +42,7 @@ export async function checkArm(
   if (!settled.ok) return [bad(`model of arm ${name}`, settled.message, settled.fix)];
   const { free, problems } = await loadParts(arm, { env, cwd });
   return [
-    ...(free === null ? [] : modelFindings(arm, runLimit, free, env)),
+    ...(free === null ? [] : await modelFindings(arm, runLimit, free, env)),
     ...problems,
     ...secretFindings(arm, env),
   ];
@@ -68,12 +69,12 @@ export function secretFindings(
   });
 }
 
-function modelFindings(
+async function modelFindings(
   { name, agent, model }: ArmConfig,
   runLimit: number,
   free: boolean,
   env: Variables,
-): Finding[] {
+): Promise<Finding[]> {
   if (isFreeName(model.model_name))
     return [good(`model of arm ${name}`, `${model.model_name} needs no key and costs nothing`)];
   const what = `price of arm ${name}`;
@@ -85,13 +86,22 @@ function modelFindings(
         ? bad(what, `no price for "${model.model_name ?? model.model_class}"`, NO_PRICE_FIX)
         : good(what, 'unknown; no limit needs it, but the cost will not be known');
   // A custom module handles its own key.
-  return model.model_class === 'openai' ? [keyFinding({ name, model }, env), price] : [price];
+  return model.model_class === 'openai' ? [await keyFinding({ name, model }, env), price] : [price];
 }
 
 /** A local server often needs no key; a provider's own address always does. */
-function keyFinding({ name, model }: Pick<ArmConfig, 'name' | 'model'>, env: Variables): Finding {
+async function keyFinding(
+  { name, model }: Pick<ArmConfig, 'name' | 'model'>,
+  env: Variables,
+): Promise<Finding> {
   const what = `key of arm ${name}`;
+  const cloud = cloudOf(model);
+  if (cloud?.name === 'bedrock' || variable(env, model.api_key_env) === undefined) {
+    const problem = await missingPackages(model);
+    if (problem) return bad(what, problem.message, problem.fix);
+  }
   if (variable(env, model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
+  if (cloud) return good(what, `${cloud.name} is asked with credentials of its own`);
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return bad(
     what,

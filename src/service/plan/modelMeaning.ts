@@ -1,4 +1,5 @@
 /** What a model's name means, found without any request: dialect, address, key, prices, context and longest answer. */
+import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { knownModel } from '../../model/knownModels.ts';
 import { modelConfigSchema } from '../../model/modelConfig.ts';
 import { baseUrlOf, dialectNameOf, nameMeans, PROVIDERS, sentModel } from '../../model/names.ts';
@@ -15,6 +16,12 @@ export interface ModelMeaning {
   readonly base_url: string | null;
   readonly key: string;
   readonly key_set: boolean;
+  /** Of a cloud: what it is asked with where no key is set. */
+  readonly credentials: {
+    readonly from: string;
+    readonly packages: readonly string[];
+    readonly installed: boolean;
+  } | null;
   /** Dollars per million tokens; null where no price is known. */
   readonly prices: {
     readonly input: number;
@@ -34,12 +41,13 @@ export type Meaning =
   | { readonly ok: false; readonly message: string; readonly fix: string };
 
 /** Only checks whether keys are set in `env`; never returns a value. */
-export function modelMeaning(name: string, env: Variables, at: Date): Meaning {
+export async function modelMeaning(name: string, env: Variables, at: Date): Promise<Meaning> {
   const given = modelConfigSchema.parse({ model_name: name });
   const settled = settleModel(given, { env, litellm: false });
   if (!settled.ok) return settled;
   const { model } = settled;
   const known = knownModel(name);
+  const cloud = cloudOf(model);
   const prices = pricesOfModel(model, name, at);
   return {
     ok: true,
@@ -51,6 +59,11 @@ export function modelMeaning(name: string, env: Variables, at: Date): Meaning {
       base_url: baseUrlOf(model),
       key: model.api_key_env,
       key_set: variable(env, model.api_key_env) !== undefined,
+      credentials: cloud && {
+        from: cloud.source,
+        packages: cloud.packages,
+        installed: (await missingPackages(model)) === null,
+      },
       prices: prices === 'free' ? null : prices,
       price_source: priceSource(model, at),
       context: known?.context ?? null,

@@ -36,7 +36,7 @@ export const messagesDialect: Dialect = {
     },
   }),
   parameters: messagesParameters,
-  createWriter: createMessagesWriter,
+  createWriter: (config, model, style) => createMessagesWriter(config, model, style),
   read: readMessage,
   factsOf,
   readUsage,

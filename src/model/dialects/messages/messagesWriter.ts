@@ -34,8 +34,14 @@ function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
 
 const USER_MARKS = 2;
 
-export function createMessagesWriter(config: ModelConfig, model: string, style: RequestStyle): RequestWriter {
-  const list = createListWriter(`{"model":${JSON.stringify(model)},"messages":[`);
+/** `first`: what the body begins with; clouds have the model in the path. */
+export function createMessagesWriter(
+  config: ModelConfig,
+  model: string,
+  style: RequestStyle,
+  first: Readonly<Record<string, string>> = { model },
+): RequestWriter {
+  const list = createListWriter(`${JSON.stringify(first).slice(0, -1)},"messages":[`);
   const own = style === 'own';
   const marked = markWith(cacheMark(config.cache_ttl));
   const mark = own ? marked : (blocks: readonly Block[]) => withTextAsParts(marked(blocks));

@@ -1,0 +1,32 @@
+/** The cloud that a name means, if any, and whether it can be asked here. */
+import { ModelConfigError } from '../failure.ts';
+import type { ModelConfig } from '../modelConfig.ts';
+import { type CloudName, nameMeans } from '../names.ts';
+import { azure } from './azure.ts';
+import { bedrock } from './bedrock.ts';
+import type { Cloud } from './cloud.ts';
+import { missingText } from './loadPackage.ts';
+import { vertex } from './vertex.ts';
+
+const CLOUDS: Readonly<Record<CloudName, Cloud>> = { azure, bedrock, vertex_ai: vertex };
+
+export function cloudOf(config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Cloud | null {
+  const name = nameMeans(config)?.provider.cloud;
+  return name === undefined ? null : CLOUDS[name];
+}
+
+/** null when everything is there that the model's cloud needs beside credentials. */
+export async function missingPackages(
+  config: ModelConfig,
+): Promise<{ readonly message: string; readonly fix: string } | null> {
+  const cloud = cloudOf(config);
+  if (!cloud) return null;
+  try {
+    await cloud.createAuth(config, undefined);
+    await cloud.prepare?.();
+    return null;
+  } catch (error) {
+    if (!(error instanceof ModelConfigError)) throw error;
+    return missingText(cloud.name, cloud.packages);
+  }
+}

@@ -1,0 +1,40 @@
+/** A model of a cloud, settled as the program settles it, asked over HTTP. */
+import type { ModelReply } from '../../../src/model/model.ts';
+import { createModelFactory } from '../../../src/model/modelFactory.ts';
+import { settleModel } from '../../../src/model/settleModel.ts';
+import { ASK, autoClock, configOf, recorder } from '../harness.ts';
+
+export const PRICES = { input: 1, output: 10, cache_read: 0.1 };
+
+interface Cloudy {
+  readonly model_name: string;
+  readonly env: Record<string, string>;
+  readonly settings?: object;
+  /** The value of the variable that the name means. */
+  readonly apiKey?: string;
+  readonly times?: number;
+}
+
+export async function askCloud({ model_name, env, settings, apiKey, times = 1 }: Cloudy) {
+  const given = configOf({
+    model_name,
+    prices: PRICES,
+    retry: { max_retries: 2, base_delay_ms: 1 },
+    ...settings,
+  });
+  const settled = settleModel(given, { env, litellm: false });
+  if (!settled.ok) throw new Error(`${settled.message}; ${settled.fix}`);
+  const { clock } = autoClock();
+  const factory = await createModelFactory(settled.model, { clock, ...(apiKey ? { apiKey } : {}) });
+  const { listener, calls } = recorder();
+  const answers = [];
+  for (let n = 0; n < times; n += 1)
+    answers.push(await factory.create({ instanceId: 'i', epoch: 1 }).query(ASK, { listener }));
+  await factory.close();
+  return { answers, calls, model: settled.model };
+}
+
+export function replied(answer: Awaited<ReturnType<typeof askCloud>>['answers'][number]): ModelReply {
+  if (!answer.success) throw new Error(answer.message);
+  return answer.result;
+}
