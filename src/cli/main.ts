@@ -4,8 +4,7 @@ import { VERSION } from '../service/version.ts';
 import { plainArgs } from './flags/plainArgs.ts';
 import { usageMessage } from './flags/usageMessage.ts';
 import type { Verb } from './flags/verb.ts';
-import { EXIT, explain, lostOutput, printJson, say } from './terminal/context.ts';
-import { forTerminal } from './terminal/forTerminal.ts';
+import { EXIT, explain, forTerminal, lostOutput, printJson, say } from './terminal/context.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 
 export async function main(args: readonly string[]): Promise<number> {

@@ -12,7 +12,7 @@ import { at, isTree } from './merge.ts';
 const classOf = (path: string): FieldClass | undefined =>
   z.globalRegistry.get(schemaAt(path.split('.'))!)?.class as FieldClass | undefined;
 
-/** Of every path that can be set. */
+/** The class of every path that can be set. */
 export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = Object.fromEntries(
   allPaths().map((path) => [path, classOf(path)]),
 );

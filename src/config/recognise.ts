@@ -7,7 +7,7 @@ import { V2_ACTION_REGEX } from './miniSweAgent.ts';
 
 const NOTHING: Rewritten = { tree: {}, warnings: [], problems: [] };
 
-/** Only 2's files have their templates under `model`. */
+/** Only files of version 2 have templates under `model`. */
 const isVersion2 = (layer: Tree): boolean =>
   at(layer, ['model', 'observation_template']) !== undefined ||
   at(layer, ['model', 'format_error_template']) !== undefined;

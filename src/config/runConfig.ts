@@ -1,4 +1,4 @@
-/** What a user may set under `run:`. 0 (or none) means off for every limit. */
+/** The `run:` section. 0 (or none) turns a limit off. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { suspicionRuleSchema } from '../suspicion/commandRules.ts';

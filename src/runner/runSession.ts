@@ -66,7 +66,7 @@ export interface SessionPorts {
   readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
 }
 
-/** Where containers run; absent when every arm is local. */
+/** The engines of the containers; absent when every arm is local. */
 export interface SessionEngines {
   readonly images: RunImages;
   /** Places on several engines; absent with one. */

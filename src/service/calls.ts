@@ -1,4 +1,4 @@
-/** What a program calls: runs, gradings and verdicts as work with events. */
+/** The functions that start work from a program: runs, gradings and verdicts, with events. */
 import { resolve } from 'node:path';
 import { type EvaluatePredictionsOptions, evaluatePredictions } from './evaluate/evaluatePredictions.ts';
 import { type EvaluateRunOptions, evaluateRun } from './evaluate/evaluateRun.ts';

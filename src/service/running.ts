@@ -6,7 +6,7 @@ import type { Caller, Notice, Variables } from './caller.ts';
 import { createFeed } from './feed.ts';
 import { engineOptions } from './images/engines.ts';
 
-/** What every call takes beside its own options. */
+/** Options of every call. */
 export interface Surroundings {
   /** Keys of providers, DOCKER_HOST, proxies, the hub's settings. Nothing is read from the process; pass your own environment to use all of it. */
   readonly env?: Variables | undefined;

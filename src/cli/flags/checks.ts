@@ -8,7 +8,7 @@ export const filledList = z.array(z.string().min(1)).min(1, 'needs a value').opt
 
 export const integer = (least: number) => z.number().int().min(least).optional();
 
-/** The same with a sentence. */
+/** Like `integer`, with a sentence for the error. */
 export function whole(least: number) {
   const error = `must be a whole number of ${least} or more`;
   return z.number({ error }).int(error).min(least, error).optional();

@@ -17,7 +17,7 @@ export const namedRun = {
   describe: 'name, unique prefix, or "last"',
 } as const satisfies Flag;
 
-/** What `report` and `compare` write, and where. */
+/** The formats of `report` and `compare`. */
 export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
 export const format = { choices: FORMATS, describe: 'default: terminal' } as const satisfies Flag;
 export const to = {

@@ -1,4 +1,4 @@
-/** What `evaluate` takes, and what the service gets of it. */
+/** The flags of `evaluate`, and the options that they make. */
 import { z } from 'zod';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { DatasetChoice } from '../../service/evaluate/gradingRules.ts';

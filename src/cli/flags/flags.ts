@@ -44,7 +44,7 @@ type AlwaysThere<F> = F extends { check: infer Check extends z.ZodType }
     ? true
     : false;
 
-/** What the body of a verb gets. */
+/** The checked arguments of a verb. */
 export type Args<T extends Flags> = {
   readonly [K in keyof T as AlwaysThere<T[K]> extends true ? K : never]: Value<T[K]>;
 } & {
@@ -54,7 +54,7 @@ export type Args<T extends Flags> = {
 /** Keeps the literal types, which `Args` reads. */
 export const flags = <const T extends Flags>(table: T): T => table;
 
-/** The same flags under one title of help. */
+/** Puts flags under one title in help. */
 export const grouped = <const T extends Flags>(group: string, table: T): T =>
   Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
 

@@ -1,4 +1,4 @@
-/** What `images` takes, over what the configuration of a run says about images and engines. */
+/** The flags of `images`, and the settings that they and the configuration of a run give. */
 import { z } from 'zod';
 import {
   type ImagesConfig,
@@ -75,7 +75,7 @@ export interface ImagesSettings {
   readonly images: ImagesConfig;
   readonly platform: string | undefined;
   readonly pullTimeout: number;
-  /** Of `environment.hosts`; one undefined is the default engine. */
+  /** From `environment.hosts`; a single undefined is the default engine. */
   readonly hosts: readonly (string | undefined)[];
 }
 

@@ -8,7 +8,7 @@ import { type Flag, type Flags, kebab } from './flags.ts';
 /** yargs and Node read these differently: `-ofile`, `-o=file`, a lone dash, an empty or quoted value, the words help, true and false. */
 const NOT_PLAIN = /^-[^-].|^--?$|^$|=$|^(--[^=]*=)?["']|^(help|true|false)$/;
 
-/** What yargs would hand to the verb, or null. */
+/** The arguments as yargs would give them to the verb, or null. */
 export function plainArgs(flags: Flags, args: readonly string[]): Record<string, unknown> | null {
   const read = args.some((arg) => NOT_PLAIN.test(arg)) ? null : byNode(flags, args);
   if (!read) return null;

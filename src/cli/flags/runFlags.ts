@@ -1,4 +1,4 @@
-/** What `run` takes, in the groups of its help (forty flags in one column are not found again), and what the service gets of it. */
+/** The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. */
 import { z } from 'zod';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import { resultsRoot } from '../../service/resultsRoot.ts';

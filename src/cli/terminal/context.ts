@@ -3,11 +3,12 @@
  */
 import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
+import type { Redactor } from '../../base/text/redact.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { type Notice, variable } from '../../service/caller.ts';
+import { redactorOf } from '../../service/secrets.ts';
 import { UserError } from '../../service/userError.ts';
 import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
-import { forTerminal } from './forTerminal.ts';
 import { nextStepText } from './nextStep.ts';
 
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
@@ -45,6 +46,19 @@ export const printJson = (value: unknown): void => printData(JSON.stringify(valu
 /** The value with `--json`, else the text. */
 export const printResult = (json: boolean, value: unknown, text: () => string): void =>
   json ? printJson(value) : printData(text());
+
+/** Keeps the terminal free of the secrets of this process. */
+let ofTerminal: Redactor | undefined;
+
+/** From now on these secrets are hidden too; before, only those that the environment holds. */
+export const keepFromTerminal = (redactor: Redactor): void => {
+  ofTerminal = redactor;
+};
+
+export const forTerminal = (text: string): string => {
+  ofTerminal ??= redactorOf(process.env);
+  return ofTerminal.text(text);
+};
 
 export function say(text: string): void {
   const clean = forTerminal(text);

@@ -105,7 +105,7 @@ export function imageStates(answer: DiskAnswer | null): (image: string) => strin
   return (image) => (unknown(image) ? '?' : coming(image) ? 'pull' : 'here');
 }
 
-/** What the forecast of time is of: a reader plans a night by it. */
+/** Which parts the forecast of time includes. */
 function holds({ grading, pulls }: Forecast['timeHolds']): string {
   const parts = [
     ['grading', grading],

@@ -41,7 +41,7 @@ export function barProgress(workers: number): Progress {
     {
       stream: process.stderr,
       hideCursor: true,
-      // The last lines say it in words; rows of empty slots help nobody.
+      // The last lines say it in words; rows of empty slots are no use.
       clearOnComplete: true,
       fps: 4,
       forceRedraw: true,

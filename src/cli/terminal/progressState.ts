@@ -41,7 +41,7 @@ export interface State {
   runningS: Map<number, number>;
   slots: Map<number, SlotState>;
   pulls: Pulls | undefined;
-  /** Nothing new is started any more. */
+  /** Nothing new starts. */
   stopping: boolean;
   lastNote: string;
 }

@@ -21,5 +21,5 @@ export function listenForSignals(stop: StopLadder, events: RunEvents): () => voi
   };
 }
 
-/** What a shell expects of a process that a signal ended. */
+/** The exit code that shells expect after a signal. */
 export const signalExitCode = (name: string): number => (name === 'SIGTERM' ? 143 : 130);

@@ -45,7 +45,7 @@ const sourceOf = ({ action, source }: Options): string => {
   });
 };
 
-/** Where a dataset is looked for. */
+/** The places to look for a dataset. */
 const placesOf = ({ split, revision, dataDir }: Options) => ({ split, revision, dataDir, env: process.env });
 
 const load = (options: Options): Promise<Dataset> => requireDataset(sourceOf(options), placesOf(options));

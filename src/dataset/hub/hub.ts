@@ -27,7 +27,7 @@ export type PullResult =
   | {
       readonly ok: true;
       readonly repo: string;
-      /** The commit, whatever was asked for. */
+      /** Always the commit. */
       readonly revision: string;
       readonly snapshot: string;
       readonly files: readonly CachedFile[];

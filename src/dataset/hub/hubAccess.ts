@@ -13,7 +13,7 @@ export interface HubAccess {
   readonly offline: boolean;
 }
 
-/** `huggingface-cli login` leaves the token in a file of its home, also when the cache is elsewhere. */
+/** `huggingface-cli login` leaves the token in a file of its home, even when the cache is elsewhere. */
 function storedToken(env: HubEnv): string | undefined {
   const path = env.HF_TOKEN_PATH || join(hubHome(env), 'token');
   return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;

@@ -27,7 +27,7 @@ export interface SelectOptions {
   readonly sample?: number | undefined;
   /** Columns whose combinations are the strata of the sample. */
   readonly stratify?: readonly string[] | undefined;
-  /** Of the shuffle and of the sample. */
+  /** Seed of the shuffle and of the sample. */
   readonly seed?: number | undefined;
 }
 

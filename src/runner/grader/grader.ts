@@ -46,7 +46,7 @@ export interface Grader {
   enqueue(trialId: number): void;
   /** Everything that is sealed and has no verdict for its patch. Returns how many. */
   enqueueMissing(only?: (g: Gradable) => boolean, again?: boolean): number;
-  /** What `enqueueMissing` would take now. */
+  /** The trials that `enqueueMissing` would enqueue now. */
   missing(): readonly Gradable[];
   drain(): Promise<void>;
   summary(only?: (g: Gradable) => boolean): GradingSummary;

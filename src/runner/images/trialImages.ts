@@ -8,7 +8,7 @@ import type { RunImages } from '../../environment/images/runImages.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { RunEvents } from '../events.ts';
 
-/** What a trial has when it may take a slot. */
+/** The state of a trial's image when the trial may take a slot. */
 export interface Admission {
   /** Why the image is not available; the attempt ends with it. */
   readonly failure: EnvironmentError | undefined;

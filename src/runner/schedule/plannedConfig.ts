@@ -31,6 +31,6 @@ export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =
 export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
   storedArm(arm) as Omit<ArmConfig, 'name'>;
 
-/** Also of an imported arm, so any key may be missing. */
+/** The arm may be imported, so any key may be missing. */
 export const recordedEnvironment = (arm: Pick<ArmRow, 'config'>): Partial<EnvironmentConfig> | undefined =>
   storedArm(arm).environment as Partial<EnvironmentConfig> | undefined;

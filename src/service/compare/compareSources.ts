@@ -14,7 +14,7 @@ export interface CompareOptions {
   readonly results?: string | undefined;
   /** Default: the McNemar test fixed in the manifest before the run, else exact. */
   readonly test?: McNemarTest | undefined;
-  /** Of permutations and bootstraps. */
+  /** Seed of permutations and bootstraps. */
   readonly seed?: number | undefined;
 }
 

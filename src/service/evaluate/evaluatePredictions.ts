@@ -61,7 +61,7 @@ const defaultName = (target: string, dataset: Dataset): string => {
 };
 
 export interface PredictionsEvaluation extends Evaluation {
-  /** What the gold patches of these instances came to on this machine, now and before; empty for other predictions. */
+  /** How often the gold patches of these instances passed on this machine, now and before; empty for other predictions. */
   readonly calibration: readonly Calibrated[];
 }
 

@@ -16,7 +16,7 @@ export interface EvaluateOptions {
   readonly grading?: Partial<GradingConfig> | undefined;
   /** Only these ids. */
   readonly instances?: readonly string[] | undefined;
-  /** Also what has a verdict already. */
+  /** Grade instances again that have a verdict. */
   readonly again?: boolean | undefined;
 }
 

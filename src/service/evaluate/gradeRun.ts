@@ -30,7 +30,7 @@ export interface GradingTask {
   readonly config: GradingConfig;
   readonly only?: ReadonlySet<string> | undefined;
   readonly again: boolean;
-  /** What the official report counts as the whole; default the run's instances. */
+  /** The instances that the official report counts; default: those of the run. */
   readonly whole?: GradedWhole;
   /** Evaluations of each, one after another. */
   readonly repeat?: number;
@@ -51,7 +51,7 @@ export interface Evaluation {
   readonly network: GradingConfig['network'];
   /** Empty when it was interrupted. */
   readonly reports: readonly GradedPart[];
-  /** What went wrong while grading, in the words of each. */
+  /** Messages of gradings that failed. */
   readonly faults: readonly string[];
   /** Predictions without a usable verdict. */
   readonly ungraded: number;

@@ -14,7 +14,7 @@ import {
 import { type Variables, variable } from '../caller.ts';
 import { UserError } from '../userError.ts';
 
-/** Where swebatch remembers across runs which images it pulled. */
+/** The folder of the list of pulled images, which all runs share. */
 export const stateDir = (env: Variables): string =>
   join(
     variable(env, 'XDG_STATE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.local', 'state'),

@@ -10,7 +10,7 @@ import { enginesOf } from './openImages.ts';
 
 export interface ImageContent {
   readonly id: string;
-  /** As registries know it; empty for what was built here. */
+  /** Digests in registries; empty for an image that was built here. */
   readonly digests: readonly string[];
 }
 

@@ -2,7 +2,7 @@
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import type { ExitReason } from '../../outcome.ts';
 
-/** Where neither prediction nor trajectory names one. */
+/** The model when neither prediction nor trajectory names one. */
 export const UNKNOWN_MODEL = 'unknown';
 
 export interface ImportedInstance {
@@ -25,7 +25,7 @@ export interface ImportedInstance {
   readonly endedAt: number | null;
   /** Null when only a prediction was there: without a patch the environment never started, for then mini-swe-agent writes no trajectory. */
   readonly file: string | null;
-  /** What the file states and cannot be: unknown from here on. */
+  /** Impossible values of the file, which are treated as unknown. */
   readonly notes?: readonly string[];
 }
 
@@ -33,6 +33,6 @@ export interface ImportedRun {
   readonly folder: string;
   readonly instances: readonly ImportedInstance[];
   readonly warnings: readonly string[];
-  /** What cannot be read and would be lost, with file, line and id: nothing is imported until it is mended. */
+  /** Unreadable parts that would be lost, with file, line and id; nothing is imported until they are fixed. */
   readonly problems: readonly string[];
 }

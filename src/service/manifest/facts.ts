@@ -49,7 +49,7 @@ export function programFacts(): ProgramFacts {
 
 /** Untracked files in the program's folders count as changes, because a module there is part of it. */
 export function checkoutFacts(): Omit<ProgramFacts, 'version'> {
-  // An installed package may lie inside somebody else's repository: only a checkout of ours has package.json at its top.
+  // An installed package may lie inside another repository; only our own has package.json at its top.
   if (git(['rev-parse', '--show-toplevel']) !== PACKAGE_ROOT) return NO_CHECKOUT;
   const changed = git(['diff', 'HEAD']) ?? '';
   const unknown = git(['ls-files', '--others', '--exclude-standard', 'src', 'configs']) ?? '';

@@ -40,7 +40,7 @@ export interface NightVerdict {
   /** Null when nothing comparable exists: then nothing was judged. */
   readonly baseline: string | null;
   readonly arms: readonly ArmVerdict[];
-  /** As the command ends: 0 within policy, 1 regressed, 3 not all could be measured again. */
+  /** As for the command: 0 within policy, 1 regressed, 3 not all could be measured again. */
   readonly exitCode: 0 | 1 | 3;
 }
 

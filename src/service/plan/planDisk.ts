@@ -1,4 +1,4 @@
-/** What a dry run says about images: which are here, which have to come, how many bytes, and whether they fit. Nothing is pulled or removed. */
+/** The images part of a dry run: which are here, which must be pulled, how large they are, and whether they fit. Pulls and removes nothing. */
 
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
@@ -26,13 +26,13 @@ export interface DiskPlan {
   readonly fits: boolean;
   /** Why it does not. */
   readonly tooMuch: string | null;
-  /** What the budget of pulls makes the pulls take at least; null without one, or within it. */
+  /** The least time that the budget of pulls allows; null without a budget, or within it. */
   readonly pullSeconds: number | null;
 }
 
 export type DiskAnswer = DiskPlan | { readonly engines: readonly DiskPlan[] } | { readonly problem: string };
 
-/** What the trials run in, and what they are graded in. */
+/** The images that trials run in and are graded in. */
 function imagesOf({ arms, selected, grading }: RunRequest): string[] {
   const docker = arms.filter((arm) => arm.environment.environment_class === 'docker');
   const rows = selected.map(({ instance }) => imageOf(instance));
@@ -40,7 +40,7 @@ function imagesOf({ arms, selected, grading }: RunRequest): string[] {
   return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
 }
 
-/** Null when no arm uses Docker. An engine that does not answer is said and is no failure: a plan starts nothing. */
+/** Null when no arm uses Docker. An engine that does not answer is reported; it is not a failure, because a plan starts nothing. */
 export async function planDisk(request: RunRequest, env: Variables): Promise<DiskAnswer | null> {
   const first = request.arms.find((arm) => arm.environment.environment_class === 'docker')?.environment;
   if (!first) return null;
@@ -109,7 +109,7 @@ export function diskPlanOf(
   };
 }
 
-/** What no engine has: an image that one of several has is where its trials can go. */
+/** Images that no engine has: if one of several engines has an image, trials can run there. */
 export function imagesToPull(answer: DiskAnswer | null): readonly string[] {
   if (answer === null || 'problem' in answer) return [];
   const [first, ...others] = plansOf(answer).map((plan) => new Set(plan.toPull));

@@ -1,4 +1,4 @@
-/** What a dry run says beyond its limits: cost and time to expect from this results root's history, and what the selection cannot show. */
+/** The forecast of a dry run: cost and time from the history of this results root, and the smallest difference that can be detected. */
 import { existsSync } from 'node:fs';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';

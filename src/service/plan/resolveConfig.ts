@@ -72,7 +72,7 @@ export function resolveConfig(
   };
 }
 
-/** What cannot be settled stays as it is: the checks of the arm say so, and a dry run shows it. */
+/** A model that cannot be settled stays unchanged: the checks of the arm report it, and a dry run shows it. */
 function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig[]; warnings: string[] } {
   const answers = given.map((arm) => settleModel(arm.model, { env, litellm: arm.agent.compat !== null }));
   const arms = given.map((arm, k) => {

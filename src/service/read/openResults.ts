@@ -30,7 +30,7 @@ export interface Results {
   runs(): readonly RecordedRun[];
   /** By name, unique prefix or "last"; so is every `run` below. */
   run(run: string): RecordedRun;
-  /** What is needed to judge and repeat it; the file run.json holds the same. */
+  /** Everything needed to judge and repeat the run, as in run.json. */
   manifest(run: string): Readonly<Record<string, unknown>>;
   /** One row for each instance, arm and epoch, with the attempt and the verdict that count. */
   trials(run: string): readonly TrialLine[];

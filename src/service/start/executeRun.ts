@@ -39,7 +39,7 @@ export interface RunOutcome extends SessionResult {
   readonly run: string;
   readonly root: string;
   readonly spent: ReturnType<typeof spentNano>;
-  /** Of the whole run; null for none. */
+  /** The budget of the whole run; null for none. */
   readonly budgetNano: number | null;
   /** Name of the signal, or of whoever else stopped it. */
   readonly interruptedBy: string | null;

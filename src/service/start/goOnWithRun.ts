@@ -20,7 +20,7 @@ export interface ResumeOptions {
   readonly results: string;
   /** Name, unique prefix, or "last". */
   readonly run: string;
-  /** Also run sealed trials of this class again. */
+  /** Run sealed trials of this class again. */
   readonly retry?: ExitClass | undefined;
   /** Run these instances once more. */
   readonly instances?: readonly string[] | undefined;

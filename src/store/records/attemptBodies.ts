@@ -11,7 +11,7 @@ import { type StoredArm, storedArm } from './storedConfig.ts';
 
 type Row = Record<string, unknown>;
 
-/** A prediction as its trial's final attempt left it, whatever its class. */
+/** The prediction of a trial's final attempt, of any exit class. */
 export interface PredictionRow {
   readonly arm: string;
   readonly model: string;
@@ -72,7 +72,7 @@ export function* attemptRecords(db: Store, runId: number): Generator<AttemptReco
   for (const { id } of ids) yield attemptRecord(db, id)!;
 }
 
-/** What the grader left of one trial's final patch, with the row's date: for submissions. */
+/** The grader's report and log of one trial's final patch, with the row's date, for submissions. */
 export interface GradingBody {
   readonly trialId: number;
   readonly instanceId: string;

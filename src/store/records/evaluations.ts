@@ -31,7 +31,7 @@ export interface EvaluationRow {
   duration_ms: number | null;
 }
 
-/** What is not known is left out. */
+/** Unknown columns are left out. */
 type NewEvaluation = Pick<
   EvaluationRow,
   'run_id' | 'instance_id' | 'model' | 'patch_sha256' | 'spec_hash' | 'dialect' | 'outcome' | 'source'

@@ -161,7 +161,7 @@ export const setArmConfig = (db: Store, runId: number, name: string, config: str
   change(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?', config, runId, name);
 
 export interface Spent {
-  /** What is known: a lower bound while `unknownCalls` is not 0. */
+  /** Known cost: a lower bound while `unknownCalls` is not 0. */
   readonly nano: number;
   readonly unknownCalls: number;
   /** Also counts the estimates of calls of unknown cost. A budget is compared with this. */
