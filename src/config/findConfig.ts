@@ -13,7 +13,14 @@ export interface Found {
 /** From src/config as from dist/config. */
 export const PACKAGE_CONFIGS = join(import.meta.dirname, '..', '..', 'configs');
 
-export const BUILT_IN_CONFIGS = ['default', 'demo', 'nightly', 'swebench', 'swebench-text'] as const;
+export const BUILT_IN_CONFIGS = [
+  'default',
+  'demo',
+  'nightly',
+  'swebench',
+  'swebench-text',
+  'agents',
+] as const;
 
 export function findConfig(name: string, cwd: string, readFile: ReadFile): Found {
   const asGiven = isAbsolute(name) ? name : join(cwd, name);

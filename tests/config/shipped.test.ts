@@ -8,8 +8,9 @@ import { readTextFile } from './readTextFile.ts';
 const load = (spec: string) => loadConfig({ specs: [spec], readFile: readTextFile, cwd: '/nowhere' });
 const names = readdirSync(PACKAGE_CONFIGS).filter((f) => f.endsWith('.yaml'));
 
-test('the five are here', () => {
+test('the six are here', () => {
   expect(names.sort()).toEqual([
+    'agents.yaml',
     'default.yaml',
     'demo.yaml',
     'nightly.yaml',
@@ -42,6 +43,14 @@ test('protocols and limits are what the names promise', () => {
   expect(nightly.model.retry.max_retries).toBeGreaterThan(3);
   expect(nightly.run.cost_limit).toBeGreaterThan(0);
   expect(nightly.agent.wall_time_limit_seconds).toBeLessThan(3 * 3600);
+});
+test('agents compares three of them on one model, each in its own protocol', () => {
+  const { arms } = load('agents');
+  expect(arms.map(({ name, agent, model }) => [name, agent.agent_class, model.dialect])).toEqual([
+    ['mini', 'default', 'chat'],
+    ['codex', 'codex', 'responses'],
+    ['claude-code', 'claude-code', 'messages'],
+  ]);
 });
 test('none of them holds a path of a machine', () => {
   for (const name of names)

@@ -1,10 +1,14 @@
 /** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
-import { type InstalledProgram, shellWord } from './launch.ts';
+import { type InstalledProgram, objectOf, shellWord } from './launch.ts';
 
 export const geminiCli: InstalledProgram = {
   dialect: 'gemini',
   commandTools: ['run_shell_command'],
   exitCode: /Exit Code: (\d+)/,
+  outputOf: (answer) => {
+    const { output } = objectOf(answer);
+    return typeof output === 'string' ? output : answer;
+  },
   launch: ({ origin, key, model, folder, promptFile, programs }) => ({
     files: {
       'settings.json': JSON.stringify({

@@ -168,7 +168,7 @@ function conclude({ result, end, broken, summary }: Run, transcript: Transcript)
   if (result && result.exitCode !== 0 && summary.calls === 0)
     throw new EnvironmentError(
       'start_failed',
-      `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 500) || 'it wrote nothing'}`,
+      `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 300) || 'it wrote nothing'}`,
       { evidence: { ...evidence } },
     );
   return ended('Submitted', '');

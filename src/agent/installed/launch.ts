@@ -1,4 +1,5 @@
 /** What each installed agent says about itself: how it is started, and which of its tools run commands. */
+import { recordOf } from '../../base/isRecord.ts';
 import type { DialectName } from '../../model/dialects/dialectName.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 
@@ -36,7 +37,18 @@ export interface InstalledProgram {
   readonly commandTools: readonly string[];
   /** What such a tool says of the end of a command; one group with the number. */
   readonly exitCode?: RegExp;
+  /** The output in what such a tool answers; default: all of it. */
+  readonly outputOf?: (answer: string) => string;
   launch(facts: LaunchFacts): Launch;
+}
+
+/** What a text of JSON holds; nothing where it is no object. */
+export function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return recordOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }
 
 /** One word of a POSIX shell, whatever is in it. */

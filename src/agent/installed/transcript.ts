@@ -6,7 +6,7 @@ import type { Message, ToolCall } from '../../model/model.ts';
 import type { AgentCallbacks, AgentContext } from '../contract.ts';
 import { textResult } from '../textResult.ts';
 import type { AnsweredCall } from './gatewayPort.ts';
-import type { InstalledProgram } from './launch.ts';
+import { type InstalledProgram, objectOf } from './launch.ts';
 
 interface Asked {
   readonly command: string;
@@ -24,7 +24,7 @@ export interface Transcript {
 
 export function createTranscript(
   callbacks: AgentCallbacks,
-  { commandTools, exitCode }: Pick<InstalledProgram, 'commandTools' | 'exitCode'>,
+  { commandTools, exitCode, outputOf }: Pick<InstalledProgram, 'commandTools' | 'exitCode' | 'outputOf'>,
   context: () => AgentContext,
 ): Transcript {
   const messages: Message[] = [];
@@ -53,7 +53,8 @@ export function createTranscript(
         const asked = message.tool_call_id === undefined ? undefined : open.get(message.tool_call_id);
         if (asked) {
           open.delete(message.tool_call_id!);
-          const output = textOf(message.content);
+          const answer = textOf(message.content);
+          const output = outputOf?.(answer) ?? answer;
           ran(asked, output, true);
           add(message, { ...extra, raw_output: output }, startedAt);
           continue;
@@ -79,19 +80,10 @@ export function commandOf(
   tools: readonly string[],
 ): string | null {
   if (!tools.includes(name)) return null;
-  const args = parse(text);
+  const args = objectOf(text);
   const command = args.command ?? args.cmd;
   if (typeof command === 'string') return command;
   return Array.isArray(command) ? command.map(String).join(' ') : null;
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
 
 function textOf(content: Message['content']): string {

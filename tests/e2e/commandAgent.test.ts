@@ -1,0 +1,115 @@
+// Any shell line as an agent: limits, time, floods and the budget end it, and what it left in the tree is its patch.
+import { describe, expect, test } from 'vitest';
+import { agentBench } from '../support/agents/agentBench.ts';
+import { startFakeProvider } from '../support/agents/playedProvider.ts';
+import { docker, dockerAvailable } from '../support/docker.ts';
+
+const available = await dockerAvailable();
+const ID = 'swebatch__tabular-23';
+
+const attempt =
+  'SELECT exit_reason, exit_class, patch_source, steps, error_evidence, notes FROM attempts ORDER BY id';
+interface Attempt {
+  readonly exit_reason: string;
+  readonly exit_class: string;
+  readonly patch_source: string;
+  readonly steps: number;
+  readonly error_evidence: string;
+}
+
+describe.skipIf(!available)('a program that is an agent (needs Docker)', () => {
+  /** Asks the model in chat's form as often as `$1` says, and takes every answer. */
+  const ASK = `python3 -c '
+import json, os, sys, urllib.request
+for n in range(int(sys.argv[1])):
+    body = {"model": sys.argv[2], "messages": [{"role": "user", "content": "turn %d" % n}], "tools": [{"type": "function", "function": {"name": "bash", "parameters": {}}}]}
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(), {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"})
+    try:
+        urllib.request.urlopen(request).read()
+        print("answered", flush=True)
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+'`;
+  const script = (command: string, more: Record<string, unknown> = {}) => ({
+    agent_class: 'command',
+    command,
+    ...more,
+  });
+  const play = async (agent: Record<string, unknown>, run: Record<string, unknown> = {}) => {
+    const provider = await startFakeProvider([]);
+    const bench = agentBench({ ids: [ID], url: provider.url, dialect: 'chat', agent, run });
+    return { provider, bench };
+  };
+  const containers = async (run: string) =>
+    (await docker.listContainers({ all: true })).filter(({ Labels }) => Labels['swebatch.run'] === run);
+
+  test('has its prompt, asks its model, and what it leaves in the tree is its patch', async () => {
+    const { provider, bench } = await play(
+      script(`grep -c issue {{prompt_file}}; ${ASK} 2 {{model}}; echo two > new.txt`),
+    );
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    expect(bench.query<Attempt>(attempt)).toMatchObject([{ exit_reason: 'submitted', steps: 2 }]);
+    const [{ model_patch }] = bench.query<{ model_patch: string }>('SELECT model_patch FROM attempts') as [
+      { model_patch: string },
+    ];
+    expect(model_patch).toContain('+two');
+    expect(provider.requests).toHaveLength(2);
+  }, 90_000);
+
+  test('that ignores its limit of steps is ended, and its work is captured', async () => {
+    const { provider, bench } = await play(
+      script(`echo two > new.txt; ${ASK} 100000 {{model}}`, { step_limit: 2 }),
+    );
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    expect(bench.query<Attempt>(attempt)).toMatchObject([
+      { exit_reason: 'limit_steps', exit_class: 'limit', patch_source: 'captured_at_exit', steps: 2 },
+    ]);
+    expect(provider.requests).toHaveLength(2);
+  }, 90_000);
+
+  test('that never ends is killed at its time, with all that it started', async () => {
+    const { provider, bench } = await play(
+      script('echo two > new.txt; (setsid sleep 1000 &) ; trap "" TERM INT; while :; do sleep 1; done', {
+        wall_time_limit_seconds: 3,
+      }),
+    );
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    expect(bench.query<Attempt>(attempt)).toMatchObject([
+      { exit_reason: 'limit_wall_time', exit_class: 'limit', patch_source: 'captured_at_exit' },
+    ]);
+    expect(await containers(bench.id)).toEqual([]);
+  }, 90_000);
+
+  test('that writes 1 GB is heard to its end, and its exit code and the end of its output are evidence', async () => {
+    const { provider, bench } = await play(
+      script(`${ASK} 1 {{model}}; head -c 1000000000 /dev/zero | tr '\\0' x; echo last words; exit 3`),
+    );
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    const [ended] = bench.query<Attempt>(attempt);
+    expect(ended).toMatchObject({ exit_reason: 'submitted', exit_class: 'agent' });
+    const evidence = JSON.parse(ended!.error_evidence) as { output_end: string };
+    expect(evidence).toMatchObject({ exit_code: 3, output_bytes: 1_000_000_020 });
+    expect(evidence.output_end).toMatch(/xlast words$/);
+  }, 120_000);
+
+  test('is stopped by the budget of the run', async () => {
+    const { provider, bench } = await play(script(`${ASK} 100000 {{model}}`), { cost_limit: 0.02 });
+    await using _ = provider;
+    await bench.run();
+    expect(bench.query<Attempt>(attempt)).toMatchObject([
+      { exit_reason: 'budget_stopped', exit_class: 'not_run' },
+    ]);
+    const [{ spent }] = bench.query<{ spent: number }>('SELECT sum(cost_nano) AS spent FROM model_calls') as [
+      { spent: number },
+    ];
+    expect(spent).toBeLessThanOrEqual(20_000_000);
+  }, 90_000);
+});

@@ -1,0 +1,142 @@
+// Runs of installed agents over demo instances: the real program of each from npm, a provider that plays turns, official grading.
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { AddableAgent } from '../../../src/agent/installed/agentPackages.ts';
+import { type CliResult, cli, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
+import type { Turn } from './playedProvider.ts';
+
+const DATASET = join(REPO, 'datasets', 'demo', 'demo.jsonl');
+/** The provider's key, in pieces where a command looks for it. */
+export const REAL_KEY = 'sk-real-9f3c7b1a5e';
+
+export interface AgentUnderTest {
+  readonly agent: AddableAgent;
+  readonly version: string;
+  readonly dialect: string;
+  /** A call of its tool for shell commands. */
+  readonly runs: (command: string) => Turn;
+}
+
+const withDescription =
+  (tool: string) =>
+  (command: string): Turn => ({ tool, args: { command, description: 'step' } });
+
+export const AGENTS: readonly AgentUnderTest[] = [
+  {
+    agent: 'codex',
+    version: '0.169.0',
+    dialect: 'responses',
+    runs: (cmd) => ({ tool: 'exec_command', args: { cmd } }),
+  },
+  { agent: 'opencode', version: '1.18.33', dialect: 'chat', runs: withDescription('bash') },
+  { agent: 'gemini-cli', version: '0.61.0', dialect: 'gemini', runs: withDescription('run_shell_command') },
+  { agent: 'claude-code', version: '2.1.330', dialect: 'messages', runs: withDescription('Bash') },
+];
+
+const added = new Map<string, Promise<CliResult>>();
+
+/** Fetched into the person's own cache, once on a machine. Null when it is there; else why not. */
+export async function addedFromNpm({ agent, version }: AgentUnderTest): Promise<string | null> {
+  const spec = `${agent}@${version}`;
+  const adding = added.get(spec) ?? addOnce(spec);
+  added.set(spec, adding);
+  const { code, stderr } = await adding;
+  if (code === 0) return null;
+  if (process.env.SWEBATCH_REQUIRE_DOCKER === '1')
+    throw new Error(`${spec} is required for these tests and cannot be had: ${stderr}`);
+  return `${spec} cannot be had from npm: ${stderr}`;
+}
+
+async function addOnce(spec: string): Promise<CliResult> {
+  const here = await cli(['agents', 'verify', spec]);
+  return here.code === 0 ? here : cli(['agents', 'add', spec]);
+}
+
+export interface DemoRow {
+  readonly instance_id: string;
+  readonly patch: string;
+}
+
+export const demoRow = (id: string): DemoRow =>
+  readFileSync(DATASET, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as DemoRow)
+    .find((row) => row.instance_id === id)!;
+
+/** A command that applies the instance's gold patch. */
+export const solve = (id: string): string => `git apply <<'PATCH'\n${demoRow(id).patch}\nPATCH`;
+
+export interface AgentBench {
+  readonly out: string;
+  /** Of the run: containers of tests beside it carry others. */
+  readonly id: string;
+  args(...more: string[]): string[];
+  run(...more: string[]): Promise<CliResult>;
+  start(...more: string[]): RunningCli;
+  resume(...more: string[]): Promise<CliResult>;
+  query<T>(sql: string): T[];
+}
+
+export interface AgentBenchOptions {
+  readonly ids: readonly string[];
+  readonly url: string;
+  readonly dialect: string;
+  readonly agent: Readonly<Record<string, unknown>>;
+  readonly run?: Readonly<Record<string, unknown>>;
+  readonly grading?: boolean;
+}
+
+export function agentBench(options: AgentBenchOptions): AgentBench {
+  const out = tempDir('agents-');
+  const id = `agents-${randomBytes(4).toString('hex')}`;
+  const config = join(out, 'agents.yaml');
+  const { dialect, url, agent, run, grading = false } = options;
+  const base = dialect === 'messages' || dialect === 'gemini' ? url : `${url}/v1`;
+  writeFileSync(
+    config,
+    JSON.stringify({
+      agent: { cost_limit: 0, ...agent },
+      environment: { memory: '2g', pull: 'never' },
+      model: {
+        ...{ model_name: 'fake-1', base_url: base, dialect, api_key_env: 'FAKE_KEY' },
+        prices: { input: 1, output: 2 },
+        retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
+      },
+      run: { breaker: { consecutive: 0, fraction: 0, empty_patches: 0 }, retry: { attempts: 1 }, ...run },
+      grading: { enabled: grading },
+    }),
+  );
+  const env = { FAKE_KEY: REAL_KEY };
+  const filter = `^(${options.ids.join('|')})$`;
+  const args = (...more: string[]) => [
+    'run',
+    '--subset',
+    DATASET,
+    '--filter',
+    filter,
+    '-c',
+    config,
+    '-o',
+    out,
+    '--run-id',
+    id,
+    ...more,
+  ];
+  return {
+    ...{ out, id, args },
+    run: (...more) => cli(args(...more), { env }),
+    start: (...more) => startCli(args(...more), { env }),
+    resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
+    query<T>(sql: string) {
+      const db = new Database(join(out, 'swebatch.db'), { readonly: true });
+      try {
+        return db.prepare(sql).all() as T[];
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
