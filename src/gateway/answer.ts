@@ -33,6 +33,8 @@ export interface Answer {
   head(): Head | null;
   finish(outcome: Outcome): void;
   outcome(): Outcome | null;
+  /** Calls back once, when nothing more comes from the provider. */
+  ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. Returns the end of it. */
   read(reader: Reader): () => void;
   /** Somebody has got all of it. */
@@ -43,6 +45,7 @@ export interface Answer {
 export function createAnswer(): Answer {
   const readers = new Set<Reader>();
   const chunks: Uint8Array[] = [];
+  const over = Promise.withResolvers<void>();
   let head: Head | null = null;
   let outcome: Outcome | null = null;
   let delivered = false;
@@ -60,10 +63,12 @@ export function createAnswer(): Answer {
     head: () => head,
     finish(end) {
       outcome = end;
+      over.resolve();
       for (const reader of readers) reader.end(end);
       readers.clear();
     },
     outcome: () => outcome,
+    ended: (tell) => void over.promise.then(tell),
     read(reader) {
       if (head) reader.head(head);
       for (const bytes of chunks) reader.data(bytes);

@@ -16,10 +16,14 @@ import { createSessionCore, type SessionCore } from './session.ts';
 
 /** As large as the largest that a provider takes. */
 const MAX_BODY_BYTES = 33_554_432;
+/** What requests of one attempt may take of this machine's memory together, while they are read and while they are out. */
+const HELD_BYTES = 134_217_728;
 
 export interface GatewayOptions {
   /** How often a stream that waits shows a sign of life. */
   readonly keepAliveMs?: number;
+  /** Bytes of requests that one attempt may have here at a time. */
+  readonly heldBytes?: number;
 }
 
 const KEEP_ALIVE_MS = 10_000;
@@ -31,29 +35,54 @@ interface Open {
   readonly digest: string;
   readonly connections: Set<Duplex>;
   closed: boolean;
+  /** Bytes of bodies that are here. */
+  held: number;
 }
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
 
-/** Rejects when the program goes away. Null where there is more than anybody takes; then the rest is read and thrown away. */
-function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
+/**
+ * Rejects when the program goes away. Null where there is more than anybody takes; then the rest is read and thrown away. What is read counts
+ * as held until `release`.
+ */
+function bodyOf(
+  open: Open,
+  heldBytes: number,
+  request: IncomingMessage,
+): { body: Promise<Buffer | null>; release(): void } {
   const body = Promise.withResolvers<Buffer | null>();
   let parts: Buffer[] = [];
   let length = 0;
+  let mine = 0;
+  let refused = false;
+  const release = (): void => {
+    open.held -= mine;
+    mine = 0;
+  };
   const tooLarge = (): void => {
+    refused = true;
     parts = [];
+    release();
     body.resolve(null);
   };
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) tooLarge();
   request.on('data', (part: Buffer) => {
     length += part.length;
-    if (length > MAX_BODY_BYTES) tooLarge();
-    else parts.push(part);
+    if (refused || length > MAX_BODY_BYTES || open.held + part.length > heldBytes) {
+      tooLarge();
+      return;
+    }
+    open.held += part.length;
+    mine += part.length;
+    parts.push(part);
   });
   request.on('end', () => body.resolve(Buffer.concat(parts)));
-  request.on('close', () => body.reject(new Error('the program went away')));
+  request.on('close', () => {
+    if (!request.complete) release();
+    body.reject(new Error('the program went away'));
+  });
   request.on('error', body.reject);
-  return body.promise;
+  return { body: body.promise, release };
 }
 
 function modelList(dialect: DialectName, names: readonly string[]): unknown {
@@ -83,6 +112,7 @@ interface Shared {
   /** Also of attempts that are over: whose key it was is worth knowing. */
   readonly given: Set<string>;
   readonly keepAliveMs: number;
+  readonly heldBytes: number;
 }
 
 /** Why a key does not count here; null where it does. */
@@ -121,8 +151,8 @@ async function serve(
 }
 
 async function call(
-  { keepAliveMs }: Shared,
-  { core }: Open,
+  { keepAliveMs, heldBytes }: Shared,
+  open: Open,
   { dialect, operation, model, query }: Extract<Route, { kind: 'call' }>,
   request: IncomingMessage,
   response: ServerResponse,
@@ -138,13 +168,21 @@ async function call(
     );
     return;
   }
-  const body = await bodyOf(request);
+  const { core } = open;
+  const reading = bodyOf(open, heldBytes, request);
+  const body = await reading.body;
   if (body === null) {
     leaveBody(request, response);
-    refuse(response, dialect, 'too_large', `a request of more than ${MAX_BODY_BYTES >> 20} MB is not sent`);
+    refuse(
+      response,
+      dialect,
+      'too_large',
+      `more than ${MAX_BODY_BYTES >> 20} MB in a request, or ${heldBytes >> 20} MB in all that are open, is not sent`,
+    );
     return;
   }
   const answer = core.ask({ dialect, operation, model, query, body, headers: request.headers });
+  answer.ended(reading.release);
   deliver(answer, { response, dialect, streamed: core.isStreamed(answer), keepAliveMs });
 }
 
@@ -153,13 +191,16 @@ function openSession(spec: SessionSpec, key: string): Open {
   if (!wire)
     throw new Error(`the model "${spec.model.name}" has no provider that a program could be connected to`);
   const core = createSessionCore(spec, wire);
-  return { core, spec, wire, digest: digestOf(key), connections: new Set(), closed: false };
+  return { core, spec, wire, digest: digestOf(key), connections: new Set(), closed: false, held: 0 };
 }
 
-export function createGateway({ keepAliveMs = KEEP_ALIVE_MS }: GatewayOptions = {}): Gateway {
+export function createGateway({
+  keepAliveMs = KEEP_ALIVE_MS,
+  heldBytes = HELD_BYTES,
+}: GatewayOptions = {}): Gateway {
   const bySocket = new WeakMap<Duplex, Open>();
   const live = new Set<Open>();
-  const shared: Shared = { given: new Set(), keepAliveMs };
+  const shared: Shared = { given: new Set(), keepAliveMs, heldBytes };
   const server = serverFor((request, response) => {
     const open = bySocket.get(request.socket);
     if (open) void serve(shared, open, request, response).catch(() => response.destroy());

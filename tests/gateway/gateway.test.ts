@@ -365,6 +365,23 @@ describe('who asks for what', () => {
     expect(provider.got).toHaveLength(0);
   });
 
+  test('a program that sends more than the memory for it is refused, and goes on when the rest has been answered', async () => {
+    const here = await start('chat', { options: { heldBytes: 3 << 20 } });
+    const sample = sampleOf('chat');
+    const gate = Promise.withResolvers<void>();
+    provider.script(async (response) => {
+      await gate.promise;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(sample.answer));
+    });
+    const large = (n: number) => ({ body: { ...sample.request, user: `${n}${'x'.repeat(2 << 20)}` } });
+    const first = post(here, sample, large(1));
+    await expect.poll(() => provider.got.length).toBe(1);
+    expect((await post(here, sample, large(2))).status).toBe(413);
+    gate.resolve();
+    expect((await first).status).toBe(200);
+    expect((await post(here, sample, large(3))).status).toBe(200);
+  });
+
   test('after the end of the attempt its key is worth nothing, and calls that were out are paid', async () => {
     const here = await start('chat');
     const sample = sampleOf('chat');

@@ -117,6 +117,8 @@ function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carr
       grant(consumed);
     },
     write: (chunk: Buffer, _encoding, done) => sending.send(chunk, done),
+    // Small pieces that wait together leave together: each frame costs its way through the engine.
+    writev: (chunks, done) => sending.send(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), done),
     final(done) {
       write(frameOf(id, FRAME.end));
       done();
