@@ -34,7 +34,8 @@ export const valueRule: ParameterRule = ({ kwargs }) =>
         parameter,
         why: `${shown(value)} is not ${described(range)}`,
         fix: 'correct it',
-        always: true,
+        // A server of one's own may give a number outside of the usual range a meaning.
+        ...(typeof value === 'number' ? {} : { always: true }),
         value: true,
       },
     ];

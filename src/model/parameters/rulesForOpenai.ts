@@ -57,6 +57,12 @@ const fixedRule: ParameterRule = (asked) =>
       )
     : [];
 
+/** The o-series calls one tool a turn in chat completions. */
+const parallelRule: ParameterRule = (asked) =>
+  asked.dialect === 'chat' && /^o\d/.test(asked.model)
+    ? refused(asked, ['parallel_tool_calls'], `${asked.model} does not take it`)
+    : [];
+
 /** Chat completions have a new name for it, and the models that think know only that one. */
 const lengthName: ParameterRule = (asked) =>
   asked.dialect === 'chat' && thinks(asked)
@@ -89,6 +95,7 @@ export const OPENAI_RULES: readonly ParameterRule[] = [
   effortRule,
   samplingRule,
   fixedRule,
+  parallelRule,
   lengthName,
   responsesRule,
   countRule,

@@ -118,7 +118,23 @@ test('at another address it is a warning, for nobody knows what is behind it', (
       'model.model_kwargs.temperature: gpt-5 takes no temperature but 1 while it thinks; leave it out (it is sent as it is)',
     ],
   });
-  expect(refusal(GPT, { temperature: -1 }, { base_url: 'https://gateway.example/v1' })).toContain('-1');
+  const own = { base_url: 'http://localhost:8000/v1' };
+  expect(settle('hosted_vllm/q', { temperature: 3, max_tokens: -1 }, own)).toMatchObject({
+    ok: true,
+    warnings: [expect.stringContaining('temperature'), expect.stringContaining('max_tokens')],
+  });
+  expect(refusal('hosted_vllm/q', { temperature: '0' }, own)).toContain('"0" is not a number');
+});
+
+test('the published configuration of mini-swe-agent fits o3 and GPT-5 by chat completions', () => {
+  const kwargs = { temperature: 0, parallel_tool_calls: true };
+  const settings = { drop_params: true, dialect: 'chat' };
+  expect(settle('o3', kwargs, settings)).toMatchObject({ ok: true, model: { model_kwargs: {} } });
+  expect(settle(GPT, kwargs, settings)).toMatchObject({
+    ok: true,
+    model: { model_kwargs: { parallel_tool_calls: true } },
+  });
+  expect(refusal('o3', kwargs, { dialect: 'chat' })).toContain('parallel_tool_calls: o3 does not take it');
 });
 
 test('drop_params leaves out what the model does not take, and no wrong value in silence', () => {
