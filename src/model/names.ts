@@ -133,20 +133,40 @@ type Asked = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>;
 
 const byPrefix = new Map(PROVIDERS.map((provider) => [provider.prefix, provider]));
 
+/** Routers have names of their own, which look like prefixes: OpenRouter knows `anthropic/claude-opus-4.5`, and so do Portkey and Requesty. */
+const ROUTERS: readonly (readonly [host: RegExp, prefix: string | null])[] = [
+  [/(^|\.)openrouter\.ai$/, 'openrouter'],
+  [/(^|\.)portkey\.ai$/, null],
+  [/(^|\.)requesty\.ai$/, null],
+];
+
+function routerAt(baseUrl: string | undefined): { readonly prefix: string | null } | null {
+  if (baseUrl === undefined || !URL.canParse(baseUrl)) return null;
+  const { hostname } = new URL(baseUrl);
+  const found = ROUTERS.find(([host]) => host.test(hostname));
+  return found ? { prefix: found[1] } : null;
+}
+
 /** `rest`: the name as it stands behind the prefix. */
-function providerOf(name: string, hasBaseUrl: boolean): { provider: Provider; rest: string } | null {
+function providerOf(name: string, baseUrl: string | undefined): { provider: Provider; rest: string } | null {
+  const router = routerAt(baseUrl);
+  if (router) {
+    const provider = router.prefix === null ? undefined : byPrefix.get(router.prefix);
+    const own = `${router.prefix}/`;
+    return provider ? { provider, rest: name.startsWith(own) ? name.slice(own.length) : name } : null;
+  }
   const slash = name.indexOf('/');
   const prefixed = slash > 0 ? byPrefix.get(name.slice(0, slash)) : undefined;
   if (prefixed) return { provider: prefixed, rest: name.slice(slash + 1) };
   // With an address of one's own a bare name is whatever the server there calls it, and chat is what such servers speak.
-  if (hasBaseUrl || slash > 0) return null;
+  if (baseUrl !== undefined || slash > 0) return null;
   const maker = BARE.find(([pattern]) => pattern.test(name))?.[1];
   return maker ? { provider: byPrefix.get(maker)!, rest: name } : null;
 }
 
 /** null: no provider is known by this name; then an OpenAI-compatible address must be given. */
 export function nameMeans(config: Asked): NamedModel | null {
-  const found = providerOf(config.model_name ?? '', config.base_url !== undefined);
+  const found = providerOf(config.model_name ?? '', config.base_url);
   if (!found) return null;
   const { provider, rest } = found;
   const model = provider.way ? rest.replace(provider.way, '') : rest;

@@ -1,6 +1,7 @@
 // What a model's name means: dialect, address, key and the name that is sent.
 import { describe, expect, test } from 'vitest';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
+import { createModelFactory } from '../../src/model/modelFactory.ts';
 import { baseUrlOf, dialectNameOf, PROVIDERS, sentModel } from '../../src/model/names.ts';
 import { settleModel } from '../../src/model/settleModel.ts';
 
@@ -152,3 +153,33 @@ test('how long a cache keeps what no request marks is warned of', () => {
     'model.cache_ttl: 1h has no effect, because no mark is set; add model.set_cache_control: default_end',
   ]);
 });
+
+test.each([
+  ['https://openrouter.ai/api/v1', 'anthropic/claude-opus-4.5', 'anthropic/claude-opus-4.5'],
+  ['https://openrouter.ai/api/v1', 'openai/gpt-5.1', 'openai/gpt-5.1'],
+  ['https://openrouter.ai/api/v1', 'openrouter/openai/gpt-5.1', 'openai/gpt-5.1'],
+  ['https://api.portkey.ai/v1', '@team/claude', '@team/claude'],
+  ['https://api.portkey.ai/v1', 'gemini/gemini-2.5-pro', 'gemini/gemini-2.5-pro'],
+  ['https://router.requesty.ai/v1', 'anthropic/claude-opus-4-5', 'anthropic/claude-opus-4-5'],
+])('the router at %s knows %s by its own name, and speaks chat', (base_url, model_name, sent) => {
+  const [dialect, model, address, key] = facts({ model_name, base_url, api_key_env: 'ROUTER_KEY' });
+  expect([dialect, model, address, key]).toEqual(['chat', sent, base_url, 'ROUTER_KEY']);
+});
+
+test.each(
+  PROVIDERS.filter(({ cloud }) => cloud === undefined).map(
+    (provider) => [provider.prefix, provider] as const,
+  ),
+)(
+  '%s: a missing key names its variable before anything starts',
+  async (prefix, { keys, keyOptional, baseUrl }) => {
+    const settled = settle({
+      model_name: `${prefix}/m`,
+      ...(baseUrl === null ? { base_url: 'https://s.example/v1' } : {}),
+    });
+    if (!settled.ok) throw new Error(settled.message);
+    const made = createModelFactory(settled.model, {});
+    if (keyOptional) await (await made).close();
+    else await expect(made).rejects.toThrow(`set $${keys[0]}`);
+  },
+);

@@ -21,7 +21,7 @@ import type {
   Wire,
 } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { baseUrlOf, sentModel } from '../names.ts';
+import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { attemptOnce, type Endpoint } from './attempt.ts';
 import type { Deadlines } from './exchange.ts';
 import { type Call, type Shared, tryOnce } from './httpCall.ts';
@@ -98,10 +98,10 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
   };
 }
 
-/** A key is not needed for a server on one's own machine or network, and is for everything that speaks TLS. */
+/** A key is not needed for a server of one's own (by its name or its plain http), and is for everything else. */
 function keyFor(config: ModelConfig, apiKey: string | undefined, baseUrl: string): string {
   if (apiKey) return apiKey;
-  if (!baseUrl.startsWith('https:')) return 'none';
+  if (!baseUrl.startsWith('https:') || nameMeans(config)?.provider.keyOptional) return 'none';
   throw new ModelConfigError(
     'PROVIDER_NOT_CONFIGURED',
     `no API key for ${new URL(baseUrl).host}: set $${config.api_key_env}, or name another variable with model.api_key_env`,

@@ -100,7 +100,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
       // While all instances end on malformed replies, the prompt and the protocol are the likely cause.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';
-      const bad = ended.class === 'infra' || (state === 'probing' && malformed);
+      const bad = ended.class === 'infra' || (state !== 'closed' && malformed);
       const wrongly = wrongEnvironment(ended);
       if (state !== 'closed') {
         if (bad)

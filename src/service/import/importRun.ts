@@ -6,6 +6,7 @@ import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { recordedRow } from '../../dataset/record.ts';
+import type { TrajectoryMessage } from '../../formats/trajectories/miniTrajectory.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../runner/attempt/choosePatch.ts';
@@ -107,6 +108,19 @@ const repoOf = (id: string): string => /^(.+?)__(.+)-\d+$/.exec(id)?.slice(1, 3)
 const isoOf = (seconds: number | null, fallback: string): string =>
   seconds === null ? fallback : new Date(seconds * 1000).toISOString();
 
+/** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
+function textOf(message: TrajectoryMessage): unknown {
+  if (message.type === 'function_call_output') return message.output;
+  if (message.type === 'message') return textsIn(message.content);
+  if (message.object !== 'response' || !Array.isArray(message.output)) return message.content;
+  return message.output.map((item) => textsIn(recordOf(item).content)).join('');
+}
+
+const textsIn = (parts: unknown): string =>
+  typeof parts === 'string'
+    ? parts
+    : (Array.isArray(parts) ? parts : []).map((part) => String(recordOf(part).text ?? '')).join('');
+
 function importInstance(store: Store, trialId: number, instance: ImportedInstance, fallback: string): void {
   leaseTrial(store, trialId, 'import', 0);
   const startedAt = isoOf(instance.startedAt, fallback);
@@ -116,7 +130,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
     config: JSON.stringify(instance.config),
   });
   instance.messages.forEach((message, seq) => {
-    const { content } = message;
+    const content = textOf(message);
     insertMessage(store, {
       attempt_id: attempt.id,
       seq,

@@ -59,21 +59,51 @@ const toolCallSchema = z.object({
   function: z.object({ name: z.string().catch(''), arguments: z.unknown() }),
 });
 
+/** Shown where a provider sends thought that only it can read. */
+const HIDDEN_THOUGHT = '(thought that only the provider can read)';
+
+const listAt = (fields: ReadonlyMap<string, unknown>, name: string): unknown[] => {
+  const value = fields.get(name);
+  return Array.isArray(value) ? value : [];
+};
+const ofType = (items: readonly unknown[], type: string): Readonly<Record<string, unknown>>[] =>
+  items.map(recordOf).filter((item) => item.type === type);
+
+/** Items of the Responses API: those that go back, or those of an imported message, which is the response itself. */
+function responseItems(fields: ReadonlyMap<string, unknown>): unknown[] {
+  const native = recordOf(fields.get('native'));
+  if (native.dialect === 'responses' && Array.isArray(native.content)) return native.content;
+  return fields.get('object') === 'response' ? listAt(fields, 'output') : [];
+}
+
+function reasoningOf(fields: ReadonlyMap<string, unknown>): string | null {
+  const said = fields.get('reasoning_content') ?? fields.get('reasoning');
+  if (typeof said === 'string' && said !== '') return said;
+  const thoughts = ofType(responseItems(fields), 'reasoning');
+  const summaries = thoughts.flatMap(({ summary }) => (Array.isArray(summary) ? summary : []));
+  const summary = summaries.map((part) => String(recordOf(part).text ?? '')).join('\n');
+  if (summary !== '') return summary;
+  const hidden = thoughts.length + ofType(listAt(fields, 'thinking_blocks'), 'redacted_thinking').length;
+  return hidden > 0 ? HIDDEN_THOUGHT : null;
+}
+
 /** The parts of a provider's message that are read beside its text. */
 export function readMessage(data: string): {
   reasoning: string | null;
   toolCalls: { name: string; text: string }[];
 } {
   const fields = new Map(Object.entries(recordOf(readJson(data))));
-  const reasoning = fields.get('reasoning_content') ?? fields.get('reasoning');
-  const calls = fields.get('tool_calls');
+  const items = fields.has('tool_calls') ? [] : ofType(responseItems(fields), 'function_call');
   return {
-    reasoning: typeof reasoning === 'string' && reasoning !== '' ? reasoning : null,
-    toolCalls: (Array.isArray(calls) ? calls : []).map((call) => {
-      const parsed = toolCallSchema.safeParse(call);
-      if (!parsed.success) return { name: '?', text: JSON.stringify(call) };
-      return { name: parsed.data.function.name, text: commandOf(parsed.data.function.arguments) };
-    }),
+    reasoning: reasoningOf(fields),
+    toolCalls: [
+      ...listAt(fields, 'tool_calls').map((call) => {
+        const parsed = toolCallSchema.safeParse(call);
+        if (!parsed.success) return { name: '?', text: JSON.stringify(call) };
+        return { name: parsed.data.function.name, text: commandOf(parsed.data.function.arguments) };
+      }),
+      ...items.map((item) => ({ name: String(item.name ?? '?'), text: commandOf(item.arguments) })),
+    ],
   };
 }
 

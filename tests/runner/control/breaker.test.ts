@@ -46,6 +46,14 @@ describe('breaker', () => {
     expect(breaker.note(good(5)).do).toBe('resume');
   });
 
+  test('an instance that was under way as it paused, and ends as malformed too, does not resume it', () => {
+    const breaker = createBreaker(config);
+    for (const n of [1, 2, 3]) breaker.note(malformed(n));
+    expect(breaker.note(malformed(4)).do).toBe('go');
+    expect(breaker.state).toBe('open');
+    expect(breaker.note(good(5)).do).toBe('resume');
+  });
+
   test('malformed replies after a good ending are the instances own', () => {
     const breaker = createBreaker(config);
     breaker.note(good(0));
