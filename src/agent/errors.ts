@@ -73,7 +73,7 @@ export function getUserFriendlyMessage(error: AgentErrorCode, metadata: Provider
   const model = metadata.model ? `the model "${metadata.model}"` : 'the model';
   const wait = metadata.retryAfter === undefined ? 'Wait a little' : `Wait ${metadata.retryAfter} seconds`;
   const messages: Record<AgentErrorCode, string> = {
-    PROVIDER_NOT_CONFIGURED: `${capital(provider)} cannot be asked as the section model says. Look at its address, key and parameters.`,
+    PROVIDER_NOT_CONFIGURED: `The settings of the model section do not work for ${provider}. Check its address, key and parameters.`,
     PROVIDER_NOT_SUPPORTED: `${capital(provider)} is not supported. Use an endpoint that speaks the OpenAI chat API.`,
     AUTHENTICATION_ERROR: `${capital(provider)} did not accept the API key. Check the key in the variable that model.api_key_env names.`,
     RATE_LIMITED: `${capital(provider)} is limiting requests. ${wait}, or run with fewer workers.`,

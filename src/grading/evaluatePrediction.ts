@@ -3,6 +3,7 @@
  * only an interruption by the caller's signal is thrown.
  */
 import { sha256 } from '../base/sha256.ts';
+import { errorText } from '../base/text/errorText.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -205,7 +206,7 @@ function broken(request: EvaluationRequest, error: unknown): Ending {
     return {
       outcome: 'infra',
       infraReason: 'internal_error',
-      errorMessage: `${instanceId}: grading failed: ${error instanceof Error ? error.message : String(error)}`,
+      errorMessage: `${instanceId}: grading failed: ${errorText(error)}`,
     };
   const oom = error.code === 'died' && error.sub === 'oom';
   return {

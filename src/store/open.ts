@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
+import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
 import { ATTEMPT_COSTS } from './safeSum.ts';
 
@@ -96,7 +97,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     db = Object.assign(opened, { [Symbol.dispose]: () => void opened.close() });
   } catch (error) {
     const code = existsSync(dirname(path)) ? 'write_failed' : 'missing';
-    throw new StorageError(code, `cannot open ${path}: ${messageOf(error)}${readOnlyHint(path)}`, error);
+    throw new StorageError(code, `cannot open ${path}: ${errorText(error)}${readOnlyHint(path)}`, error);
   }
   try {
     if (options.readonly) {
@@ -191,7 +192,7 @@ export function asStorageError(error: unknown, path: string): Error {
     return new StorageError('busy', `cannot write ${path}: ${code}: another process holds it`, error);
   return new StorageError(
     'write_failed',
-    `cannot ${code === 'SQLITE_ERROR' ? 'use' : 'write'} ${path}: ${code}: ${messageOf(error)}${readOnlyHint(path)}`,
+    `cannot ${code === 'SQLITE_ERROR' ? 'use' : 'write'} ${path}: ${code}: ${errorText(error)}${readOnlyHint(path)}`,
     error,
   );
 }
@@ -206,8 +207,6 @@ function readOnlyHint(path: string): string {
     return code === 'EROFS' ? ' (the file system is read-only)' : ` (${dirname(path)}: ${code})`;
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const reliefs = new WeakMap<Store, () => boolean>();
 

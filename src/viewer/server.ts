@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { errorText } from '../base/text/errorText.ts';
 import { openStore } from '../store/open.ts';
 import { viewerQueries } from '../store/records/viewerQueries.ts';
 import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
@@ -67,7 +68,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       try {
         handle({ rules, page, documents, live }, request, response);
       } catch (error) {
-        say(response, 500, `the viewer failed: ${messageOf(error)}`);
+        say(response, 500, `the viewer failed: ${errorText(error)}`);
       }
     });
     await new Promise<void>((done, failed) => {
@@ -237,4 +238,3 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
 
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

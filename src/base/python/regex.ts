@@ -5,6 +5,7 @@
 
 import { linearRegex } from '../regex/linearRegex.ts';
 import { UnsupportedPattern } from '../regex/re2Syntax.ts';
+import { errorText } from '../text/errorText.ts';
 
 const INLINE_FLAGS: Readonly<Record<string, string>> = { i: 'i', s: 's', m: 'm', a: '', u: '' };
 
@@ -80,7 +81,7 @@ export function parseFilter(pattern: string): ParsedFilter {
       matches: matcherOf(translate(pattern.slice(global?.[0].length ?? 0)), [...flags].join('')),
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return { ok: false, message: `--filter "${pattern}" is not a regular expression: ${reason}` };
   }
 }

@@ -3,6 +3,7 @@
  * can take minutes; RE2 reads it once. A pattern is written for JavaScript and means here what it means there.
  */
 import { RE2JS } from 're2js';
+import { errorText } from '../text/errorText.ts';
 import { translateToRe2, UnsupportedPattern } from './re2Syntax.ts';
 
 export interface LinearMatch {
@@ -26,7 +27,7 @@ function compile(source: string, flags: string): RE2JS {
   try {
     return RE2JS.compile(pattern, lookbehind ? RE2JS.LOOKBEHINDS : 0);
   } catch (error) {
-    throw new UnsupportedPattern(error instanceof Error ? error.message : String(error));
+    throw new UnsupportedPattern(errorText(error));
   }
 }
 

@@ -1,3 +1,5 @@
+import { errorText } from './errorText.ts';
+
 /** Where the values of a JSON text stand: for messages that name a line, and for rows that share a key. */
 
 export interface JsonChild {
@@ -50,7 +52,7 @@ export function jsonChildren(text: string, from: number, firstLine: number): Jso
 
 /** The line of a syntax error: V8 names its position in the message, and none where the text ends too early. */
 export function jsonErrorLine(error: unknown, text: string): number {
-  const position = /position (\d+)/.exec(error instanceof Error ? error.message : String(error))?.[1];
+  const position = /position (\d+)/.exec(errorText(error))?.[1];
   return position === undefined
     ? text.split('\n').length
     : text.slice(0, Number(position)).split('\n').length;

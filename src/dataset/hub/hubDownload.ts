@@ -13,6 +13,7 @@ import { retry } from '../../base/async/retry.ts';
 import { startTimer } from '../../base/async/timer.ts';
 import { moveIntoPlace } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { errorText } from '../../base/text/errorText.ts';
 
 export interface HubFile {
   /** Inside the repository. */
@@ -132,7 +133,7 @@ async function fetchBlob(file: HubFile, blob: string, into: DownloadInto): Promi
   return retry(once, {
     delayMs: (_, tried) => (tried === attempts ? undefined : 500 * 2 ** (tried - 1)),
     onWait: (error, ms) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       onWait?.(`${file.path}: ${reason}; going on in ${Math.ceil(ms / 1000)} s`);
     },
     sleep,

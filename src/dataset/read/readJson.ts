@@ -1,6 +1,7 @@
 /** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
 
 import { isRecord } from '../../base/isRecord.ts';
+import { errorText } from '../../base/text/errorText.ts';
 import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
 
 interface RawEntry {
@@ -20,7 +21,6 @@ export interface RawRows {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
-const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with space to JSON. */
 function readJsonLines(bytes: Uint8Array): RawRows {
@@ -36,7 +36,7 @@ function readJsonLines(bytes: Uint8Array): RawRows {
       if (text !== '') entries.push({ line, row: JSON.parse(text) });
     } catch (error) {
       const utf8 = error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8';
-      problems.push({ line, message: `${utf8}: ${reasonOf(error)}` });
+      problems.push({ line, message: `${utf8}: ${errorText(error)}` });
     }
     start = end + 1;
   }
@@ -90,7 +90,7 @@ export function readJson(bytes: Uint8Array, expected: 'json' | 'jsonl'): RawRows
       return lines;
     return {
       entries: [],
-      problems: [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${reasonOf(error)}` }],
+      problems: [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${errorText(error)}` }],
     };
   }
 }

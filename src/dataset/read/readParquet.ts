@@ -1,6 +1,7 @@
 /** Rows of a Parquet file as plain JSON values. */
 import { parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
+import { errorText } from '../../base/text/errorText.ts';
 import type { RawRows } from './readJson.ts';
 
 /** Parquet has types that JSON and the hash over a row have not: 64-bit numbers, times, bytes. */
@@ -23,7 +24,7 @@ export async function readParquet(bytes: Uint8Array): Promise<RawRows> {
     const rows = await parquetReadObjects({ file, compressors });
     return { entries: rows.map((row, i) => ({ line: i + 1, row: plain(row) })), problems: [] };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return {
       entries: [],
       problems: [{ line: 0, message: `not a readable Parquet file (${reason}); was the download complete?` }],

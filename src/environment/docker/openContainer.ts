@@ -1,6 +1,7 @@
 /** A started container with a way to run commands in it: by a supervisor inside, or by one exec each where that cannot run. */
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
+import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { type Environment, EnvironmentError, type StartRequest } from '../environment.ts';
@@ -129,7 +130,7 @@ async function supervise(
         evidence: { ...death.evidence },
         cause: error,
       });
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     notes.push(`plain exec instead of the supervisor: ${text}`);
     return undefined;
   }

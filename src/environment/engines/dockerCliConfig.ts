@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { errorText } from '../../base/text/errorText.ts';
 
 const entrySchema = z.looseObject({
   auth: z.string().optional(),
@@ -33,7 +34,7 @@ export function readDockerCliConfig(dir: string): { config: DockerCliConfig; war
   try {
     return { config: configSchema.parse(JSON.parse(readFileSync(path, 'utf8'))) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return { config: nothing, warning: `${path} cannot be read, so no registry login is used: ${reason}` };
   }
 }

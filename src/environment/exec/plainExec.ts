@@ -3,6 +3,7 @@
  * so a second one sweeps /proc for the command's mark.
  */
 import { sleep, startTimer } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
@@ -170,7 +171,7 @@ async function tryOnce(parts: Parts, one: OneCommand): Promise<CommandEnd> {
   one.collector = createCollector(one.maxOutputBytes);
   const argv = ['sh', '-c', RUN_COMMAND, 'swebatch-exec', one.cwd, ...one.line];
   const process = await parts.startProcess(argv, { env: one.env, stdin: true }).catch((error: unknown) => {
-    parts.words = error instanceof Error ? error.message : String(error);
+    parts.words = errorText(error);
     return undefined;
   });
   if (!process) return { kind: 'unstarted' };

@@ -1,4 +1,6 @@
 /** The images of a run on several engines: each trial gets a place on one of them, and its image there. */
+
+import { errorText } from '../../base/text/errorText.ts';
 import { type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
 import type { Collected } from './disk/collect.ts';
@@ -127,7 +129,7 @@ async function onEach(
   const results = await Promise.all(
     aliveOnes(engines).map(({ host, service }) =>
       work(service).catch((error: unknown) => {
-        onError(`images on ${host}: ${error instanceof Error ? error.message : String(error)}`);
+        onError(`images on ${host}: ${errorText(error)}`);
       }),
     ),
   );

@@ -2,6 +2,8 @@
  * When the record cannot be kept, nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
  * end, after an orderly shutdown.
  */
+
+import { errorText } from '../../base/text/errorText.ts';
 import { StorageError } from '../../store/open.ts';
 import type { StopLadder } from './stop.ts';
 
@@ -19,7 +21,7 @@ export function createRecordFailure(stop: StopLadder): RecordFailure {
   const report = (error: unknown) => {
     if (first !== null) return;
     first = error;
-    stop.stopStarting('internal_error', error instanceof Error ? error.message : String(error));
+    stop.stopStarting('internal_error', errorText(error));
     while (stop.stage < 2) stop.interrupt('a storage error');
   };
   return {

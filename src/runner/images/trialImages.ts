@@ -2,6 +2,8 @@
  * The images of a run's trials: ready before a slot is taken, kept while a trial or its grading needs them, then left to the policy.
  * A trial whose image is not available still takes its slot, so that it ends with an attempt and a reason like every other.
  */
+
+import { errorText } from '../../base/text/errorText.ts';
 import type { EnvironmentError, Place } from '../../environment/environment.ts';
 import type { Collected } from '../../environment/images/disk/collect.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
@@ -61,7 +63,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
       try {
         await work();
       } catch (error) {
-        parts.onError(`image bookkeeping: ${error instanceof Error ? error.message : String(error)}`);
+        parts.onError(`image bookkeeping: ${errorText(error)}`);
       }
     });
   };

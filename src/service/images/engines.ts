@@ -1,6 +1,7 @@
 /** Connects to engines by the caller's variables, and makes the image service of each. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { errorText } from '../../base/text/errorText.ts';
 import {
   connectEngine,
   DOCKER_VARIABLES,
@@ -44,7 +45,7 @@ export async function openImages(env: Variables, options: Given, host?: string):
   try {
     await docker.ping();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new UserError(`the Docker engine (${source}) does not answer: ${reason}`, {
       next: { do: 'check_engine' },
     });

@@ -1,5 +1,6 @@
 /** Documents about one attempt: its head and outline, its messages chunk by chunk, its verdicts with their test output. */
 import { gunzipSync } from 'node:zlib';
+import { errorText } from '../../base/text/errorText.ts';
 import type { AttemptRow } from '../../store/records/trials.ts';
 import type {
   CallRow,
@@ -258,6 +259,6 @@ function unpack(log: Buffer | null): string | null {
   try {
     return gunzipSync(log, { maxOutputLength: 256 * 1024 * 1024 }).toString('utf8');
   } catch (error) {
-    return `(this test output cannot be unpacked: ${error instanceof Error ? error.message : String(error)})`;
+    return `(this test output cannot be unpacked: ${errorText(error)})`;
   }
 }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { retryAfterMs } from '../../../base/async/retryAfterMs.ts';
 import { DOCKER_HUB, type ImageReference } from '../../../base/imageReference.ts';
+import { errorText } from '../../../base/text/errorText.ts';
 
 const descriptorSchema = z.looseObject({ digest: z.string(), size: z.number() });
 const indexSchema = z.looseObject({
@@ -191,7 +192,7 @@ export async function askExists(
 
 function noAnswer(error: unknown): ManifestAnswer {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = errorText(cause);
   return { ok: false, status: 0, retryAfterMs: undefined, message };
 }
 

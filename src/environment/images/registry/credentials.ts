@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { z } from 'zod';
 import { DOCKER_HUB } from '../../../base/imageReference.ts';
 import { stripChars } from '../../../base/python/text.ts';
+import { errorText } from '../../../base/text/errorText.ts';
 import type { DockerCliConfig, StoredLogin } from '../../engines/dockerCliConfig.ts';
 
 export interface RegistryLogin {
@@ -87,7 +88,7 @@ export async function findLogin(
         if (Secret !== '') return { serveraddress, username: Username, password: Secret };
       }
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       onWarning(`docker-credential-${helper} gave no login for ${registry}: ${reason}`);
     }
   }
