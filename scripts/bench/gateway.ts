@@ -1,6 +1,6 @@
 // What a model call costs more through relay and gateway than straight to the provider: the same client, the same 400 KB request, the same
 // streamed answer, in turns. Then as many attempts at once as there are slots.
-//   npm run bench:gateway [-- --rounds 20 --slots 64]
+//   npm run bench:gateway [-- --rounds 6 --slots 64]
 // It needs Docker, the test image (npm run setup) and the relay (node scripts/buildRelay.ts).
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -18,7 +18,7 @@ import { buildRelay } from '../buildRelay.ts';
 import { atMost, type Bar, barLine } from './bars.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '20' }, slots: { type: 'string', default: '64' } },
+  options: { rounds: { type: 'string', default: '6' }, slots: { type: 'string', default: '64' } },
 });
 const rounds = Number(values.rounds);
 const slots = Number(values.slots);
@@ -26,6 +26,9 @@ const slots = Number(values.slots);
 const REQUEST_BYTES = 400_000;
 const EVENTS = 200;
 const BAR_MS = 20;
+/** Calls of one client process, of which the first compile it and grow its buffers. An agent lives for hundreds. */
+const CALLS = 20;
+const WARM_UP = 12;
 const PORT = 13131;
 
 /** The client: it sends the request several times over one connection and prints how long each answer took to its last byte. */
@@ -138,9 +141,8 @@ async function openSlot(n: number): Promise<Client> {
 async function sideBySide(through: Client): Promise<Bar> {
   const samples = { direct: [] as number[], gateway: [] as number[] };
   for (let round = 0; round < rounds; round += 1) {
-    // The first call of a client warms it up.
-    samples.direct.push(...(await direct(4)).slice(1));
-    samples.gateway.push(...(await through(4)).slice(1));
+    samples.direct.push(...(await direct(CALLS)).slice(WARM_UP));
+    samples.gateway.push(...(await through(CALLS)).slice(WARM_UP));
   }
   for (const [name, all] of Object.entries(samples)) {
     say(`${name}: ${all.map((ms) => ms.toFixed(1)).join(' ')}`);
