@@ -98,7 +98,7 @@ for n in range(int(sys.argv[1])):
     const evidence = JSON.parse(ended!.error_evidence) as { output_end: string };
     expect(evidence).toMatchObject({ exit_code: 3, output_bytes: 1_000_000_020 });
     expect(evidence.output_end).toMatch(/xlast words$/);
-  }, 120_000);
+  }, 300_000);
 
   test('is stopped by the budget of the run', async () => {
     const { provider, bench } = await play(script(`${ASK} 100000 {{model}}`), { cost_limit: 0.02 });
@@ -112,4 +112,52 @@ for n in range(int(sys.argv[1])):
     ];
     expect(spent).toBeLessThanOrEqual(20_000_000);
   }, 90_000);
+
+  test('whose run dies in the middle of a call works again at resume, and nothing is left running', async () => {
+    const held = Promise.withResolvers<void>();
+    let first = true;
+    await using provider = await startFakeProvider([], () => {
+      const hold = first;
+      first = false;
+      if (hold) held.resolve();
+      return hold;
+    });
+    const agent = script(`${ASK} 1 {{model}}; echo two > new.txt`);
+    const bench = agentBench({ ids: [ID], url: provider.url, dialect: 'chat', agent });
+    const running = bench.start();
+    await held.promise;
+    running.process.kill('SIGKILL');
+    await running.done;
+    const resumed = await bench.resume();
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(bench.query<Attempt>(attempt).map(({ exit_reason }) => exit_reason)).toEqual([
+      'orchestrator_lost',
+      'submitted',
+    ]);
+    expect(await containers(bench.id)).toEqual([]);
+  }, 120_000);
+
+  test('works beside the built-in agent as an arm of one run, on one model, and its commands are judged alike', async () => {
+    const command =
+      'git log --all >/dev/null; echo two > new.txt; git add -A; echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; git diff --cached';
+    await using provider = await startFakeProvider([{ tool: 'bash', args: { command } }]);
+    const arms = [
+      { name: 'mini', agent: { agent_class: 'default', protocol: 'tool-call' } },
+      { name: 'line', agent: script(`${ASK} 1 {{model}}; echo two > new.txt`) },
+    ];
+    const bench = agentBench({ ids: [ID], url: provider.url, dialect: 'chat', agent: {}, arms });
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(0);
+    const trials = bench.query<{ name: string; exit_reason: string; model_patch: string; suspicion: string }>(
+      'SELECT arms.name, exit_reason, model_patch, suspicion FROM attempts JOIN trials ON trials.id = trial_id JOIN arms ON arms.id = arm_id ORDER BY arms.id',
+    );
+    expect(trials.map(({ name, exit_reason }) => [name, exit_reason])).toEqual([
+      ['mini', 'submitted'],
+      ['line', 'submitted'],
+    ]);
+    for (const { model_patch } of trials) expect(model_patch).toMatch(/\+two\n$/);
+    // The program never ran what the model called for, but the call is what is judged.
+    expect(JSON.parse(trials[1]!.suspicion)).toEqual(JSON.parse(trials[0]!.suspicion));
+    expect(JSON.parse(trials[0]!.suspicion)).not.toEqual([]);
+  }, 120_000);
 });

@@ -3,6 +3,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** By what they took in CI. A file that is not here comes in vitest's own order, after these. */
 const LONGEST = [
+  'e2e/agentPrograms.test.ts',
+  'e2e/commandAgent.test.ts',
   'environment/docker/conformance.test.ts',
   'faults/environment.test.ts',
   'faults/crash.test.ts',

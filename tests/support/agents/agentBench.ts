@@ -87,6 +87,7 @@ export interface AgentBenchOptions {
   readonly agent: Readonly<Record<string, unknown>>;
   readonly run?: Readonly<Record<string, unknown>>;
   readonly grading?: boolean;
+  readonly arms?: readonly Readonly<Record<string, unknown>>[];
 }
 
 export function agentBench(options: AgentBenchOptions): AgentBench {
@@ -107,6 +108,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
       },
       run: { breaker: { consecutive: 0, fraction: 0, empty_patches: 0 }, retry: { attempts: 1 }, ...run },
       grading: { enabled: grading },
+      ...(options.arms && { arms: options.arms }),
     }),
   );
   const env = { FAKE_KEY: REAL_KEY };
