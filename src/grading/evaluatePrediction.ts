@@ -3,13 +3,7 @@
  * only an interruption by the caller's signal is thrown.
  */
 import { sha256 } from '../base/sha256.ts';
-import { errorText } from '../base/text/errorText.ts';
-import {
-  type Environment,
-  EnvironmentError,
-  type EnvironmentFactory,
-  type Owner,
-} from '../environment/environment.ts';
+import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
 import type { RunLogLine } from '../formats/harness/runLogText.ts';
 import type { InstanceReport } from '../formats/reports/instanceReport.ts';
 import type { Outcome } from '../outcome.ts';
@@ -19,7 +13,7 @@ import { createRunLog, type RunLog } from './createRunLog.ts';
 import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
 import type { GradingConfig } from './gradingConfig.ts';
-import { classifyLog } from './infra.ts';
+import { brokenEnding, classifyLog } from './infra.ts';
 import { readingGit } from './ownGit.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { MARK } from './readLog.ts';
@@ -68,7 +62,7 @@ export interface EvaluationResult {
   readonly specHash: string;
   readonly patchSha256: string;
   readonly startedAt: Date;
-  /** The tests ran into the deadline: evaluate once more with nothing beside it before believing that. */
+  /** The tests ran into the deadline, ended their container, or were cut off: evaluate once more with nothing beside it before believing that. */
   readonly repeatAlone: boolean;
 }
 
@@ -120,7 +114,13 @@ async function inEnvironment(
   });
   log.info(`Test runtime: ${grouped(run.durationMs / 1000)} seconds`);
   log.info(`Test output for ${spec.instanceId} written to test_output.txt`);
-  const base = { applyMethod: applied.method, script, log: run.log, exitCode: run.exitCode } as const;
+  const base = {
+    applyMethod: applied.method,
+    script,
+    log: run.log,
+    exitCode: run.exitCode,
+    repeatAlone: run.lost,
+  } as const;
   if (run.timedOut) {
     log.info(`Test timed out after ${config.timeout} seconds.`);
     return { ...base, ...timedOut(spec, run, config.timeout) };
@@ -200,22 +200,6 @@ const NOT_FOUND = {
   exit_code_contradicts: 'the test command failed but no test did',
 } as const;
 
-function broken(request: EvaluationRequest, error: unknown): Ending {
-  const { instanceId } = request.spec;
-  if (!(error instanceof EnvironmentError))
-    return {
-      outcome: 'infra',
-      infraReason: 'internal_error',
-      errorMessage: `${instanceId}: grading failed: ${errorText(error)}`,
-    };
-  const oom = error.code === 'died' && error.sub === 'oom';
-  return {
-    outcome: 'infra',
-    infraReason: oom ? 'oom' : error.code,
-    errorMessage: `${instanceId}: ${error.message}`,
-  };
-}
-
 export async function evaluatePrediction(request: EvaluationRequest): Promise<EvaluationResult> {
   const { spec, patch, signal } = request;
   const now = request.now ?? (() => new Date());
@@ -268,7 +252,7 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
     return result(await inEnvironment(environment, request, log));
   } catch (error) {
     signal?.throwIfAborted();
-    const ending = broken(request, error);
+    const ending = brokenEnding(spec.instanceId, error);
     log.error(`Error in evaluating model for ${spec.instanceId}: ${ending.errorMessage}`);
     return result(ending);
   } finally {

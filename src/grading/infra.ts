@@ -3,6 +3,10 @@
  * of these lines cannot take an instance out of the count.
  */
 import { universalNewlines } from '../base/python/lines.ts';
+import { errorText } from '../base/text/errorText.ts';
+import { EnvironmentError } from '../environment/environment.ts';
+import type { Outcome } from '../outcome.ts';
+import type { Suspicion } from '../suspicion/commands.ts';
 
 type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {
@@ -26,4 +30,46 @@ export function classifyLog(...texts: readonly string[]): InfraSignature | undef
   const text = universalNewlines(texts.join('\n'));
   const hit = SIGNATURES.find(([, , pattern]) => pattern.test(text));
   return hit && { reason: hit[0], tier: hit[1] };
+}
+
+/** What becomes of a prediction whose environment broke while it was graded. */
+interface BrokenEnding {
+  readonly outcome: Outcome;
+  readonly infraReason?: string;
+  readonly suspicion?: readonly (Suspicion & { readonly strict: boolean })[];
+  readonly errorMessage: string;
+  readonly repeatAlone?: boolean;
+}
+
+const endedContainer = (instanceId: string, { message }: EnvironmentError): BrokenEnding => ({
+  outcome: 'invalid',
+  suspicion: [
+    {
+      rule: 'ended_environment',
+      says: 'what ran with the patch ended its container, also when it was repeated',
+      evidence: message,
+      strict: true,
+      inferred: true,
+    },
+  ],
+  errorMessage: `${instanceId}: ${message}`,
+  repeatAlone: true,
+});
+
+export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
+  if (!(error instanceof EnvironmentError))
+    return {
+      outcome: 'infra',
+      infraReason: 'internal_error',
+      errorMessage: `${instanceId}: grading failed: ${errorText(error)}`,
+    };
+  const oom = error.code === 'died' && error.sub === 'oom';
+  // What the patch or the tests did to their container is no fault of the machine: as infra it would be out of the count.
+  if (error.fromWithin && !oom) return endedContainer(instanceId, error);
+  return {
+    outcome: 'infra',
+    infraReason: oom ? 'oom' : error.code,
+    errorMessage: `${instanceId}: ${error.message}`,
+    repeatAlone: error.code === 'daemon_lost' || error.sub === 'daemon_lost',
+  };
 }

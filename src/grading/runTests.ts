@@ -12,6 +12,8 @@ const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 export interface TestRun {
   readonly log: string;
   readonly timedOut: boolean;
+  /** The connection was cut: what the script did is not known. */
+  readonly lost: boolean;
   readonly oomKilled: boolean;
   readonly exitCode: number;
   /** Limits of the container that were met, in words; empty when none was. */
@@ -69,6 +71,7 @@ export async function runTests(
     // The note that the harness itself leaves behind a run it cut off.
     log: timedOut ? `${result.output}\n\nTimeout error: ${timeoutS} seconds exceeded.` : result.output,
     timedOut,
+    lost: result.exitCode === -1 && !timedOut,
     oomKilled: result.oomKilled,
     exitCode: result.exitCode,
     limitsMet: [

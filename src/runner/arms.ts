@@ -89,7 +89,10 @@ async function startArm(
   opened.push(modelFactory);
   const environmentFactory = await createEnvironmentFactory(environment, {
     ...{ pool, images },
-    docker: { program: program?.(agent.agent_class) },
+    docker: {
+      program: program?.(agent.agent_class),
+      onWarning: (text) => events.emit({ type: 'note', text }),
+    },
   });
   opened.push(environmentFactory);
   const createAgent = await loadAgent(agent.agent_class, cwd);

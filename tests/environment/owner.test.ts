@@ -65,6 +65,7 @@ const lockedUp = (containers: readonly object[] | null): Docker => {
   const never = () => new Promise<never>(() => {});
   return {
     listContainers: containers === null ? never : async () => containers,
+    getImage: () => ({ inspect: async () => ({ Config: { Labels: null } }) }),
     getContainer: () => ({ remove: never }),
   } as unknown as Docker;
 };
@@ -137,6 +138,38 @@ describe.skipIf(!available)('reaper', () => {
     for (const id of [alive, elsewhere, foreign, blank])
       expect((await docker.getContainer(id).inspect()).Id).toBe(id);
     expect(mineOnly(await listContainers(docker, here))).toEqual([alive, elsewhere, blank].sort());
+  });
+
+  test('what a person makes from a committed container of ours is theirs, whatever labels it has', async () => {
+    const gone = await create({ ...mine, [LABELS.pidStart]: '1' });
+    const image = (await docker.getContainer(gone).commit({ repo: 'swebatch-envtest/committed' })) as {
+      Id: string;
+    };
+    try {
+      const theirs = await docker.createContainer({
+        Image: image.Id,
+        Cmd: ['sleep', '60'],
+        Labels: { 'com.example': 'precious' },
+        HostConfig: { NetworkMode: 'none' },
+      });
+      made.push(theirs.id);
+      // A run on that image: what the run gives its container stands above what the image carries.
+      const onIt = await docker.createContainer({
+        Image: image.Id,
+        Cmd: ['sleep', '60'],
+        Labels: { ...mine, [LABELS.pidStart]: '1', [LABELS.started]: new Date(1).toISOString() },
+        HostConfig: { NetworkMode: 'none' },
+      });
+      made.push(onIt.id);
+      expect((await theirs.inspect()).Config.Labels).toMatchObject({ [LABELS.run]: 'r' });
+      const result = await reap({ docker, machine: here });
+      expect(result.removed.map(({ id }) => id).sort()).toEqual([gone, onIt.id].sort());
+      expect(result.kept.map(({ id }) => id)).toContain(theirs.id);
+      expect((await theirs.inspect()).Id).toBe(theirs.id);
+      await theirs.remove({ force: true });
+    } finally {
+      await docker.getImage(image.Id).remove({ force: true });
+    }
   });
 
   test('two reapers at once do not fail each other', async () => {

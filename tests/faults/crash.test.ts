@@ -1,7 +1,7 @@
 // kill -9 at named points and at random moments, then resume: nothing sealed runs again, nothing is lost, no container is left.
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CRASH_POINTS } from '../../src/runner/control/crash.ts';
 import { type CliResult, cli } from '../support/cli.ts';
@@ -104,6 +104,34 @@ describe.skipIf(!docker)('two processes', () => {
     await expectSound(bench, bench.id, 4, [second, third]);
   });
 
+  test('deleting the folder of a run that works lets no second process in, nor does the lock of an older version', async () => {
+    const ids = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
+    const hanging = ids.map((id) => [id, [{ content: 'x', hang: true }]] as const);
+    bench = await faultBench({ scripts: Object.fromEntries(hanging) });
+    const first = bench.start(bench.id);
+    await bench.server.waitForRequests(2);
+    rmSync(join(bench.root, bench.id), { recursive: true, force: true });
+    const second = await bench.resume(bench.id);
+    expect(second.code).toBe(2);
+    expect(second.stderr).toContain(`the run is locked by pid ${first.process.pid}`);
+    const lock = join(bench.root, '.locks', bench.id, 'run.lock');
+    const former = join(bench.root, bench.id, 'run.lock');
+    mkdirSync(dirname(former), { recursive: true });
+    copyFileSync(lock, former);
+    rmSync(lock);
+    const third = await bench.resume(bench.id);
+    expect(third.stderr).toContain(`remove ${former}`);
+    first.process.kill('SIGKILL');
+    await first.done;
+    for (const id of ids) bench.server.setScript(id, GOOD);
+    const last = await bench.resume(bench.id);
+    expect(last.stderr).toContain(`took over the lock of pid ${first.process.pid}`);
+    expect(last.code).toBe(0);
+    expect([existsSync(former), existsSync(lock)]).toEqual([false, false]);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [last]);
+  });
+
   test('T-51 a copy of the folder is locked like the original while its owner lives; the lock of a dead one is taken over', async () => {
     // Both slots stand still, so that nobody writes while the folder is copied.
     const ids = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
@@ -119,7 +147,7 @@ describe.skipIf(!docker)('two processes', () => {
     first.process.kill('SIGKILL');
     await first.done;
     // A lock from before the machine started again, with a pid that somebody else has now.
-    const path = join(bench.root, bench.id, 'run.lock');
+    const path = join(bench.root, '.locks', bench.id, 'run.lock');
     const lock = JSON.parse(readFileSync(path, 'utf8')) as object;
     writeFileSync(path, JSON.stringify({ ...lock, pid: process.pid, bootId: 'another-boot' }));
     for (const id of ids) bench.server.setScript(id, GOOD);

@@ -73,6 +73,28 @@ describe.skipIf(!available)('a daemon that goes away', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
+  test('T-35 for twelve seconds, in the middle of everything: all end as without it, and no retry is used', async () => {
+    const working = [bash('sleep 271828'), ...GOOD];
+    bench = await faultBench({
+      scripts: { ...Object.fromEntries(IDS.map((id) => [id, GOOD])), 'a__a-1': working },
+      config: { workers: 2, retry: { attempts: 1, backoff_s: 0 } },
+      environment: { timeout: 120 },
+    });
+    daemon = cuttableDaemon();
+    const running = bench.start(bench.id, [], { DOCKER_HOST: `unix://${daemon.path}` });
+    await allRunning(bench.id, '271828', 1);
+    daemon.refuse(true);
+    daemon.cut();
+    const back = daemon;
+    setTimeout(() => back.refuse(false), 12_000);
+    const result = await running.done;
+    expect(result.stderr).toContain('complete');
+    expect(attempts().map((a) => a.exit_reason)).toEqual(Array(4).fill('submitted'));
+    expect(result.code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
   test('T-35 for good: the attempts are lost, the run says so, and goes on when it is back', async () => {
     const { running, daemon } = await begin();
     daemon.refuse(true);

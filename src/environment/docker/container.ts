@@ -1,6 +1,7 @@
 /** One container: how it is created, what its death means, removal. Facts about Docker live here and nowhere above. */
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
+import { pause } from '../../base/async/timer.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
@@ -78,6 +79,8 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     options.request.signal?.throwIfAborted();
     const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
     try {
+      // One that goes away for a while is waited for here, where nothing is lost yet.
+      if (attempt > 0) await withDaemonRetry(() => daemonAnswer(docker.ping()));
       const container = await daemonAnswer(
         docker.createContainer(containerSpec(options, name)),
         START_LIMIT_MS,
@@ -98,7 +101,7 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
         throw new EnvironmentError('image_missing', `image ${options.image} vanished: ${fault.text}`, {
           cause: error,
         });
-      if (fault.daemonGone && attempt === CREATE_TRIES - 1)
+      if (fault.daemonGone && attempt > 0)
         throw new EnvironmentError(
           'daemon_lost',
           `the Docker daemon does not answer: ${fault.text}; start it and resume`,
@@ -128,6 +131,36 @@ export async function removeContainer(container: Docker.Container, limitMs?: num
     const fault = readFault(error);
     return fault.status === 404 || (fault.status === 409 && /already in progress/i.test(fault.text));
   }
+}
+
+/** Long enough for an engine that is started anew. */
+const REMOVAL_WAITS_MS: readonly number[] = [1000, 3000, 8000, 20_000];
+const REMOVAL_ANSWER_MS = 20_000;
+
+/**
+ * A container that the engine would not remove: the person is told which, and it is tried again. Resolves to whether it is gone. When `closing` fires it is tried once more, and that is the last
+ * time.
+ */
+export async function removeLater(
+  container: Docker.Container,
+  closing: AbortSignal,
+  warn: (text: string) => void,
+  waits: readonly number[] = REMOVAL_WAITS_MS,
+): Promise<boolean> {
+  const name = `container ${container.id.slice(0, 12)}`;
+  warn(`${name} could not be removed; it is tried again`);
+  for (const ms of waits) {
+    await pause(ms, closing);
+    if (await removeContainer(container, REMOVAL_ANSWER_MS)) {
+      warn(`${name} is removed now`);
+      return true;
+    }
+    if (closing.aborted) break;
+  }
+  warn(
+    `${name} is still there: docker rm -f ${container.id.slice(0, 12)} removes it, or "swebatch clean" once the run has ended`,
+  );
+  return false;
 }
 
 /** undefined while the container runs; else the error that ends the attempt. */

@@ -53,7 +53,8 @@ export async function putFile(
   // Extracted at the root, so that missing folders on the way are made.
   pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
   pack.finalize();
-  await daemonAnswer(container.putArchive(await wholeOf(pack), { path: '/' }), ARCHIVE_LIMIT_MS);
+  const archive = await wholeOf(pack);
+  await withDaemonRetry(() => daemonAnswer(container.putArchive(archive, { path: '/' }), ARCHIVE_LIMIT_MS));
 }
 
 const MAX_LINKS = 8;

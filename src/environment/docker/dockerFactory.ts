@@ -1,9 +1,12 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
+import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import { engineClient } from '../engines/engineClient.ts';
 import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import { HARNESS } from '../exec/channel.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import { createFactoryPulls } from '../images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
@@ -24,13 +27,18 @@ const CONCURRENT_STARTS = 8;
 /** More would only wait for the daemon, and each is a container beside those of the slots. */
 const MAX_PREPARED = CONCURRENT_STARTS;
 
+/** The connection to the engine was cut, whatever the container did meanwhile. */
+const cutOff = (error: unknown): boolean =>
+  readFault(error).daemonGone ||
+  (error instanceof EnvironmentError && error.code === 'died' && error.evidence.while === HARNESS);
+
 export function createDockerFactory(
   config: EnvironmentConfig,
   options: DockerFactoryOptions = {},
 ): DockerFactory {
   const docker = engineClient(options.docker);
   const removals = new Set<Promise<unknown>>();
-  let closed = false;
+  const closing = new AbortController();
 
   const pulls = createFactoryPulls(docker, {
     policy: config.pull,
@@ -49,12 +57,19 @@ export function createDockerFactory(
     sealer: createSealer(docker, config),
     programs: createProgramVolumes(docker),
     quotaBytes: createQuotaProbe(docker, config.disk),
+    closing: closing.signal,
     track(removal: Promise<unknown>) {
       removals.add(removal);
       void removal.finally(() => removals.delete(removal));
     },
   };
-  const begin = (request: StartRequest) => startEnvironment(shared, request);
+  const begin = (request: StartRequest) =>
+    startEnvironment(shared, request).catch(async (error: unknown) => {
+      if (!cutOff(error) || request.signal?.aborted) throw error;
+      // Nothing of the agent's has run: once the engine is back the start is made again from its beginning.
+      await withDaemonRetry(() => daemonAnswer(docker.ping()));
+      return startEnvironment(shared, request);
+    });
   const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
 
   return {
@@ -63,11 +78,12 @@ export function createDockerFactory(
     ensureImage: ensure,
     prepare: prepared.prepare,
     async start(request) {
-      if (closed) throw new EnvironmentError('start_failed', 'the environment factory is closed');
+      if (closing.signal.aborted)
+        throw new EnvironmentError('start_failed', 'the environment factory is closed');
       return prepared.take(request) ?? begin(request);
     },
     async close() {
-      closed = true;
+      closing.abort();
       await prepared.close();
       await pulls.close();
       while (removals.size > 0) await Promise.allSettled([...removals]);

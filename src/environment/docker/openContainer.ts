@@ -4,17 +4,19 @@ import type { LimitFunction } from 'p-limit';
 import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { readFault } from '../engines/dockerFault.ts';
 import { type Environment, EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
 import { createPlainExecTransport } from '../exec/plainExec.ts';
 import type { ContainerControl, StartProcess } from '../exec/ports.ts';
 import { createSupervisorTransport } from '../exec/supervisor.ts';
+import { NO_ANSWER } from '../exec/supervisorSession.ts';
 import type { Transport } from '../exec/transport.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import type { ScriptRunner } from '../patch/capture.ts';
 import type { ProgramVolumes } from '../programs/programVolume.ts';
-import { createContainer, deathOf, removeContainer } from './container.ts';
+import { createContainer, deathOf, removeContainer, removeLater } from './container.ts';
 import { putFile } from './containerFiles.ts';
 import type { QuotaProbe } from './diskQuota.ts';
 import { createDiskWatch } from './diskWatch.ts';
@@ -32,6 +34,8 @@ export interface DockerShared {
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
   readonly programs: ProgramVolumes;
+  /** Fires when the factory closes. */
+  readonly closing: AbortSignal;
   /** The factory's close waits for what is tracked. */
   track(removal: Promise<unknown>): void;
 }
@@ -68,11 +72,12 @@ export async function openContainer(
   };
   const container = await shared.starting(create);
   const remove = async () => {
-    const removal = removeContainer(container).then((gone) => {
-      if (!gone) options.onWarning?.(`container ${container.id.slice(0, 12)} could not be removed`);
-    });
+    const removal = removeContainer(container);
     shared.track(removal);
-    await removal;
+    if (!(await removal)) {
+      const warn = (text: string) => options.onWarning?.(text);
+      shared.track(removeLater(container, shared.closing, warn));
+    }
   };
   try {
     const channel = await openChannel(shared, container, notes);
@@ -118,6 +123,7 @@ async function supervise(
   config: EnvironmentConfig,
   control: ContainerControl,
   notes: string[],
+  again = true,
 ): Promise<Transport | undefined> {
   const configured = config.start_timeout > 0 ? config.start_timeout * 1000 : Number.POSITIVE_INFINITY;
   try {
@@ -131,6 +137,9 @@ async function supervise(
         cause: error,
       });
     const text = errorText(error);
+    // The engine was away, or dropped it without a word: that says nothing about the image.
+    if (again && (readFault(error).daemonGone || text.endsWith(NO_ANSWER)))
+      return supervise(startProcess, config, control, notes, false);
     notes.push(`plain exec instead of the supervisor: ${text}`);
     return undefined;
   }

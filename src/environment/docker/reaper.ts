@@ -41,7 +41,7 @@ export async function listContainers(
     all: true,
     filters: { label: [LABELS.run, LABELS.pid, LABELS.bootId] },
   });
-  return found.map((container) => {
+  const listed = found.map((container) => {
     const label = (name: string) => container.Labels[name] ?? '';
     return {
       id: container.Id,
@@ -58,6 +58,26 @@ export async function listContainers(
       ...(label(PROGRAM_LABELS.fills) !== '' && { fills: label(PROGRAM_LABELS.fills) }),
     };
   });
+  return Promise.all(
+    listed.map(async (container, i) => {
+      const own = container.owner !== 'dead' || (await labelsAreItsOwn(docker, found[i]!));
+      return own ? container : { ...container, owner: 'unknown' as const };
+    }),
+  );
+}
+
+/**
+ * `docker commit` copies the labels of a container into the image, and a container that a person makes from that image has them too. Those
+ * of a container of ours were given to it alone: at least the time of its start differs from what its image may carry.
+ */
+async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
+  try {
+    const { Config: config } = await docker.getImage(container.ImageID).inspect();
+    const inherited = config.Labels ?? {};
+    return Object.values(LABELS).some((label) => container.Labels[label] !== inherited[label]);
+  } catch {
+    return false;
+  }
 }
 
 export async function findOrphans(

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { sleep } from '../../base/async/timer.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
+import { withDaemonRetry } from '../engines/dockerFault.ts';
 import type { StartProcess } from '../exec/ports.ts';
 import { createDemux } from './demux.ts';
 
@@ -10,17 +11,19 @@ import { createDemux } from './demux.ts';
 export const processStarter =
   (container: Docker.Container, answerMs?: number): StartProcess =>
   async (argv, { env, stdin = false } = {}) => {
-    const create = container.exec({
-      Cmd: [...argv],
-      ...(env && { Env: [...env] }),
-      ...(stdin && { AttachStdin: true }),
-      AttachStdout: true,
-      AttachStderr: true,
-      Tty: false,
-      // Not the image's: the agent may have removed that folder.
-      WorkingDir: '/',
-    });
-    const exec = await daemonAnswer(create, answerMs);
+    const create = () =>
+      container.exec({
+        Cmd: [...argv],
+        ...(env && { Env: [...env] }),
+        ...(stdin && { AttachStdin: true }),
+        AttachStdout: true,
+        AttachStderr: true,
+        Tty: false,
+        // Not the image's: the agent may have removed that folder.
+        WorkingDir: '/',
+      });
+    // Nothing runs before its start: that alone is never asked for twice.
+    const exec = await withDaemonRetry(() => daemonAnswer(create(), answerMs));
     const stream = await attachedStream(exec.start({ hijack: true, stdin }), answerMs);
     return {
       listen({ stdout, stderr, gone }) {

@@ -46,8 +46,11 @@ export function readFault(error: unknown): DockerFault {
   };
 }
 
-/** Waits between tries of an operation that a restarting daemon may refuse; a test passes its own. */
-const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500];
+/** Waits between tries of an operation while an engine is started anew: half a minute in all. */
+const DAEMON_RETRY_MS: readonly number[] = [100, 400, 1000, 2500, 4000, 5000, 7000, 10_000];
+
+/** An engine that answers 5xx is there: half a minute changes less than a moment. */
+const CONFUSED_TRIES = 4;
 
 /** Runs `work` again while the daemon is unreachable or answers 5xx. */
 export function withDaemonRetry<T>(
@@ -57,7 +60,8 @@ export function withDaemonRetry<T>(
   return retry(work, {
     delayMs: (error, tried) => {
       const fault = readFault(error);
-      return fault.daemonGone || (fault.status ?? 0) >= 500 ? waits[tried - 1] : undefined;
+      if (fault.daemonGone) return waits[tried - 1];
+      return (fault.status ?? 0) >= 500 && tried <= CONFUSED_TRIES ? waits[tried - 1] : undefined;
     },
   });
 }

@@ -11,6 +11,8 @@ import type { ContainerControl } from './ports.ts';
 import { type Ended, KILL_GRACE_MS, runToEnd } from './runToEnd.ts';
 import type { CommandEnd, RunningCommand, Transport, TransportCommand } from './transport.ts';
 
+/** What the evidence says of a script of ours whose connection was lost. */
+export const HARNESS = 'running a script of the harness';
 const SETTLE_MS = [50, 100, 200, 400];
 
 interface HarnessResult {
@@ -71,10 +73,17 @@ export function createChannel(
 
 async function startCommand(parts: Parts, command: TransportCommand): Promise<RunningCommand> {
   if (parts.closed) throw new EnvironmentError('died', 'the environment is closed', { sub: 'killed' });
+  const { transport } = parts;
   try {
-    return await parts.transport.run(command);
+    return await transport.run(command);
   } catch (error) {
-    throw await died(parts, { while: 'starting a command', error: String(error), ...shown(command) });
+    const evidence = { while: 'starting a command', error: String(error), ...shown(command) };
+    const death = await deathAfterLoss(parts, evidence);
+    if (death) throw death;
+    // The engine may have been away, which looking for the death has waited for. Nothing of the command has run.
+    return transport.run(command).catch(() => {
+      throw notStartable(parts, evidence);
+    });
   }
 }
 
@@ -119,7 +128,7 @@ async function runHarness(parts: Parts, script: string, options: HarnessOptions)
     restart: () => restart(parts),
   });
   if ((end.kind === 'lost' || end.kind === 'unstarted') && why === 'itself')
-    throw await died(parts, { while: 'running a script of the harness' });
+    throw await died(parts, { while: HARNESS });
   if (end.kind === 'forged') throw forgedError({ reported: end.evidence });
   const { raw, output, omittedBytes } = running.output();
   const code = end.kind === 'exit' ? end.code : -1;
@@ -159,10 +168,12 @@ async function deathAfterLoss(
 }
 
 const died = async (parts: Parts, evidence: Record<string, unknown>): Promise<EnvironmentError> =>
-  (await deathAfterLoss(parts, evidence)) ??
+  (await deathAfterLoss(parts, evidence)) ?? notStartable(parts, evidence);
+
+const notStartable = ({ transport }: Parts, evidence: Record<string, unknown>): EnvironmentError =>
   new EnvironmentError('died', 'the container runs but no command can be started in it', {
     sub: 'killed',
-    evidence: { ...evidence, supervisor: lastWords(parts.transport) },
+    evidence: { ...evidence, supervisor: lastWords(transport) },
   });
 
 /** Nothing that comes out of such a container can be believed any more. */

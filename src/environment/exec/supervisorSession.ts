@@ -15,6 +15,8 @@ import {
 
 const SUPERVISOR = shellScript('supervisor.sh', import.meta.url);
 const LAST_WORDS = 4096;
+/** How the failure of a start ends that nobody gave a reason for. */
+export const NO_ANSWER = 'no answer';
 const MODE = { argument: 0, file: 1, harness: 2 } as const;
 
 export interface SupervisorSession {
@@ -214,7 +216,7 @@ export async function openSession(
   timer.cancel();
   const kept = /^(\d+(?:,\d+)*) /.exec(hello ?? '')?.[1];
   if (kept === undefined)
-    throw new Error(`the supervisor did not start: ${answers.words().trim() || 'no answer'}`);
+    throw new Error(`the supervisor did not start: ${answers.words().trim() || NO_ANSWER}`);
   return {
     alive: () => connection.alive,
     keep: kept,

@@ -1,5 +1,6 @@
 /**
- * One lock for each run: a file beside its exports that names the holder. Of two processes one wins; a lock is taken over when its owner is
+ * One lock for each run: a file that names the holder. It lies beside the record, for the folder of the run's exports may be deleted at any
+ * time. Of two processes one wins; a lock is taken over when its owner is
  * provably dead.
  */
 import {
@@ -34,13 +35,15 @@ export type Exclusively = <T>(work: () => T) => T;
 
 /**
  * A holder on another host counts as alive. `exclusively` keeps two processes from finding the same dead lock at once: the slower one
- * would remove the new lock of the faster one.
+ * would remove the new lock of the faster one. `formerPath` is where versions before kept it: whoever still works with such a version is
+ * heeded.
  */
 export function takeLock(
   path: string,
   me: LockHolder,
   isAlive: (holder: LockHolder) => boolean,
   exclusively: Exclusively,
+  formerPath?: string,
 ): LockResult {
   mkdirSync(dirname(path), { recursive: true });
   return exclusively(() => {
@@ -49,20 +52,24 @@ export function takeLock(
       tookOver,
       release: () => releaseLock(path, me),
     });
-    if (create(path, me)) return mine(null);
+    const former = formerPath === undefined ? null : readHolder(formerPath);
+    if (former && isAlive(former)) return refused(former, formerPath!);
+    if (formerPath !== undefined) rmSync(formerPath, { force: true });
+    if (create(path, me)) return mine(former);
     const holder = readHolder(path);
-    if (holder && isAlive(holder))
-      return {
-        ok: false,
-        holder,
-        message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
-      };
+    if (holder && isAlive(holder)) return refused(holder, path);
     // The holder is dead, or the file unreadable, which no lock of ours ever is.
     rmSync(path, { force: true });
     if (create(path, me)) return mine(holder);
     throw new Error(`cannot take the lock ${path}: another program keeps making it`);
   });
 }
+
+const refused = (holder: LockHolder, path: string): LockResult => ({
+  ok: false,
+  holder,
+  message: `the run is locked by pid ${holder.pid} on ${holder.host} since ${holder.since}; wait for it or stop it. If that process is gone, remove ${path}`,
+});
 
 /** Errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV']);

@@ -9,7 +9,7 @@ import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
-import type { TrialLabel } from '../events.ts';
+import type { RunEvents, TrialLabel } from '../events.ts';
 import type { PlannedInstance } from '../plannedTrial.ts';
 import { recordedEnvironment } from '../schedule/plannedConfig.ts';
 
@@ -56,12 +56,20 @@ export async function gradeTrial(
   return { label, spec: resolved.spec, result };
 }
 
+interface FactoryParts {
+  readonly config: GradingConfig;
+  readonly arms: readonly ArmRow[];
+  readonly images?: EngineImageSource | undefined;
+  readonly events: Pick<RunEvents, 'emit'>;
+}
+
 /** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally. */
-export async function gradingFactory(
-  config: GradingConfig,
-  arm: ArmRow | undefined,
-  images: EngineImageSource | undefined,
-): Promise<EnvironmentFactory> {
+export async function gradingFactory({
+  config,
+  arms: [arm],
+  images,
+  events,
+}: FactoryParts): Promise<EnvironmentFactory> {
   const environment = arm && recordedEnvironment(arm);
   const local = environment?.environment_class === 'local';
   const base = {
@@ -72,7 +80,11 @@ export async function gradingFactory(
     ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };
   return createEnvironmentFactory(gradingEnvironment(config, base), {
-    docker: { ...GRADING_DOCKER_OPTIONS, capAdd: config.cap_add },
+    docker: {
+      ...GRADING_DOCKER_OPTIONS,
+      capAdd: config.cap_add,
+      onWarning: (text) => events.emit({ type: 'note', text }),
+    },
     images,
   });
 }

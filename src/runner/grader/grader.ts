@@ -64,7 +64,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     instances: parts.instances,
     arms: new Map(parts.arms.map((arm) => [arm.id, arm])),
     parsers: await loadParsers(config.parsers, parts.cwd),
-    factory: await gradingFactory(config, parts.arms[0], parts.images),
+    factory: await gradingFactory(parts),
   };
   const queue = new PQueue({ concurrency: config.workers });
   const repeats: Gradable[] = [];

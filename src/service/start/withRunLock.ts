@@ -1,10 +1,13 @@
 /** The lock of a run: only one process works on it. A transaction of the results database keeps two from taking it at once. */
-import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { currentOwner, isOwnerAlive, ownerLabels } from '../../environment/owner.ts';
 import { takeLock } from '../../runner/control/lock.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import type { Tell } from '../caller.ts';
 import { UserError } from '../userError.ts';
+
+/** Not in the run's own folder, which is made from the record and may be deleted while the run works. */
+const LOCKS = '.locks';
 
 export interface LockRequest {
   readonly store: Store;
@@ -20,7 +23,7 @@ export async function withRunLock<T>(
 ): Promise<T> {
   const { pid, pidStart, pidNamespace, bootId, host } = currentOwner(runName, 'run');
   const lock = takeLock(
-    join(root, runName, 'run.lock'),
+    pathInside(root, LOCKS, runName, 'run.lock'),
     {
       ...{ pid, pidStart, ...(pidNamespace !== undefined && { pidNamespace }), bootId, host },
       since: new Date().toISOString(),
@@ -34,6 +37,7 @@ export async function withRunLock<T>(
         ),
       ) !== 'dead',
     (taking) => guarded(store, () => store.transaction(taking).immediate()),
+    pathInside(root, runName, 'run.lock'),
   );
   if (!lock.ok) throw new UserError(lock.message);
   if (lock.tookOver)
