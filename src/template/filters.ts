@@ -146,7 +146,12 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
       truth(arg(a, n, 1, 'case_sensitive', false)),
       truth(arg(a, n, 0, 'reverse', false)),
     ),
-  unique: (v) => asList(v).filter((item, i, all) => all.findIndex((other) => equal(other, item)) === i),
+  unique: (v) => {
+    const all = asList(v);
+    // Texts are equal to themselves alone; a list of other values is as short as its author made it.
+    if (all.every((item) => typeof item === 'string')) return [...new Set(all)];
+    return all.filter((item, i) => all.findIndex((other) => equal(other, item)) === i);
+  },
   dictsort: (v) =>
     isDict(v) ? sorted(Object.entries(v), (e) => (e as unknown[])[0], false, false) : asList(v),
   items: (v) => Object.entries(v as object),

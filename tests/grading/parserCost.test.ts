@@ -8,73 +8,8 @@ import { OFFICIAL_PARSERS } from '../../src/grading/parsers/parserRegistry.ts';
 import { patchedPaths } from '../../src/grading/patchPaths.ts';
 import { readLog } from '../../src/grading/readLog.ts';
 import { cpuMs } from '../support/cpuTime.ts';
+import { LOG_OPENINGS } from '../support/foreign/worstText.ts';
 import fc from '../support/property.ts';
-
-/** Pieces that open a construct without closing it are what makes a backtracking parser slow. */
-const OPENINGS = [
-  'PASSED ',
-  'FAILED ',
-  'SKIPPED [1]',
-  ' - ',
-  '[',
-  '(',
-  ' ... ',
-  ' ... Testing against Django installed in ',
-  ' ... Internal Server Error: /',
-  ' ... System check identified no issues (0 silenced)',
-  '_ ',
-  '.py:',
-  '[31m',
-  '[ok]: ',
-  ' in a',
-  '[  OK  ] ',
-  '--- PASS: ',
-  ' (',
-  '-Dtest=',
-  '[junit] [PASS] ',
-  'x > y',
-  ' > ',
-  '✔ ',
-  '✓ ',
-  '. ',
-  '=',
-  ' ..',
-  ': ',
-  ' - passed',
-  'test a ',
-  'Starting browser',
-  'ok 1 ',
-  ' ./node_modules/.bin/jest ',
-  ' xvfb-run ',
-  'AssertionError: #',
-  'Running:',
-  ')\n\n\n  ',
-  'Chrome 1.2 (',
-  'Chrome Headless 1 (Linux x86_64) ',
-  '2KPhantomJS 1 (Linux 1) ',
-  '  1)',
-  'Error',
-  'case : mismatch',
-  '<div>',
-  '</div>',
-  '<b>',
-  '{',
-  '[',
-  '\n 1) ',
-  '"fullTitle": "',
-  '"passes": [',
-  '[smoke] ',
-  '/tmp/a',
-  '<doctest',
-  '<TestCase name="a">',
-  '&',
-  '1',
-  '\t',
-  '\n',
-  ' ',
-  '\n  ',
-  '\n    ',
-] as const; // prettier-ignore
 
 const CHARACTERS = 100_000;
 /** Of processor time. Linear ones take about 10 ms here, a quadratic one minutes. */
@@ -94,7 +29,7 @@ const parsers = [...new Map(Object.entries(OFFICIAL_PARSERS).map(([id, parser]) 
 
 describe('cost of a parser is linear in its log', () => {
   test.each(parsers.map(([parser, id]) => [id, parser] as const))('%s', (_id, parser) => {
-    const piece = fc.constantFrom(...OPENINGS);
+    const piece = fc.constantFrom(...LOG_OPENINGS);
     fc.assert(
       fc.property(
         fc.array(piece, { maxLength: 3 }),
@@ -111,7 +46,7 @@ describe('cost of a parser is linear in its log', () => {
   });
 
   test('each opening repeated by itself is cheap for every parser', () => {
-    for (const opening of OPENINGS)
+    for (const opening of LOG_OPENINGS)
       for (const [parser, id] of parsers)
         expect(
           cost(parser, opening.repeat(Math.ceil(20_000 / opening.length))),

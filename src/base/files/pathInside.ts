@@ -13,6 +13,8 @@ const LONGEST_PATH = 4095;
 
 /** A part may be several names with "/" between them; an empty part is left out. Links that stay below the root are followed. */
 export function pathInside(root: string, ...parts: readonly string[]): string {
+  if (parts.reduce((length, part) => length + part.length, 0) > LONGEST_PATH)
+    throw refusal(root, parts, 'the path is too long');
   const names = parts.filter((part) => part !== '').flatMap((part) => part.split('/'));
   for (const name of names) {
     const problem = nameProblem(name);

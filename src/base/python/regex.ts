@@ -65,7 +65,11 @@ function matcherOf(source: string, flags: string): (text: string) => boolean {
 
 export type ParsedFilter = { ok: true; matches: (text: string) => boolean } | { ok: false; message: string };
 
+const LONGEST_PATTERN = 10_000;
+
 export function parseFilter(pattern: string): ParsedFilter {
+  if (pattern.length > LONGEST_PATTERN)
+    return { ok: false, message: `--filter has more than ${LONGEST_PATTERN} characters` };
   const global = /^\(\?([a-z]+)\)/.exec(pattern);
   const letters = [...(global?.[1] ?? '')];
   const unknown = letters.find((letter) => !(letter in INLINE_FLAGS));

@@ -1,4 +1,5 @@
 /** Python's idea of values: truth, text, equality, order, length, loops and slices. Throws PythonError where Python raises. */
+import { replaceUnits, type UnitTable } from '../replaceUnits.ts';
 import { byCodePoint, codePoints, sliceText } from './codePoints.ts';
 import { floatText, isFloat, isNumber, PyFloat } from './float.ts';
 import { PythonError } from './pythonError.ts';
@@ -50,14 +51,20 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 };
 const UNPRINTABLE = /\p{C}|\p{Zl}|\p{Zp}|(?! )\p{Zs}/u;
 
+let unprintableUnits: UnitTable | undefined;
+const needsEscape = (char: string): number => (/['"\\]/.test(char) || UNPRINTABLE.test(char) ? 1 : 0);
+
 function stringRepr(value: string): string {
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
-  let out = '';
-  for (const char of value)
-    if (char === quote) out += `\\${char}`;
-    else if (SHORT_ESCAPES[char] !== undefined) out += SHORT_ESCAPES[char];
-    else out += UNPRINTABLE.test(char) ? escaped(char.codePointAt(0)!) : char;
-  return quote + out + quote;
+  unprintableUnits ??= Uint8Array.from({ length: 0x1_0000 }, (_, unit) =>
+    needsEscape(String.fromCharCode(unit)),
+  );
+  const inner = replaceUnits(value, unprintableUnits, (code) => {
+    const char = String.fromCodePoint(code);
+    if (char === quote) return `\\${char}`;
+    return SHORT_ESCAPES[char] ?? (UNPRINTABLE.test(char) ? escaped(code) : char);
+  });
+  return quote + inner + quote;
 }
 
 function escaped(code: number): string {

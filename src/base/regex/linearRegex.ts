@@ -21,7 +21,12 @@ export interface LinearRegex {
   matchesAtStart(text: string): boolean;
 }
 
+/** A person writes some hundred characters. */
+const LONGEST_PATTERN = 10_000;
+
 function compile(source: string, flags: string): RE2JS {
+  if (source.length > LONGEST_PATTERN)
+    throw new UnsupportedPattern(`more than ${LONGEST_PATTERN} characters`);
   new RegExp(source, flags);
   const { pattern, lookbehind } = translateToRe2(source, flags);
   try {

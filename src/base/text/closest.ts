@@ -1,5 +1,9 @@
+/** Nothing known is so long that this could be a slip of it. */
+const LONGEST = 200;
+
 /** The known name that a misspelt one most likely means, or null. */
 export function closest(name: string, known: Iterable<string>): string | null {
+  if (name.length > LONGEST) return null;
   let best: string | null = null;
   // Two changes make anything of a name of three letters.
   let least = Math.max(name.length < 5 ? 1 : 2, Math.floor(name.length / 3)) + 1;

@@ -12,38 +12,55 @@ function drawnWidth(text: string): number {
   return widthOf(text);
 }
 
-const drawn = (text: string): string[] =>
-  Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+/** Wider than any place that a text is drawn in. Beyond it nobody needs to know how wide a text is. */
+const WIDEST = 10_000;
 
-export const columns = (text: string): number => (PLAIN.test(text) ? text.length : drawnWidth(text));
+/** An ideograph is one unit long, an emoji or a letter with its marks a few. */
+const UNITS_A_COLUMN = 16;
 
-/** How many of the parts fit into `width` columns. */
-function fitting(parts: readonly string[], width: number): number {
-  let used = 0;
-  const end = parts.findIndex((part) => {
-    used += columns(part);
-    return used > width;
-  });
-  return end < 0 ? parts.length : end;
+/** Its characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
+function* drawn(text: string, width: number): Generator<string> {
+  const enough = text.slice(0, Math.max(1, width) * UNITS_A_COLUMN);
+  for (const { segment } of new Intl.Segmenter().segment(enough)) yield segment;
 }
+
+/** Of a text longer than any line its length. */
+export const columns = (text: string): number =>
+  text.length > WIDEST || PLAIN.test(text) ? text.length : drawnWidth(text);
 
 /** The longest beginning that fits into `width` columns. */
 export function head(text: string, width: number): string {
-  if (PLAIN.test(text)) return text.slice(0, width);
-  const parts = drawn(text);
-  return parts.slice(0, fitting(parts, width)).join('');
+  if (PLAIN.test(text.slice(0, Math.max(0, width) + 1))) return text.slice(0, width);
+  let used = 0;
+  let kept = '';
+  for (const part of drawn(text, width)) {
+    used += columns(part);
+    if (used > width) break;
+    kept += part;
+  }
+  return kept;
+}
+
+/** The longest end that fits. */
+function tail(text: string, width: number): string {
+  if (PLAIN.test(text)) return width > 0 ? text.slice(-width) : '';
+  const enough = text.slice(-Math.max(1, width) * UNITS_A_COLUMN).replace(/^[\udc00-\udfff]/, '');
+  const parts = [...drawn(enough, width)];
+  let used = 0;
+  let at = parts.length;
+  while (at > 0) {
+    used += columns(parts[at - 1]!);
+    if (used > width) break;
+    at--;
+  }
+  return parts.slice(at).join('');
 }
 
 /** Cut from the left, where ids differ least, or from the right. */
 export function shorten(text: string, width: number, side: 'left' | 'right' = 'right'): string {
   if (columns(text) <= width) return text;
   if (width <= 1) return '…'.slice(0, width);
-  if (side === 'right') return `${head(text, width - 1)}…`;
-  const parts = drawn(text).reverse();
-  return `…${parts
-    .slice(0, fitting(parts, width - 1))
-    .reverse()
-    .join('')}`;
+  return side === 'right' ? `${head(text, width - 1)}…` : `…${tail(text, width - 1)}`;
 }
 
 export const pad = (text: string, width: number): string =>

@@ -1,5 +1,7 @@
 /** The one table of what foreign text may not carry into a terminal, a page, a document, a table or a file name. */
 
+import { replaceUnits, unitTable } from '../replaceUnits.ts';
+
 interface Danger {
   readonly what: string;
   readonly ranges: readonly (readonly [first: number, last: number])[];
@@ -63,6 +65,19 @@ const DANGEROUS_CLASS = DANGERS.flatMap(({ ranges }) => ranges)
   .map(([first, last]) => `${escaped(first)}-${escaped(last)}`)
   .join('');
 export const DANGEROUS = new RegExp(`[${DANGEROUS_CLASS}]`, 'gu');
+
+/** The same for UTF-16 units: halves of characters stand for the pairs that they may begin. */
+const RANGES = DANGERS.flatMap(({ ranges }) => ranges);
+const DANGEROUS_UNITS = unitTable(RANGES.filter(([first]) => first <= 0xffff));
+const BEYOND = RANGES.filter(([first]) => first > 0xffff);
+
+/** `text.replace(DANGEROUS, ...)`, for long texts too. */
+export const replaceDangerous = (text: string, replacement: (code: number) => string): string =>
+  replaceUnits(text, DANGEROUS_UNITS, (code) =>
+    code <= 0xffff || BEYOND.some(([first, last]) => code >= first && code <= last)
+      ? replacement(code)
+      : String.fromCodePoint(code),
+  );
 
 /**
  * Escape sequences by ECMA-48, with 7-bit and 8-bit introducers: CSI, then strings (OSC, DCS, SOS, PM, APC), which end with their line

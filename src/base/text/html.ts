@@ -1,3 +1,4 @@
+import { replaceUnits, unitsOf } from '../replaceUnits.ts';
 import { plain } from './plain.ts';
 
 export const ENTITIES: Readonly<Record<string, string>> = {
@@ -8,5 +9,8 @@ export const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
+const SPECIAL = unitsOf(Object.keys(ENTITIES).join(''));
+
 /** Foreign text for HTML text, attributes, and XML. */
-export const html = (text: string): string => plain(text).replace(/[&<>"']/g, (c) => ENTITIES[c]!);
+export const html = (text: string): string =>
+  replaceUnits(plain(text), SPECIAL, (code) => ENTITIES[String.fromCharCode(code)]!);

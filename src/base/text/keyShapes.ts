@@ -23,6 +23,8 @@ const PREFIX = /^(?:sk|pk|rk|gsk|xai|AIza)[-_]/;
 /** `sunday`, `Content-Type`, `POSTGRES_DB2`, `20261122`: no longer than words are, with a few digits behind. */
 const WORD = /^(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})?\d{0,8}$/;
 const LONG = 20;
+/** A private key has some thousand characters; what begins like one is one. */
+const LONGEST_KEY = 10_000;
 /** Bits a character: random hexadecimal digits of that length have about 3.4. */
 const ENTROPY = 3;
 
@@ -30,7 +32,8 @@ const ENTROPY = 3;
 export const isOfWords = (value: string): boolean => value.split(/[-_. ]/).every((part) => WORD.test(part));
 
 /** A key as providers make them, or at least 20 characters with high entropy that are not words, a path or a plain address. */
-export function looksLikeKey(value: string): boolean {
+export function looksLikeKey(given: string): boolean {
+  const value = given.slice(0, LONGEST_KEY);
   if (PUBLISHED_SHAPES.some(([, shape]) => shape.test(value))) return true;
   if (PREFIX.test(value)) return value.length >= 16;
   if (value.length < LONG || /^(?:[.~]{0,2}\/|\w+:\/\/)/.test(value)) return false;

@@ -1,7 +1,11 @@
 /** A short line diff of two texts: changed lines with "-" and "+", one line of context. For prompts, which are a few hundred lines. */
 
+const MOST_LINES = 50_000;
+
 export function lineDiff(a: string, b: string, context = 1): string[] {
   const [left, right] = [a.split('\n'), b.split('\n')];
+  if (left.length + right.length > MOST_LINES && a !== b)
+    return [`- ${left.length} lines`, `+ ${right.length} lines`];
   let head = 0;
   while (head < left.length && head < right.length && left[head] === right[head]) head++;
   let tail = 0;

@@ -1,20 +1,20 @@
 /** Foreign text for a person to read. Nothing is lost: what would move, reorder or hide is shown as a visible sign instead. */
-import { DANGEROUS, ESCAPE_SEQUENCES } from './dangerous.ts';
+import { ESCAPE_SEQUENCES, replaceDangerous } from './dangerous.ts';
 
 const COLOUR = /^\x1b\[[\d;:]*m$/;
 
 /** Removes every escape sequence; with `keepColours` those that only set colours and weight stay. */
 export function stripEscapes(text: string, options: { keepColours?: boolean } = {}): string {
-  return text.replace(ESCAPE_SEQUENCES, (found) =>
-    options.keepColours === true && COLOUR.test(found) ? found : '',
-  );
+  if (options.keepColours !== true) return text.replace(ESCAPE_SEQUENCES, '');
+  return text.replace(ESCAPE_SEQUENCES, (found) => (COLOUR.test(found) ? found : ''));
 }
 
 /** A progress bar redraws its line after a carriage return: the last drawing is what a terminal would show. */
 export function settleLines(text: string): string {
   if (!text.includes('\r')) return text;
-  return text
-    .replaceAll('\r\n', '\n')
+  const unix = text.replaceAll('\r\n', '\n');
+  if (!unix.includes('\r')) return unix;
+  return unix
     .split('\n')
     .map((line) => line.split('\r').findLast((part) => part !== '') ?? '')
     .join('\n');
@@ -22,9 +22,8 @@ export function settleLines(text: string): string {
 
 /** Control characters as their pictures, others by number as ‹U+202E›, half characters as U+FFFD. */
 export function showUnseen(text: string, options: { keepEscape?: boolean } = {}): string {
-  return text.replace(DANGEROUS, (char) => {
-    const code = char.codePointAt(0)!;
-    if (code === 0x1b && options.keepEscape === true) return char;
+  return replaceDangerous(text, (code) => {
+    if (code === 0x1b && options.keepEscape === true) return '\x1b';
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     if (code === 0x7f) return '\u2421';
     if (code >= 0xd800 && code <= 0xdfff) return '\ufffd';

@@ -12,8 +12,10 @@ export function table(
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
 ): string {
-  const widths = head.map((h, i) => Math.max(h.length, ...rows.map((r) => columns(r[i] ?? ''))));
+  const widths = head.map((h, i) => rows.reduce((most, r) => Math.max(most, columns(r[i] ?? '')), h.length));
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
+  // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
+  for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, Math.max(LEAST, width));
   while (over() > 0) {
     const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
     if (widest < 1 || widths[widest]! <= LEAST) break;

@@ -1,4 +1,5 @@
 /** `swebatch show`: one run, or one trajectory as a readable conversation. */
+
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
@@ -13,6 +14,7 @@ import { storedConfig, storedManifest } from '../../store/records/storedConfig.t
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
 import { attemptsOf, classCounts } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
+import { storedJson } from '../../store/storedJson.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { patchLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
@@ -127,7 +129,7 @@ function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
         submission: submission?.toString('utf8') ?? null,
         captured_patch: captured_patch?.toString('utf8') ?? null,
       },
-      messages: messages.map((m) => JSON.parse(m.data) as unknown),
+      messages: messages.map((m) => storedJson(m.data) ?? { role: m.role, content: m.content }),
       commands: commandsOf(store, attempt.id).map((c) => ({ ...c, output: c.output.toString('utf8') })),
     });
     return;

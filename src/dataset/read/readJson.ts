@@ -22,6 +22,9 @@ export interface RawRows {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
+/** A file with more of them is no dataset, and to read on would take minutes. */
+const MOST_PROBLEMS = 1000;
+
 /** Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with space to JSON. */
 function readJsonLines(bytes: Uint8Array): RawRows {
   const entries: RawEntry[] = [];
@@ -31,14 +34,20 @@ function readJsonLines(bytes: Uint8Array): RawRows {
     line++;
     const lf = bytes.indexOf(0x0a, start);
     const end = lf < 0 ? bytes.length : lf;
+    const from = start;
+    start = end + 1;
+    if (end === from) continue;
     try {
-      const text = decoder.decode(bytes.subarray(start, end)).trim(); // trim also takes a BOM
+      const text = decoder.decode(bytes.subarray(from, end)).trim(); // trim also takes a BOM
       if (text !== '') entries.push({ line, row: JSON.parse(text) });
     } catch (error) {
       const utf8 = error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8';
       problems.push({ line, message: `${utf8}: ${errorText(error)}` });
+      if (problems.length === MOST_PROBLEMS) {
+        problems.push({ line, message: `${MOST_PROBLEMS} lines cannot be read; the rest was not looked at` });
+        break;
+      }
     }
-    start = end + 1;
   }
   return { entries, problems };
 }

@@ -1,7 +1,6 @@
 /** Rows of a Parquet file as plain JSON values. */
-import { parquetReadObjects } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
-import { errorText } from '../../base/text/errorText.ts';
+import { Worker } from 'node:worker_threads';
+import { within } from '../../base/async/timer.ts';
 import type { RawRows } from './readJson.ts';
 
 /** Parquet has types that JSON and the hash over a row have not: 64-bit numbers, times, bytes. */
@@ -18,16 +17,57 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-export async function readParquet(bytes: Uint8Array): Promise<RawRows> {
-  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+/** A good file of the largest dataset takes seconds. */
+const LEAST_MS = 60_000;
+const MS_A_MEGABYTE = 1000;
+
+/** One wrong byte can make the reader go round for ever, so it runs where it can be ended. It resolves by its own package. */
+const READER = `
+const { parentPort, workerData } = require('node:worker_threads');
+(async () => {
+  const { parquetReadObjects } = await import(workerData.hyparquet);
+  const { compressors } = await import(workerData.compressors);
   try {
-    const rows = await parquetReadObjects({ file, compressors });
-    return { entries: rows.map((row, i) => ({ line: i + 1, row: plain(row) })), problems: [] };
+    parentPort.postMessage({ rows: await parquetReadObjects({ file: workerData.file, compressors }) });
   } catch (error) {
-    const reason = errorText(error);
-    return {
-      entries: [],
-      problems: [{ line: 0, message: `not a readable Parquet file (${reason}); was the download complete?` }],
-    };
+    parentPort.postMessage({ reason: error instanceof Error ? error.message : String(error) });
   }
+})();
+`;
+
+type Answer = { readonly rows: readonly Record<string, unknown>[] } | { readonly reason: string };
+
+async function rowsOf(bytes: Uint8Array, ms: number): Promise<Answer> {
+  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+  const workerData = {
+    file,
+    hyparquet: import.meta.resolve('hyparquet'),
+    compressors: import.meta.resolve('hyparquet-compressors'),
+  };
+  const worker = new Worker(READER, { eval: true, workerData, transferList: [file] });
+  const answer = new Promise<Answer>((resolve) => {
+    worker.once('message', resolve);
+    worker.once('error', (error) => resolve({ reason: (error as Error).message }));
+    worker.once('exit', () => resolve({ reason: 'the reader ended without an answer' }));
+  });
+  try {
+    return (await within(answer, ms)) ?? { reason: `it was not read within ${ms / 1000} s` };
+  } finally {
+    await worker.terminate();
+  }
+}
+
+export async function readParquet(
+  bytes: Uint8Array,
+  ms = LEAST_MS + (bytes.length / 1e6) * MS_A_MEGABYTE,
+): Promise<RawRows> {
+  const answer = await rowsOf(bytes, ms);
+  if ('rows' in answer)
+    return { entries: answer.rows.map((row, i) => ({ line: i + 1, row: plain(row) })), problems: [] };
+  return {
+    entries: [],
+    problems: [
+      { line: 0, message: `not a readable Parquet file (${answer.reason}); was the download complete?` },
+    ],
+  };
 }

@@ -98,6 +98,9 @@ const nothing = (about: 'file' | 'form', line: number, message: string): Entries
   problems: [{ about, line, id: null, message }],
 });
 
+/** A file with more of them was never one of predictions, and to read on would take minutes. */
+const MOST_UNREADABLE = 1000;
+
 function lineEntries(body: string): Entries {
   const entries: Entry[] = [];
   const problems: PredictionProblem[] = [];
@@ -109,6 +112,10 @@ function lineEntries(body: string): Entries {
     } catch (error) {
       if (!(error instanceof ForeignTextError)) throw error;
       problems.push({ about: 'line', line, id: null, message: `line ${line} is not JSON: ${error.message}` });
+      if (problems.length < MOST_UNREADABLE) continue;
+      const message = `${MOST_UNREADABLE} lines up to line ${line} are not JSON, so the rest was not read`;
+      problems.push({ about: 'form', line, id: null, message });
+      break;
     }
   }
   return { entries, problems };

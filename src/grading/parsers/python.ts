@@ -49,6 +49,7 @@ export const parseMatplotlib = pytestLike(
 const withoutColour = (line: string) => line.replace(/\[\p{Nd}+m/gu, '').replace(/[\x01-\x1f]/g, '');
 
 export const parsePytestV2 = byLine((raw, found, dialect) => {
+  if (raw === '') return;
   const line = withoutColour(raw);
   if (startsWithStatus(line)) {
     let text = line;
@@ -158,12 +159,9 @@ function djangoInterrupted(log: string, found: StatusMap): void {
     const tail = tailOf();
     let done = 0;
     let start = 0;
+    let next = 0;
     for (const match of log.matchAll(new RegExp(`[${SPACE}]\\.\\.\\.[${SPACE}]${text}`, 'g'))) {
-      for (
-        let next = start;
-        next <= match.index;
-        next = log.indexOf('\n', start) + 1 || Number.POSITIVE_INFINITY
-      )
+      for (; next <= match.index; next = log.indexOf('\n', start) + 1 || Number.POSITIVE_INFINITY)
         start = next;
       if (start < done) continue;
       const end = tail(log, match.index + match[0].length);

@@ -26,7 +26,8 @@ export async function* readEvents(
   body: AsyncIterable<Uint8Array>,
   other: (text: string) => void,
 ): AsyncGenerator<StreamEvent> {
-  const decoder = new TextDecoder();
+  // A mark that stands inside a text belongs to it; Node's decoder would take it away at the beginning of a chunk.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const ready: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => ready.push(event) });
   let plain: string | null = '';

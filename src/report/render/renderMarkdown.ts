@@ -46,7 +46,8 @@ function table(
 /** The fence is longer than any run of backticks inside. */
 function fenced(lines: readonly string[]): string {
   const text = lines.map(plain).join('\n');
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((m) => m[0].length));
+  let longest = 2;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   const fence = '`'.repeat(longest + 1);
   return `${fence}diff\n${text}\n${fence}`;
 }

@@ -1,10 +1,18 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
 import { stripChars } from '../../base/python/text.ts';
 import { head as beginning, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
-import { line, plain } from '../../base/text/plain.ts';
+import { plain, line as wholeLine } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
 
 const TERMINAL_WIDTH = 80;
+
+/** More of one text, and more lines, nobody reads on a terminal; the other renderers and JSON have all of it. */
+const LONGEST_TEXT = 20_000;
+const MOST_LINES = 20_000;
+
+const cut = (text: string): string =>
+  text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}… (${text.length - LONGEST_TEXT} more)` : text;
+const line = (text: string): string => wholeLine(cut(text));
 
 export function renderTerminal(document: Document, width = TERMINAL_WIDTH): string {
   const parts = document.map((block) => renderBlock(block, width)).filter((text) => text !== '');
@@ -26,10 +34,18 @@ function renderBlock(block: Block, width: number): string {
     case 'ids':
       return ids(block.label, block.ids, width, block.onTerminal);
     case 'lines':
-      return block.lines.map((l) => shorten(`    ${plain(l).replace(/\n/g, ' ')}`, width)).join('\n');
+      return lines(block.lines, width);
     case 'bars':
       return '';
   }
+}
+
+function lines(all: readonly string[], width: number): string {
+  const shown = all
+    .slice(0, MOST_LINES)
+    .map((l) => shorten(`    ${plain(cut(l)).replace(/\n/g, ' ')}`, width));
+  const left = all.length - shown.length;
+  return [...shown, ...(left > 0 ? [`    … ${left} lines more`] : [])].join('\n');
 }
 
 function heading(text: string, level: number, width: number): string {
@@ -38,13 +54,14 @@ function heading(text: string, level: number, width: number): string {
   return level === 2 ? `\n${short}\n${'-'.repeat(Math.min(width, longest(short)))}` : `\n${short}`;
 }
 
-const longest = (text: string): number => Math.max(...text.split('\n').map(size));
+const longest = (text: string): number =>
+  text.split('\n').reduce((most, each) => Math.max(most, size(each)), 0);
 
 const LABEL = 24;
 
 function facts(rows: readonly (readonly [string, string])[], width: number): string {
   const label = (text: string) => shorten(line(text), LABEL);
-  const labels = Math.max(0, ...rows.map(([text]) => size(label(text)))) + 4;
+  const labels = rows.reduce((most, [text]) => Math.max(most, size(label(text))), 0) + 4;
   return rows
     .flatMap(([text, value]) => {
       const [first = '', ...more] = wrap(line(value), width - labels, '');
@@ -56,7 +73,7 @@ function facts(rows: readonly (readonly [string, string])[], width: number): str
 
 function table(block: Extract<Block, { kind: 'table' }>, width: number): string {
   const rows = [block.head, ...block.rows].map((row) => row.map(line));
-  const widths = block.head.map((_, j) => Math.max(...rows.map((row) => size(row[j] ?? ''))));
+  const widths = block.head.map((_, j) => rows.reduce((most, row) => Math.max(most, size(row[j] ?? '')), 0));
   // What is too wide is taken from the widest text column first; numbers are never cut, they are short.
   const budget = width - 2 - 2 * (widths.length - 1);
   const narrow = (may: (j: number) => boolean, least: number) => {

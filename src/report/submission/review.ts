@@ -125,7 +125,7 @@ const DATED = /[-@:]\d{4}-?\d{2}-?\d{2}$/;
 
 /** A router's prefix and the date of the snapshot behind an alias do not make another model. */
 export function sameModel(asked: string, answered: string): boolean {
-  const bare = (name: string) => name.toLowerCase().split('/').at(-1)!;
+  const bare = (name: string) => name.slice(name.lastIndexOf('/') + 1).toLowerCase();
   return bare(asked) === bare(answered) || bare(asked) === bare(answered).replace(DATED, '');
 }
 

@@ -1,6 +1,8 @@
 /** The part of the manifest that is known only later: which models answered, which images ran, what was changed. */
+
 import type { Store } from '../open.ts';
 import { all as allRows } from '../query.ts';
+import { storedJson } from '../storedJson.ts';
 
 export interface Observed {
   readonly models: readonly {
@@ -60,6 +62,6 @@ export function observedIn(db: Store, runId: number): Observed {
     ),
     changes: all<{ at: string; data: string }>(
       `SELECT at, data FROM events WHERE run_id = ? AND type IN ('config_changed', 'limit_changed') ORDER BY seq`,
-    ).map((r) => ({ at: r.at, change: JSON.parse(r.data) as unknown })),
+    ).map((r) => ({ at: r.at, change: storedJson(r.data) ?? null })),
   };
 }

@@ -2,10 +2,12 @@
  * The data of a run for reports and comparisons. The cores in src/report work only on these types, so the data can come from a database,
  * from files or from a test. Patches, messages and logs are large; attemptBodies.ts reads them.
  */
+import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import type { Store } from '../open.ts';
 import { all, first } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
+import { storedJson } from '../storedJson.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
 import { type FirstResult, firstResultsOf } from './firstResults.ts';
 import { costUnknown, type LedgerSums, tokenSums } from './modelCalls.ts';
@@ -136,7 +138,12 @@ export interface RunData {
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 
-const list = <T>(text: unknown): T[] => (typeof text === 'string' ? (JSON.parse(text) as T[]) : []);
+function list<T>(text: unknown, isItem: (item: unknown) => item is T): T[] {
+  const value = typeof text === 'string' ? storedJson(text) : [];
+  return Array.isArray(value) ? value.filter(isItem) : [];
+}
+const isText = (item: unknown): item is string => typeof item === 'string';
+const isFlag = (item: unknown): item is Flag => typeof recordOf(item).rule === 'string';
 const flag = (value: unknown): boolean | null => (value === null ? null : value === 1);
 
 type Row = Record<string, unknown>;
@@ -155,8 +162,8 @@ export function loadRunData(db: Store, runId: number): RunData | undefined {
       (line) =>
         ({
           ...line,
-          asked: list<string>(line.asked),
-          priceVersions: list<string>(line.priceVersions),
+          asked: list(line.asked, isText),
+          priceVersions: list(line.priceVersions, isText),
         }) as unknown as LedgerLine,
     ),
     phases: all<PhaseTotal>(db, PHASES, runId),
@@ -207,10 +214,10 @@ const trialOf = (row: TrialRow): ReportTrial => ({
   ...row,
   patchEmpty: row.patchEmpty === 1,
   patchUnknown: row.patchUnknown === 1,
-  suspicion: list(row.suspicion),
+  suspicion: list(row.suspicion, isFlag),
   resolved: flag(row.resolved),
   resolvedStrict: flag(row.resolvedStrict),
-  gradeSuspicion: list(row.gradeSuspicion),
+  gradeSuspicion: list(row.gradeSuspicion, isFlag),
 });
 
 const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;

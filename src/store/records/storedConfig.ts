@@ -3,6 +3,7 @@
  * the schema of a section gives the defaults.
  */
 import { recordOf } from '../../base/isRecord.ts';
+import { storedJson } from '../storedJson.ts';
 import type { ArmRow, RunRow } from './runs.ts';
 
 /** Settings under their names in a configuration file. */
@@ -49,4 +50,4 @@ export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(ar
 
 export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
 
-const objectIn = (text: string): Section => recordOf(JSON.parse(text));
+const objectIn = (text: string): Section => recordOf(storedJson(text));

@@ -50,7 +50,8 @@ export const rowSchema = z.object({
   FAIL_TO_PASS: z.array(z.string()).catch([]),
   PASS_TO_PASS: z.array(z.string()).catch([]),
 });
-export const readRow = (text: string): z.infer<typeof rowSchema> => rowSchema.parse(readJson(text) ?? {});
+export const readRow = (text: string): z.infer<typeof rowSchema> =>
+  rowSchema.catch(rowSchema.parse({})).parse(readJson(text));
 
 export const readBytes = (bytes: Buffer | null): string | null =>
   bytes === null ? null : bytes.toString('utf8');

@@ -1,0 +1,151 @@
+// The ground floor: sanitisers, Python's texts, names, secrets.
+import { retryAfterMs } from '../../../src/base/async/retryAfterMs.ts';
+import { OutsideRootError, pathInside } from '../../../src/base/files/pathInside.ts';
+import { familiarName, imageKey, parseReference, sourceOf } from '../../../src/base/imageReference.ts';
+import { cutNesting } from '../../../src/base/plausible.ts';
+import { codePoints, sliceText } from '../../../src/base/python/codePoints.ts';
+import { asciiJson, pythonJson, pythonLine, sortedPythonJson } from '../../../src/base/python/jsonDump.ts';
+import { parseJsonAsPython } from '../../../src/base/python/jsonLoad.ts';
+import { eachLine, splitLines, universalNewlines } from '../../../src/base/python/lines.ts';
+import { PythonLiteralError, parsePythonLiteral } from '../../../src/base/python/literal.ts';
+import { parseFilter } from '../../../src/base/python/regex.ts';
+import { parseSlice } from '../../../src/base/python/slice.ts';
+import * as python from '../../../src/base/python/text.ts';
+import { repr } from '../../../src/base/python/values.ts';
+import { linearProblem } from '../../../src/base/regex/linearRegex.ts';
+import { asciiOnly } from '../../../src/base/text/asciiOnly.ts';
+import { closest } from '../../../src/base/text/closest.ts';
+import { columns, head, pad, padLeft, shorten } from '../../../src/base/text/columns.ts';
+import { csvCell } from '../../../src/base/text/csv.ts';
+import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
+import { html } from '../../../src/base/text/html.ts';
+import { inert } from '../../../src/base/text/inert.ts';
+import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
+import { isOfWords, looksLikeKey, redactor, snippet } from '../../../src/base/text/keyShapes.ts';
+import { lineDiff } from '../../../src/base/text/lineDiff.ts';
+import { markdown } from '../../../src/base/text/markdown.ts';
+import { line, plain } from '../../../src/base/text/plain.ts';
+import { createRedactor } from '../../../src/base/text/redact.ts';
+import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
+import { settleLines, showUnseen, stripEscapes } from '../../../src/base/text/visible.ts';
+import { wellFormed } from '../../../src/base/text/wellFormed.ts';
+import { jsonValue, type Reader, readersOf } from './reader.ts';
+
+/** What is written where: after each of them nothing may be left that steers. */
+export const SANITISERS: Readonly<Record<string, (text: string) => string>> = {
+  inert,
+  plain,
+  line,
+  html,
+  markdown,
+  csvCell,
+  pathName,
+  harnessName,
+};
+
+const SECRET = 'sk-Zq81hT5uYb3nWc7dXe9fAg2h';
+const secrets = createRedactor([
+  { name: 'KEY', value: SECRET },
+  { name: 'LINES', value: 'a "quoted"\nsecret of 2 lines' },
+]);
+/** A base64 of the secret without its end, and its two halves. */
+const base64 = Buffer.from(SECRET).toString('base64');
+const withoutKeys = redactor([SECRET]);
+
+export const BASE_READERS: readonly Reader[] = [
+  ...readersOf(SANITISERS, { words: ['www.', '://', '@a', '#1', '=', '＝', '__', '"'] }),
+  ...readersOf({
+    asciiOnly,
+    wellFormed,
+    stripEscapes,
+    stripEscapesButColours: (text) => stripEscapes(text, { keepColours: true }),
+    settleLines,
+    showUnseen,
+    columns,
+    head: (text) => head(text, 80),
+    shorten: (text) => shorten(text, 80),
+    shortenLeft: (text) => shorten(text, 80, 'left'),
+    pad: (text) => pad(text, 80),
+    padLeft: (text) => padLeft(text, 80),
+    lineDiff: (text) => lineDiff(text, `${text}x`),
+    lineDiffOfOther: (text) => lineDiff(text, 'a\nb\n'),
+    closest: (text) => closest(text, ['agent.step_limit', 'run']),
+    instanceIdProblem,
+    parseReference,
+    familiarName,
+    imageKey,
+    sourceOf: (text) => sourceOf(text, [{ from: 'a/', to: 'b/' }]),
+    retryAfterMs: (text) => retryAfterMs(text, 0),
+    parseFilter,
+    linearProblem,
+    parseSlice,
+    'wellFormed of JSON': (text) => wellFormed([text, { [text]: text }]),
+    cutNesting: (text) => cutNesting({ text }),
+  }),
+  ...readersOf({ parseSize, parseDuration }, { refuses: [Error] }),
+  ...readersOf({ pathInside: (text) => pathInside('/results', text) }, { refuses: [OutsideRootError] }),
+  ...readersOf(
+    {
+      'redactor.text': secrets.text,
+      'redactor.json': secrets.json,
+      'redactor.json of a value': (text) =>
+        secrets.json(JSON.stringify({ a: [jsonValue(text)], [jsonValue(text)]: SECRET })),
+      'redactor.contains': secrets.contains,
+      'redactor.bytes': (text) => secrets.bytes(Buffer.from(text)),
+      'redactor of keys': withoutKeys,
+      snippet: (text) => snippet(text, withoutKeys),
+      isOfWords,
+      looksLikeKey,
+    },
+    {
+      words: [
+        SECRET.slice(0, -1),
+        base64,
+        base64.slice(0, 12),
+        base64.slice(12, 24),
+        `${base64.slice(0, 12)}\n`,
+        `${base64.slice(0, 14)}\\n`,
+        'sk-',
+        'sk_a',
+        'Bearer ',
+        'https://a:b',
+        'AIza',
+        '-----BEGIN ',
+      ],
+    },
+  ),
+  ...readersOf(
+    {
+      codePoints,
+      sliceText: (text) => sliceText(text, 10, -10),
+      universalNewlines,
+      splitLines: (text) => splitLines(text),
+      eachLine: (text) => eachLine(text, () => undefined),
+      strip: python.strip,
+      stripChars: (text) => python.stripChars(text, 'a \n'),
+      tokens: python.tokens,
+      indentOf: python.indentOf,
+      squeeze: python.squeeze,
+      withoutAnsi: python.withoutAnsi,
+      digitsEnd: (text) => python.digitsEnd(text, 0),
+      repr,
+      pythonJson: (text) => pythonJson([text]),
+      asciiJson: (text) => asciiJson([text]),
+      sortedPythonJson: (text) => sortedPythonJson([text]),
+      pythonLine: (text) => pythonLine([text]),
+    },
+    { words: ['\u3000', '\x1c', '\u0661', '\x1b[0'] },
+  ),
+  ...readersOf(
+    {
+      parseJsonAsPython,
+      'parseJsonAsPython of a string': (text) => parseJsonAsPython(`"${text}`),
+      parsePythonLiteral,
+      'parsePythonLiteral of a string': (text) => parsePythonLiteral(`'${text}`),
+    },
+    {
+      words: ["'a',", "u'", '\\N', '(1,', "{'a':", '-', '1_', '1e', "''", "'' '' ", '\\x', 'None,'],
+      refuses: [PythonLiteralError],
+    },
+  ),
+];

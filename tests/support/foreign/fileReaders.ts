@@ -1,0 +1,115 @@
+// Files of other tools, rows of datasets, configurations.
+import { parse as parseYaml, YAMLError } from 'yaml';
+import { readRecording } from '../../../src/agent/replay/readRecording.ts';
+import { createRedactor } from '../../../src/base/text/redact.ts';
+import { translateActionRegex } from '../../../src/config/actionRegex.ts';
+import { ConfigError } from '../../../src/config/configError.ts';
+import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
+import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
+import { readJson } from '../../../src/dataset/read/readJson.ts';
+import { normaliseRow } from '../../../src/dataset/read/row.ts';
+import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
+import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
+import { readInstanceReport, reportedIds } from '../../../src/formats/reports/instanceReport.ts';
+import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/reports/leaderboardResults.ts';
+import { readRunReport } from '../../../src/formats/reports/runReport.ts';
+import { readTrajectory } from '../../../src/formats/trajectories/miniTrajectory.ts';
+import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.ts';
+import { sameModel } from '../../../src/report/submission/review.ts';
+import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
+import { reasonOf } from '../../../src/service/import/exitReasons.ts';
+import { jsonValue, type Reader, readersOf } from './reader.ts';
+
+const WORDS = [
+  'NaN',
+  '-Infinity',
+  '"NaN\\"',
+  '{"instance_id":"a-1","model_patch":""}\n',
+  '{"a-1":',
+  '{"a-1":{},',
+  '[{},',
+  'null,\n',
+  '{"info":{},"messages":[',
+  '\ufeff',
+  '"\\ud800',
+];
+
+const ROW = { instance_id: 'a__a-1', repo: 'a/a', base_commit: 'abc', problem_statement: 'p', patch: '' };
+const secrets = createRedactor([{ name: 'KEY', value: 'sk-Zq81hT5uYb3nWc7dXe9fAg2h' }]);
+
+/** The whole file is this text, and the text is a value in a file that is otherwise good. */
+export const FILE_READERS: readonly Reader[] = [
+  ...readersOf(
+    {
+      'predictions, .json': (text) => parsePredictions(text, 'p.json'),
+      'predictions, .jsonl': (text) => parsePredictions(text, 'p.jsonl'),
+      'predictions as bytes': (text) => readPredictions(Buffer.from(text), 'p.json'),
+      'predictions, Latin-1': (text) => readPredictions(Buffer.from(`${text}é`, 'latin1'), 'p.jsonl'),
+      'predictions with a value': (given) => {
+        const text = jsonValue(given);
+        return parsePredictions(
+          JSON.stringify([{ instance_id: text, model_patch: text, model_name_or_path: text }]),
+          'p.json',
+        );
+      },
+      readRunReport,
+      'readRunReport with a value': (text) =>
+        readRunReport(JSON.stringify({ resolved_ids: [jsonValue(text)] })),
+      readInstanceReport: (text) => readInstanceReport(text, 'a__a-1'),
+      reportedIds,
+      readLeaderboardResults,
+      readRepoTotals,
+      readTrajectory,
+      'trajectory with a value': (given) => {
+        const text = jsonValue(given);
+        const read = readTrajectory(
+          JSON.stringify({
+            info: { exit_status: text, submission: text },
+            messages: [{ role: 'user', content: text, extra: { response: { id: text } } }],
+          }),
+        );
+        return read.ok && recordedCalls(read.value.messages);
+      },
+      'dataset, json': (text) => readJson(Buffer.from(text), 'json'),
+      'dataset, jsonl': (text) => readJson(Buffer.from(text), 'jsonl'),
+      'dataset, Latin-1': (text) => readJson(Buffer.from(`${text}é`, 'latin1'), 'jsonl'),
+      parseTestIds,
+      'rows of datasets': (text) => {
+        for (const name of [...Object.keys(ROW), 'image', 'docker_image', 'FAIL_TO_PASS', 'eval_script'])
+          normaliseRow({ ...ROW, [name]: text });
+        normaliseRow({ org: text, repo: text, number: text, fix_patch: text });
+        normaliseRow({ ...ROW, dockerhub_tag: text });
+        normaliseRow({ ...ROW, instance_id: text, test_cmds: [text] });
+      },
+      scanForSecrets: (text) => scanForSecrets('a', text, secrets),
+      sameModel: (text) => sameModel(text, text),
+      reasonOf: (text) => reasonOf(text, {}, 1),
+      translateActionRegex,
+      isKeyValue,
+      mapMiniSweAgent: (text) =>
+        mapMiniSweAgent(
+          { agent: { system_template: text, [text.slice(0, 100)]: text }, model: { model_name: text } },
+          text,
+        ),
+    },
+    { words: [...WORDS, 'sk-', 'ghp_', 'https://a:b', '(?P<', '\\Z', 'a=', 'a.'] },
+  ),
+  ...readersOf(
+    { parseKeyValue: (text) => parseKeyValue(`a=${text}`) },
+    { words: WORDS, refuses: [ConfigError] },
+  ),
+  ...readersOf(
+    {
+      readRecording: (text) =>
+        readRecording({ info: { config: { agent: { a: text } } }, messages: [{ role: text }] }),
+    },
+    { words: WORDS, refuses: [Error] },
+  ),
+  ...readersOf(
+    { 'a configuration in YAML': (text) => parseYaml(text) as unknown },
+    {
+      words: ['- ', '-\n', 'a: ', '? ', '&a ', '*a ', '!a ', '| ', '>\n', "'a' ", '  a:\n', '[a, ', '{a: '],
+      refuses: [YAMLError, ReferenceError],
+    },
+  ),
+];

@@ -1,0 +1,149 @@
+// Logs of tests, patches, scripts of datasets.
+import { withRestore } from '../../../src/grading/assets.ts';
+import { examine } from '../../../src/grading/doubts.ts';
+import { gradeLog } from '../../../src/grading/grade.ts';
+import { classifyLog } from '../../../src/grading/infra.ts';
+import { ParserError } from '../../../src/grading/parsers/logParser.ts';
+import { OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
+import { doubtfulPaths } from '../../../src/grading/patchDoubts.ts';
+import { patchedPaths } from '../../../src/grading/patchPaths.ts';
+import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
+import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
+import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
+import { type Reader, readersOf } from './reader.ts';
+import { LOG_OPENINGS } from './worstText.ts';
+
+export const SPEC: GradeSpec = {
+  instanceId: 'a__a-1',
+  repo: 'a/a',
+  version: '1',
+  image: 'a',
+  workdir: '/testbed',
+  evalScript: 'git apply -v - <<EOF',
+  scriptToRun: '',
+  logParser: 'parse_log_pytest',
+  evalType: 'pass_and_fail',
+  failToPass: ['tests/test_a.py::test_a'],
+  passToPass: [],
+  testPatch: 'diff --git a/tests/test_a.py b/tests/test_a.py\n',
+  goldPatch: 'diff --git a/a.py b/a.py\n',
+  assets: [],
+  dialect: 'v5',
+  source: 'row',
+  specHash: '',
+};
+
+/** One name for each parser: several ids share one. */
+export const PARSERS = [...new Map(Object.entries(OFFICIAL_PARSERS).map(([id, parser]) => [parser, id]))].map(
+  ([parser, id]) => ({ id, parser }),
+);
+
+/** As an evaluation reads a finished log: verdict, then doubts. */
+function graded(text: string, logParser: string, evalType: GradeSpec['evalType']): void {
+  const parser = OFFICIAL_PARSERS[logParser]!;
+  const spec = { ...SPEC, logParser, evalType };
+  for (const log of [text, `${MARK.start}\n${text}\n${MARK.end}\n`])
+    examine({ spec, patch: '', log, grade: gradeLog(spec, log, parser, 'v5') });
+}
+
+const PATCH_WORDS = [
+  '"NaN\\"',
+  'diff --git "a/',
+  'diff --git a/x b/',
+  'diff --git a/a b/a\n',
+  '--- "',
+  '--- a/a\n',
+  '\\303',
+  '@@ -1,9 +1,9 @@\n',
+  '@@ -1 +1 @@\n',
+  'rename to ',
+  'rename to a\n',
+  'Index: ',
+  '- - ',
+  'X\t',
+  ' b/',
+  ' "',
+  'tests/',
+  'node_modules/',
+  '.git/',
+];
+
+export const GRADING_READERS: readonly Reader[] = [
+  ...PARSERS.flatMap(({ id, parser }) =>
+    readersOf(
+      {
+        [`log parser ${id}`]: (text) => parser(text, { instanceId: 'a__a-1', version: '2.4', dialect: 'v5' }),
+        [`log parser ${id} (4.1)`]: (text) =>
+          parser(text, { instanceId: 'a__a-1', version: '1.27', dialect: 'v4.1' }),
+      },
+      { words: LOG_OPENINGS, refuses: [ParserError] },
+    ),
+  ),
+  ...readersOf(
+    {
+      'grading and doubts, pytest': (text) => graded(text, 'parse_log_pytest', 'pass_and_fail'),
+      'grading and doubts, django': (text) => graded(text, 'parse_log_django', 'pass_and_fail'),
+      'grading and doubts, sympy': (text) => graded(text, 'parse_log_sympy', 'pass_and_fail'),
+      'grading and doubts, failures only': (text) => graded(text, 'parse_log_chart_js', 'fail_only'),
+      readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v5' }),
+      suiteRan,
+      classifyLog: (text) => classifyLog(text),
+    },
+    {
+      words: [
+        ...Object.values(MARK),
+        `${MARK.exitCode}: `,
+        `${MARK.start}\n${MARK.end}\n`,
+        ' in ',
+        `= ${'1'.repeat(980)} in \n`,
+        `${'='.repeat(980)} in \n`,
+        'tests finished: ',
+        '1 passed in ',
+        'Ran 1 tests in ',
+        'Ran 1',
+        'Applied patch ',
+        'Applied patch a cleanly.\n',
+        "error: pathspec '",
+        'Tests: ',
+        'Test Suites: 1 a, ',
+        'Executed 1',
+        '\n# tests ',
+        'Killed\n',
+        'Timeout error: 1',
+        'PASSED tests/test_a.py::test_a\n',
+        'FAILED a\n',
+      ],
+      refuses: [ParserError],
+    },
+  ),
+  ...readersOf(
+    {
+      patchedPaths,
+      touchedPaths,
+      modifiedPaths,
+      testDirectives: (text) => testDirectives('django/django', text),
+      doubtfulPaths: (text) => doubtfulPaths(SPEC, text),
+      'doubtfulPaths of a row': (text) =>
+        doubtfulPaths({ ...SPEC, testPatch: text, failToPass: [text] }, text),
+      'doubtfulPaths of one path': (text) =>
+        doubtfulPaths(SPEC, `--- a/${text.replaceAll('\n', '')}\n+++ b/${text.replaceAll('\n', '')}\n`),
+      'doubtfulPaths of a row with one path': (text) => {
+        const path = text.replaceAll('\n', '');
+        return doubtfulPaths(
+          { ...SPEC, testPatch: `diff --git a/${path} b/${path}\n`, failToPass: [`${path}::a`] },
+          '',
+        );
+      },
+      'examine a patch': (text) =>
+        examine({
+          spec: SPEC,
+          patch: text,
+          log: 'a',
+          grade: gradeLog(SPEC, 'a', OFFICIAL_PARSERS.parse_log_pytest!, 'v5'),
+        }),
+      withExitCode,
+      withRestore: (text) => withRestore(text, ['cp a b']),
+    },
+    { words: [...PATCH_WORDS, `${MARK.end}\n`] },
+  ),
+];

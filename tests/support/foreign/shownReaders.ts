@@ -1,0 +1,116 @@
+// What shows text of others to a person: terminal, report, page.
+import { wrap } from '../../../src/cli/terminal/progressBars.ts';
+import { clip } from '../../../src/cli/terminal/progressState.ts';
+import { table } from '../../../src/cli/terminal/table.ts';
+import type { Document } from '../../../src/report/render/document.ts';
+import { jsonText } from '../../../src/report/render/json.ts';
+import { renderHtml } from '../../../src/report/render/renderHtml.ts';
+import { renderMarkdown } from '../../../src/report/render/renderMarkdown.ts';
+import { renderTerminal } from '../../../src/report/render/renderTerminal.ts';
+import { compileFilter } from '../../../src/viewer/documents/filter.ts';
+import {
+  readBytes,
+  readFlags,
+  readJson,
+  readMessage,
+  readTexts,
+} from '../../../src/viewer/documents/lenient.ts';
+import { testsOf } from '../../../src/viewer/documents/testResults.ts';
+import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
+import { parts } from '../../../src/viewer/page/trajectory/replyParts.ts';
+import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
+import { jsonValue, type Reader, readersOf } from './reader.ts';
+
+/** A block of each kind with the text in every place. */
+const BLOCKS: Readonly<Record<string, (text: string) => Document>> = {
+  heading: (text) => [{ kind: 'heading', level: 1, text }],
+  'facts, value': (text) => [{ kind: 'facts', rows: [['label', text]] }],
+  'facts, label': (text) => [{ kind: 'facts', rows: [[text, 'value']] }],
+  'table, cell': (text) => [
+    { kind: 'table', head: ['instance', 'a'], align: ['left', 'right'], rows: [['a', text]] },
+  ],
+  'table, instance': (text) => [
+    { kind: 'table', head: ['instance', 'a'], align: ['left', 'right'], rows: [[text, 'a']] },
+  ],
+  text: (text) => [{ kind: 'text', text }],
+  warning: (text) => [{ kind: 'warning', text }],
+  ids: (text) => [{ kind: 'ids', label: text, ids: [text.slice(0, 100_000)] }],
+  lines: (text) => [{ kind: 'lines', lines: text.split('\n') }],
+  bars: (text) => [{ kind: 'bars', title: text, max: 1, bars: [{ label: text, value: 1, text }] }],
+};
+const RENDERERS: Readonly<Record<string, (document: Document) => string>> = {
+  terminal: renderTerminal,
+  Markdown: renderMarkdown,
+  HTML: (document) => renderHtml(document, 'title'),
+};
+
+const REPORT = JSON.stringify({
+  a: { tests_status: { FAIL_TO_PASS: { success: [], failure: ['tests/test_a.py::test_a', 'a'] } } },
+});
+
+export const SHOWN_READERS: readonly Reader[] = [
+  ...Object.entries(RENDERERS).flatMap(([place, renderer]) =>
+    readersOf(
+      Object.fromEntries(
+        Object.entries(BLOCKS).map(([kind, block]) => [
+          `${place}: ${kind}`,
+          (text: string) => renderer(block(text)),
+        ]),
+      ),
+      { words: ['a b ', 'word'.repeat(100), ' % ', '漢', 'e\u0301', '[a, b] '] },
+    ),
+  ),
+  ...readersOf(
+    {
+      jsonText: (text) => jsonText({ [text]: text }),
+      'terminal table': (text) => table(['a', 'b'], [['a', text]], 80),
+      wrap: (text) => wrap(text, 80, 2),
+      clip: (text) => clip(text, 80),
+      patchLines: (text) => patchLines(text),
+      readJson,
+      readFlags,
+      readTexts,
+      readMessage,
+      'readMessage with a value': (given) => {
+        const text = jsonValue(given);
+        return readMessage(
+          JSON.stringify({
+            role: 'assistant',
+            content: text,
+            tool_calls: [{ function: { name: text, arguments: text } }],
+          }),
+        );
+      },
+      readBytes: (text) => readBytes(Buffer.from(text)),
+      'testsOf a report': (text) => testsOf(text, null),
+      'testsOf a log': (text) => testsOf(REPORT, text),
+      'parts of a reply': parts,
+      'page: plain': plain,
+      'page: ansiSpans': ansiSpans,
+      'filter box': (text) =>
+        compileFilter<string>(
+          text.slice(0, 10_000),
+          new Map([['a', (row: string) => row]]),
+          (row) => row,
+        ).test('a'),
+      'filter box on a row': (text) =>
+        compileFilter<string>('a -b a:c', new Map([['a', (row: string) => row]]), (row) => row).test(text),
+    },
+    {
+      words: [
+        '```\n',
+        '```',
+        '``` \n',
+        '```bash',
+        '\x1b[1m',
+        '\x1b[31;1m',
+        'a:',
+        '-a:"',
+        'FAILED ',
+        'FAILED tests/test_a.py::test_a\n',
+        'test_a\n',
+        '::',
+      ],
+    },
+  ),
+];
