@@ -75,6 +75,7 @@ describe.skipIf(!available)('a program in a volume', () => {
     const wanted = await program();
     const volume = volumeName(wanted, wanted.variants[0]!);
     const { id: Image } = await image();
+    await docker.createVolume({ Name: volume, Labels: { 'swebatch.program': wanted.name } });
     const dead = { 'swebatch.pid': '999999999', 'swebatch.pid_start': '1', 'swebatch.boot_id': owner.bootId };
     await docker.createContainer({
       name: `${volume}-lock`,
