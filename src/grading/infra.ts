@@ -65,7 +65,7 @@ export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
     };
   const oom = error.code === 'died' && error.sub === 'oom';
   // What the patch or the tests did to their container is no fault of the machine: as infra it would be out of the count.
-  if (error.fromWithin && !oom) return endedContainer(instanceId, error);
+  if (error.fromWithin && !oom && error.sub !== 'forged') return endedContainer(instanceId, error);
   return {
     outcome: 'infra',
     infraReason: oom ? 'oom' : error.code,

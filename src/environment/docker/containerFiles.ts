@@ -54,21 +54,37 @@ export async function putFile(
   pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
   pack.finalize();
   const archive = await wholeOf(pack);
-  await withDaemonRetry(() => daemonAnswer(container.putArchive(archive, { path: '/' }), ARCHIVE_LIMIT_MS));
+  const put = () => daemonAnswer(container.putArchive(archive, { path: '/' }), ARCHIVE_LIMIT_MS);
+  try {
+    await put();
+  } catch (error) {
+    if (!readFault(error).daemonGone) throw error;
+    // A removed container also looks like this: the engine answers before it has read the archive, and hangs up.
+    await withDaemonRetry(() => daemonAnswer(container.inspect()));
+    await put();
+  }
 }
 
 const MAX_LINKS = 8;
 
-export const getFile = (container: Docker.Container, path: string, links = 0): Promise<Uint8Array> =>
-  withDaemonRetry(() => readFile(container, path, links));
+export async function getFile(container: Docker.Container, path: string): Promise<Uint8Array> {
+  const content = await withDaemonRetry(() => readFile(container, path, 0));
+  // Thrown here: inside, its code would look like that of an engine whose socket is missing.
+  if (!content) throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
+  return content;
+}
 
-async function readFile(container: Docker.Container, path: string, links: number): Promise<Uint8Array> {
+/** Undefined when there is no such file. */
+async function readFile(
+  container: Docker.Container,
+  path: string,
+  links: number,
+): Promise<Uint8Array | undefined> {
   let archive: NodeJS.ReadableStream;
   try {
     archive = await daemonAnswer(container.getArchive({ path }), ARCHIVE_LIMIT_MS);
   } catch (error) {
-    if (readFault(error).status === 404)
-      throw Object.assign(new Error(`no file ${path} in the container`), { code: 'ENOENT' });
+    if (readFault(error).status === 404) return undefined;
     throw error;
   }
   const extract = extractArchive(archive);
