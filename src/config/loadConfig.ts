@@ -5,6 +5,7 @@
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { sha256 } from '../base/sha256.ts';
+import { errorText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { applyCompat } from './applyCompat.ts';
@@ -123,13 +124,22 @@ function parseYaml(text: string, path: string): Tree {
     throw new ConfigError(
       document.errors.map((e) => `${path}: ${e.message.split('\n')[0]?.replace(/:$/, '')}`),
     );
-  const value: unknown = document.toJS() ?? {};
+  const value = plainData(document, path) ?? {};
   if (!isTree(value))
     throw new ConfigError([`${path}: expected sections such as agent:, environment:, model:`]);
   // `model:` with nothing below it is an empty section.
   for (const [key, section] of Object.entries(value))
     if (section === null && keysAt([key]).length > 0) (value as Record<string, unknown>)[key] = {};
   return value;
+}
+
+/** Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too. */
+function plainData(document: ReturnType<typeof parseDocument>, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new ConfigError([`${path}: ${errorText(error)}`]);
+  }
 }
 
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */

@@ -199,7 +199,7 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   e: (v) => escapeHtml(text(v)),
   safe: (v) => v,
   urlencode: (v) =>
-    encodeURIComponent(text(v))
+    encodeURIComponent(text(v).toWellFormed())
       .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%2F', '/'),
 };

@@ -15,12 +15,16 @@ import { html } from '../../src/base/text/html.ts';
 import { looksLikeKey } from '../../src/base/text/keyShapes.ts';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
 import { plain } from '../../src/base/text/plain.ts';
+import { createRedactor } from '../../src/base/text/redact.ts';
 import { table } from '../../src/cli/terminal/table.ts';
+import { ConfigError } from '../../src/config/configError.ts';
+import { loadConfig } from '../../src/config/loadConfig.ts';
 import { readJson } from '../../src/dataset/read/readJson.ts';
 import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { render } from '../../src/template/render.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import fc from '../support/property.ts';
 
@@ -143,6 +147,23 @@ describe('names, keys and patterns', () => {
     cheap(() => looksLikeKey('\ud800'.repeat(5 * MB)));
     expect(looksLikeKey(`sk-${'a1B2'.repeat(9)}`)).toBe(true);
     expect(lineDiff('\n'.repeat(MB), 'a\n')).toEqual(['- 1000001 lines', '+ 2 lines']);
+  });
+});
+
+describe('what the fuzz suite found', () => {
+  test('a merge key or an alias that leads nowhere is a mistake in the configuration', () => {
+    for (const file of ['<<: *a\n', 'agent: *nobody\n', '<<: 7\n'])
+      expect(() => loadConfig({ specs: ['f.yaml'], cwd: '/', readFile: () => file })).toThrow(ConfigError);
+  });
+  test('a text that is no JSON loses its secrets all the same', () => {
+    const secrets = createRedactor([{ name: 'KEY', value: 'sk-canary-1234567' }]);
+    expect(secrets.json('"torn\n sk-canary-1234567')).toBe('"torn\n ‹redacted:KEY›');
+    expect(secrets.json('{"sk-canary-1234567": ["sk-canary-1234567"]}')).toBe(
+      '{"sk-canary-1234567": ["‹redacted:KEY›"]}',
+    );
+  });
+  test('half a character in an address', () => {
+    expect(render('{{ a|urlencode }}', { a: 'x\ud800' })).toBe('x%EF%BF%BD');
   });
 });
 

@@ -192,7 +192,10 @@ const file = fc.tuple(
 const bytesOf = (lines: string[] | null) => (lines ? Buffer.from(lines.join(''), 'latin1') : undefined);
 
 function patchApplies(files: readonly (readonly [string, string[] | null, string[] | null])[]): void {
-  const changes = files.map(([path, old, fresh]) => ({ path, before: bytesOf(old), after: bytesOf(fresh) }));
+  // A file that is on neither side is no change.
+  const changes = files
+    .filter(([, old, fresh]) => old ?? fresh)
+    .map(([path, old, fresh]) => ({ path, before: bytesOf(old), after: bytesOf(fresh) }));
   const version = (content: Buffer | undefined) => (content ? { mode: '100644', content } : undefined);
   const patch = writePatch(
     changes.map(({ path, before, after }) => ({ path, before: version(before), after: version(after) })),

@@ -28,5 +28,6 @@ export async function run({ name, property }: Target, ms: number): Promise<numbe
   });
   if (!details.failed) return details.numRuns;
   const again = `FUZZ_SEED=${details.seed} FUZZ_PATH=${details.counterexamplePath} FUZZ_ONLY='${name}' npm run fuzz`;
-  throw new Error(`${name} fails; again: ${again}\n${fc.defaultReportMessage(details)}`);
+  const why = details.errorInstance instanceof Error ? details.errorInstance.message : '';
+  throw new Error(`${name} fails; again: ${again}\n${why}\n${fc.defaultReportMessage(details)}`);
 }

@@ -68,7 +68,10 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
     isJson(value) ? replace(inStrings(value, inValue), spreading) : text(value);
   return {
     text,
-    json: (input) => (contains(input) ? inStrings(input, inValue) : input),
+    json(input) {
+      if (!contains(input)) return input;
+      return parses(input) ? inStrings(input, inValue) : text(input);
+    },
     contains,
     bytes: (input) => (contains(input) ? Buffer.from(replace(ofBytes(input), inBytes), 'latin1') : input),
     get count() {
@@ -79,7 +82,10 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
 
 /** Objects and arrays; a bare word or number is text. */
 function isJson(text: string): boolean {
-  if (!/^\s*[[{]/.test(text)) return false;
+  return /^\s*[[{]/.test(text) && parses(text);
+}
+
+function parses(text: string): boolean {
   try {
     JSON.parse(text);
     return true;
