@@ -76,6 +76,9 @@ function costOfAttempt(
 
 const OURS = new Set(['first_byte', 'idle', 'total', 'connect_timeout', 'aborted', 'too_large']);
 
+/** Characters kept of a reply that cannot be read. */
+const UNREADABLE = 1024 * 1024;
+
 export function recordOf(
   endpoint: Endpoint,
   result: AttemptResult,
@@ -116,5 +119,8 @@ export function recordOf(
       ...call.notes,
       ...(answered !== null && answered !== endpoint.model ? [`answered by ${answered}`] : []),
     ],
+    ...(result.unreadable === undefined
+      ? {}
+      : { unreadable: result.unreadable.slice(0, UNREADABLE).toWellFormed() }),
   };
 }

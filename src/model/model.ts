@@ -146,6 +146,8 @@ export interface CallRecord {
   readonly requestBytes: number;
   /** What is odd about the row: 'usage missing', 'cost estimated'... */
   readonly notes: readonly string[];
+  /** A reply that breaks the rules of its dialect, as it came: its first megabyte. */
+  readonly unreadable?: string | null;
 }
 
 /** Called around every HTTP attempt, `began` before the request leaves and `ended` before its answer is used. A throw here ends the run. */

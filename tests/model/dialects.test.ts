@@ -449,7 +449,11 @@ describe.each(KINDS)('%s', (name, kind) => {
     expect((await replyOf(kind, jsonReply(kind.cutOff))).finishReason).toBe('length');
     expect((await ask(kind, [jsonReply(kind.empty)])).answer).toMatchObject({ metadata: { kind: 'empty' } });
     const broken = await ask(kind, [jsonReply(kind.malformed)]);
-    expect(broken.answer).toMatchObject({ success: false });
+    expect(broken.answer).toMatchObject({ success: false, error: 'INVALID_RESPONSE' });
+    expect(broken.calls[0]).toMatchObject({
+      errorCode: 'INVALID_RESPONSE',
+      unreadable: JSON.stringify(kind.malformed),
+    });
     expect(broken.calls[0]!.errorMessage).toMatch(/^malformed reply: /);
   });
 

@@ -285,7 +285,6 @@ describe('T-07: answers that are none', () => {
       { stream: true },
       /^truncated body: connection lost/,
     ],
-    ['no chat completion', { body: { hello: 1 } }, {}, /^malformed reply: choices: /],
   ];
 
   test.each(cases)('%s is retried and named', async (_name, directive, settings, text) => {
@@ -294,6 +293,14 @@ describe('T-07: answers that are none', () => {
     expect(failed(response).message).toMatch(text);
     expect(requests).toBe(4);
     expect(calls).toHaveLength(4);
+  });
+
+  test('a reply that breaks the rules of its dialect is asked again, named, and kept as it came', async () => {
+    const { response, requests, calls } = await ask([{ body: { hello: 1 } }]);
+    expect(failed(response)).toMatchObject({ error: 'INVALID_RESPONSE', metadata: { kind: 'unavailable' } });
+    expect(failed(response).message).toMatch(/^malformed reply: choices: /);
+    expect(requests).toBe(4);
+    expect(calls.map((call) => call.unreadable)).toEqual(Array(4).fill('{"hello":1}'));
   });
 
   test.each(cases)('%s once does no harm', async (_name, directive, settings) => {

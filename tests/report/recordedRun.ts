@@ -161,6 +161,7 @@ function recordStep(db: Store, attemptId: number, model: string, one: Happened):
     provider_cost_nano: null,
     request_bytes: 10,
     notes: '[]',
+    unreadable: null,
   });
   for (const [seq, message] of (one.messages ?? []).entries())
     insertMessage(db, {

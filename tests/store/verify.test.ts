@@ -38,6 +38,7 @@ function finished() {
       provider_cost_nano: null,
       request_bytes: 1,
       notes: '[]',
+      unreadable: null,
     });
     trials.endAttempt(store, id, ending(reason), then);
   }

@@ -47,6 +47,8 @@ export interface AttemptResult {
   readonly characters: number;
   /** What is odd about the body. */
   readonly notes: readonly string[];
+  /** A reply that breaks the rules of its dialect, as it came. */
+  readonly unreadable?: string;
   /** A stream stopped before its end: usage that it has stated by then is not all of it. */
   readonly partial?: boolean;
 }
@@ -149,6 +151,13 @@ function unreadableFailure(endpoint: Endpoint, exchange: Exchange): Failure {
   );
 }
 
+/** Asked again as after a fault of the network: most such replies come from a server that is about to fail or to recover. */
+function malformedFailure(fault: Fault, what: string, last: string | null): Failure {
+  const { verdict } = failureOf(fault, () => what, last);
+  const code = verdict.code === 'NETWORK_ERROR' ? 'INVALID_RESPONSE' : verdict.code;
+  return { verdict: { ...verdict, code }, what, last };
+}
+
 function readBody(endpoint: Endpoint, exchange: Exchange, whole: Body, characters: number): AttemptResult {
   const { value: body, notes } = whole;
   const read = endpoint.dialect.read(body);
@@ -159,13 +168,15 @@ function readBody(endpoint: Endpoint, exchange: Exchange, whole: Body, character
     return { ...base, failure: errorObjectFailure(endpoint, exchange, read.error) };
   const message = snippet(read.message, endpoint.redact);
   if (read.kind === 'malformed') {
-    const what = `malformed reply: ${message}`;
+    // Of a stream there is only what was put together.
+    const came = exchange.text || JSON.stringify(body);
     return {
       ...base,
-      failure: failureOf(
+      unreadable: came,
+      failure: malformedFailure(
         { broken: true, message },
-        () => what,
-        snippet(exchange.text.slice(0, 1000), endpoint.redact) || null,
+        `malformed reply: ${message}`,
+        snippet(came.slice(0, 1000), endpoint.redact) || null,
       ),
     };
   }

@@ -28,6 +28,7 @@ export function endedRow(call: CallRecord, redactor: Redactor): CallEnded {
     provider_cost_nano: call.providerCostNano,
     request_bytes: call.requestBytes,
     notes: redactor.json(JSON.stringify(call.notes)),
+    unreadable: clean(call.unreadable ?? null),
   };
 }
 
@@ -51,6 +52,7 @@ export const callOf = (row: EndedCallRow): CallRecord => ({
   providerCostNano: row.provider_cost_nano,
   requestBytes: row.request_bytes ?? 0,
   notes: JSON.parse(row.notes) as string[],
+  ...(row.unreadable === null ? {} : { unreadable: row.unreadable }),
 });
 
 function usageOf(row: EndedCallRow): Usage | null {

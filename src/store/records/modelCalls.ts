@@ -32,6 +32,8 @@ export interface ModelCallRow {
   estimate_nano: number | null;
   request_bytes: number | null;
   notes: string;
+  /** A reply that broke the rules of its dialect, as it came. */
+  unreadable: string | null;
 }
 
 export type CallBegan = Pick<
