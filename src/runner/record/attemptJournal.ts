@@ -8,7 +8,7 @@ import type { CapturedPatch, EnvironmentInfo } from '../../environment/environme
 import { exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import * as steps from '../../store/records/steps.ts';
-import { storedArm } from '../../store/records/storedConfig.ts';
+import { wholeArm } from '../../store/records/storedConfig.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { SuspicionRule } from '../../suspicion/commandRules.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../suspicion/commands.ts';
@@ -154,7 +154,7 @@ function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): Beg
 /** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
 function configText({ arm: { row, environment }, image }: PlannedTrial): string {
   if (environment.environment_class !== 'docker') return row.config;
-  return JSON.stringify({ ...storedArm(row), environment: { ...environment, image } });
+  return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
 
 interface WrittenSoFar {

@@ -2,14 +2,14 @@
 import { stringify } from 'yaml';
 import { nameOf } from '../../config/resolveArms.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { storedConfig } from '../../store/records/storedConfig.ts';
+import { wholeConfig } from '../../store/records/storedConfig.ts';
 import { plannedArms } from '../schedule/plannedConfig.ts';
 
 export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 
 /** What `run -c -` reads: sections for one arm, `arms:` where there are several or a name of its own. */
 export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
-  const { arms = [], dataset, ...sections } = storedConfig(run);
+  const { arms = [], dataset, ...sections } = wholeConfig(run);
   if (run.imported === 1) {
     // An import has only the published settings; the rest are the defaults of this program.
     const { name: _, ...published } = arms[0] ?? { name: '' };

@@ -4,7 +4,7 @@ import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
-import { storedArm, storedConfig } from '../../store/records/storedConfig.ts';
+import { storedArm, wholeArm, wholeConfig } from '../../store/records/storedConfig.ts';
 import type { ArmConfig } from './planRun.ts';
 
 export interface PlannedConfig {
@@ -16,7 +16,7 @@ export interface PlannedConfig {
 
 /** New settings get their defaults; arms stay as recorded, because their trajectories contain them. */
 export function plannedConfig(run: RunRow): PlannedConfig {
-  const { run: runs, grading, images } = storedConfig(run);
+  const { run: runs, grading, images } = wholeConfig(run);
   return {
     run: runConfigSchema.parse(runs ?? {}),
     grading: gradingConfigSchema.parse(grading ?? {}),
@@ -26,10 +26,10 @@ export function plannedConfig(run: RunRow): PlannedConfig {
 }
 
 export const plannedArms = (run: Pick<RunRow, 'config'>): readonly ArmConfig[] =>
-  (storedConfig(run).arms ?? []) as readonly ArmConfig[];
+  (wholeConfig(run).arms ?? []) as readonly ArmConfig[];
 
 export const plannedArm = (arm: Pick<ArmRow, 'config'>): Omit<ArmConfig, 'name'> =>
-  storedArm(arm) as Omit<ArmConfig, 'name'>;
+  wholeArm(arm) as Omit<ArmConfig, 'name'>;
 
 /** The arm may be imported, so any key may be missing. */
 export const recordedEnvironment = (arm: Pick<ArmRow, 'config'>): Partial<EnvironmentConfig> | undefined =>

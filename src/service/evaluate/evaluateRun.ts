@@ -1,7 +1,7 @@
 /** Grades a run of a results root under its lock. */
 import { existsSync } from 'node:fs';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { storedConfig } from '../../store/records/storedConfig.ts';
+import { wholeConfig } from '../../store/records/storedConfig.ts';
 import type { Caller } from '../caller.ts';
 import { databasePath, openForWriting, requireRun } from '../resultsRoot.ts';
 import { withRunLock } from '../start/withRunLock.ts';
@@ -34,7 +34,7 @@ export async function evaluateRun(options: EvaluateRunOptions, caller: Caller): 
     });
   using store = openForWriting(root);
   const run = requireRun(store, options.run);
-  const config = gradingConfig(options.grading, storedConfig(run).grading);
+  const config = gradingConfig(options.grading, wholeConfig(run).grading);
   await requireParsers(config, caller.cwd);
   const only = wantedIds(options);
   return await withRunLock({ store, root, runName: run.name, tell: caller.tell }, () =>

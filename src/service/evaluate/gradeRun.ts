@@ -16,7 +16,7 @@ import { plannedArm } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
 import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/records/runs.ts';
-import { storedConfig } from '../../store/records/storedConfig.ts';
+import { wholeConfig } from '../../store/records/storedConfig.ts';
 import { type Attendant, attended, type Caller, type Work } from '../caller.ts';
 import { openGradingImages } from '../images/openImages.ts';
 import { keyVariablesOf, redactorOf } from '../secrets.ts';
@@ -140,7 +140,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
       const planned = plannedArm(arm);
       return { name: arm.name, ...planned, environment: environmentOf(planned.environment) };
     }),
-    imagesConfigSchema.parse(storedConfig(run).images ?? {}),
+    imagesConfigSchema.parse(wholeConfig(run).images ?? {}),
     instancesOf(store, run.id).map(({ image }) => image),
     events,
   );

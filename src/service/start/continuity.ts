@@ -22,7 +22,7 @@ import {
   setRunBudget,
   setRunConfig,
 } from '../../store/records/runs.ts';
-import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
+import { storedManifest, wholeConfig } from '../../store/records/storedConfig.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../images/imageContents.ts';
 import { UserError } from '../userError.ts';
@@ -69,7 +69,7 @@ export function checkSameRun(
   request: RunRequest,
   { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
 ): void {
-  const stored = { arms: [], ...storedConfig(run) };
+  const stored = { arms: [], ...wholeConfig(run) };
   const { run: runConfig, grading, images, arms: askedArms } = request;
   const config = { run: runConfig, grading, images, arms: askedArms };
   const single = stored.arms.length === 1 && config.arms.length === 1;

@@ -2,7 +2,8 @@
  * The recorded settings of a run and its arms, unchecked. An older version, an import or a set of predictions may lack sections or keys;
  * the schema of a section gives the defaults.
  */
-import { recordOf } from '../../base/isRecord.ts';
+import { isRecord, recordOf } from '../../base/isRecord.ts';
+import { StorageError } from '../open.ts';
 import { storedJson } from '../storedJson.ts';
 import type { ArmRow, RunRow } from './runs.ts';
 
@@ -44,10 +45,25 @@ export interface StoredManifest {
   readonly [more: string]: unknown;
 }
 
+/** For reading: settings that cannot be read are left out. */
 export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objectIn(run.config);
 
 export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);
 
 export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
 
+/** For work by these settings (resume, grading, an exported configuration), which must not go on with the defaults instead. */
+export const wholeConfig = (run: Pick<RunRow, 'config'>): StoredConfig => wholeIn(run.config, 'run');
+
+export const wholeArm = (arm: Pick<ArmRow, 'config'>): StoredArm => wholeIn(arm.config, 'arm');
+
 const objectIn = (text: string): Section => recordOf(storedJson(text));
+
+function wholeIn(text: string, what: string): Section {
+  const value = storedJson(text);
+  if (isRecord(value)) return value;
+  throw new StorageError(
+    'corrupt',
+    `the stored configuration of the ${what} cannot be read; nothing was started. Take the database from its newest backup`,
+  );
+}
