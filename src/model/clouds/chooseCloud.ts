@@ -5,6 +5,7 @@ import { type CloudName, nameMeans } from '../names.ts';
 import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import type { Cloud } from './cloud.ts';
+import { CredentialError } from './cloudCredentials.ts';
 import { missingText } from './loadPackage.ts';
 import { vertex } from './vertex.ts';
 
@@ -28,5 +29,21 @@ export async function missingPackages(
   } catch (error) {
     if (!(error instanceof ModelConfigError)) throw error;
     return missingText(cloud.name, cloud.packages);
+  }
+}
+
+/** null when the cloud's own credentials are there. A place of credentials that does not answer now may do so at the first call. */
+export async function missingCredentials(
+  config: ModelConfig,
+): Promise<{ readonly message: string; readonly fix: string } | null> {
+  const auth = await cloudOf(config)?.createAuth(config, undefined);
+  if (!auth || !config.base_url) return null;
+  try {
+    await auth.authorize({ url: new URL(config.base_url), headers: {}, body: new Uint8Array() });
+    return null;
+  } catch (error) {
+    if (!(error instanceof CredentialError)) throw error;
+    if (error.passing) return null;
+    return { message: error.message, fix: `give them there, or a key in $${config.api_key_env}` };
   }
 }

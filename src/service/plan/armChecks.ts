@@ -4,7 +4,7 @@
  */
 import { findAgent } from '../../agent/loadAgent.ts';
 import { checkEnvironmentClass } from '../../environment/factory.ts';
-import { cloudOf, missingPackages } from '../../model/clouds/chooseCloud.ts';
+import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
@@ -101,7 +101,12 @@ async function keyFinding(
     if (problem) return bad(what, problem.message, problem.fix);
   }
   if (variable(env, model.api_key_env) !== undefined) return good(what, `$${model.api_key_env} is set`);
-  if (cloud) return good(what, `${cloud.name} is asked with credentials of its own`);
+  if (cloud) {
+    const problem = await missingCredentials(model);
+    return problem
+      ? bad(what, problem.message, problem.fix)
+      : good(what, `${cloud.name} is asked with credentials of its own`);
+  }
   if (model.base_url) return good(what, `not set; ${model.base_url} may not need one`);
   return bad(
     what,

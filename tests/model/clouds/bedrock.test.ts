@@ -1,7 +1,11 @@
 // Claude at Bedrock: signed with credentials of AWS, which a server here checks by itself; streamed in Amazon's frames; credentials that run out.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { missingCredentials } from '../../../src/model/clouds/chooseCloud.ts';
+import { cli, REPO, tempDir } from '../../support/cli.ts';
 import { jsonReply, type RawReply } from '../../support/rawServer.ts';
-import { askCloud, replied } from './asking.ts';
+import { askCloud, replied, settledCloud } from './asking.ts';
 import { startCloudServer, withVariables } from './cloudServer.ts';
 import { eventFrame, exceptionFrame, signatureProblem } from './sigV4.ts';
 
@@ -252,6 +256,25 @@ describe('credentials', () => {
     expect(answers[0]).toMatchObject({ success: false, metadata: { kind: 'auth' } });
     expect(answers[0]!.message).toContain("no credentials from AWS's default chain");
     expect(server.asked).toHaveLength(0);
+  });
+
+  test('that are nowhere are told before a run starts', async () => {
+    const none = { AWS_ACCESS_KEY_ID: undefined, AWS_SECRET_ACCESS_KEY: undefined };
+    using _keys = withVariables({ ...KEYS, AWS_EC2_METADATA_DISABLED: 'true' });
+    const model = settledCloud({ model_name: MODEL, env: envOf('http://127.0.0.1:9') });
+    expect(await missingCredentials(model)).toBeNull();
+    using _none = withVariables(none);
+    expect(await missingCredentials(model)).toEqual({
+      message: expect.stringContaining("no credentials from AWS's default chain"),
+      fix: expect.stringContaining('a key in $'),
+    });
+    const out = join(tempDir(), 'out');
+    const { code, stderr } = await cli(
+      ['run', '--subset', join(REPO, 'datasets/demo'), '--split', 'demo', '-m', MODEL, '-o', out],
+      { env: { AWS_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true', HOME: '/nowhere' } },
+    );
+    expect([code, stderr]).toEqual([2, expect.stringContaining("no credentials from AWS's default chain")]);
+    expect(existsSync(out)).toBe(false);
   });
 
   test('a key of Bedrock’s own is a bearer’s, and nothing is signed', async () => {
