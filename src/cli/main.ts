@@ -1,17 +1,21 @@
 /** From a command line to the exit code of a verb. */
 import { closest } from '../base/text/closest.ts';
 import { VERSION } from '../service/version.ts';
+import { ENV_FILE, ENV_FILE_SAYS, withEnvFile } from './envFile.ts';
 import { plainArgs } from './flags/plainArgs.ts';
 import { usageMessage } from './flags/usageMessage.ts';
 import type { Verb } from './flags/verb.ts';
-import { EXIT, explain, forTerminal, lostOutput, printJson, say } from './terminal/context.ts';
+import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 
-export async function main(args: readonly string[]): Promise<number> {
-  const verbs = await loadVerbs(args[0]);
-  const verb = verbs.length === 1 ? verbs[0] : undefined;
-  const json = args.includes('--json');
+export async function main(given: readonly string[]): Promise<number> {
+  const json = given.includes('--json');
+  let args = given;
+  let verb: Verb | undefined;
   try {
+    args = verbFirst(withEnvFile(given));
+    const verbs = await loadVerbs(args[0]);
+    verb = verbs.length === 1 ? verbs[0] : undefined;
     const plain = verb ? plainArgs(verb.flags, args.slice(1)) : null;
     return await written(verb && plain ? await verb.run(plain) : await byYargs(verbs, args));
   } catch (error) {
@@ -30,9 +34,12 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     .scriptName('swebatch')
     .usage('$0 <verb>\n\nA batch benchmark runner for SWE-bench-style datasets.')
     .version(VERSION)
+    .alias('version', 'V')
     .strict()
     .demandCommand(1, 'name a verb')
     .help()
+    .alias('help', 'h')
+    .option(ENV_FILE, { type: 'string', requiresArg: true, describe: ENV_FILE_SAYS })
     .wrap(Math.min(100, process.stdout.columns ?? 100))
     .exitProcess(false)
     .epilogue(
@@ -44,7 +51,7 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     });
   for (const verb of verbs)
     parser.command({
-      command: verb.command,
+      command: oneWord(verb.command),
       describe: verb.describe,
       builder: verb.builder,
       handler: async (argv) => {
@@ -52,8 +59,37 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
       },
     });
   requireVerb(args[0]);
-  await parser.parseAsync(joinStdin(args));
+  const [word = '', ...rest] = args;
+  // What yargs itself prints is help and the version.
+  await parser.parseAsync(
+    joinStdin(args.length === 0 ? [] : [oneWord(word), ...rest]),
+    {},
+    (_, __, output) => {
+      if (output) printData(asTyped(output));
+    },
+  );
   return exitCode;
+}
+
+/** yargs knows verbs of one word: `run stop` is `run-stop` there. */
+const oneWord = (command: string): string =>
+  VERBS.filter((verb) => verb.includes(' ') && (command === verb || command.startsWith(`${verb} `))).reduce(
+    (text, verb) => text.replace(verb, verb.replace(' ', '-')),
+    command,
+  );
+
+const asTyped = (help: string): string =>
+  VERBS.filter((verb) => verb.includes(' ')).reduce(
+    (text, verb) => text.replaceAll(`swebatch ${verb.replace(' ', '-')}`, `swebatch ${verb}`),
+    help,
+  );
+
+/** The verb as the first argument: `run stop x` has one of two words, and `help run` asks `run` for its help. */
+function verbFirst(args: readonly string[]): readonly string[] {
+  const [first, second, ...rest] = args;
+  if (first === 'help') return [...verbFirst(args.slice(1)), '--help'];
+  const both = `${first} ${second}`;
+  return VERBS.includes(both) ? [both, ...rest] : args;
 }
 
 function fail(error: unknown, json: boolean): number {
@@ -94,6 +130,6 @@ const usageOf = (word: string | undefined): string =>
 /** yargs would list every flag behind an unknown verb as unknown too. */
 function requireVerb(word: string | undefined): void {
   if (word === undefined || word.startsWith('-') || VERBS.includes(word)) return;
-  const close = closest(word, VERBS);
+  const close = VERBS.find((verb) => verb.startsWith(`${word} `)) ?? closest(word, VERBS);
   throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
 }

@@ -2,8 +2,10 @@
 import type { Verb } from './flags/verb.ts';
 
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
-  run: async () => (await import('./verbs/run.ts')).runVerb,
-  resume: async () => (await import('./verbs/resume.ts')).resumeVerb,
+  run: async () => (await import('./verbs/runs/run.ts')).runVerb,
+  resume: async () => (await import('./verbs/runs/resume.ts')).resumeVerb,
+  'run stop': async () => (await import('./verbs/runs/runStop.ts')).runStopVerb,
+  'run delete': async () => (await import('./verbs/runs/runDelete.ts')).runDeleteVerb,
   evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   report: async () => (await import('./verbs/report.ts')).reportVerb,
   compare: async () => (await import('./verbs/compare.ts')).compareVerb,
@@ -19,6 +21,8 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   models: async () => (await import('./verbs/models.ts')).modelsVerb,
   images: async () => (await import('./verbs/images.ts')).imagesVerb,
   agents: async () => (await import('./verbs/agents.ts')).agentsVerb,
+  'config show': async () => (await import('./verbs/configShow.ts')).configShowVerb,
+  completion: async () => (await import('./verbs/completion.ts')).completionVerb(allVerbs),
   doctor: async () => (await import('./verbs/doctor.ts')).doctorVerb,
   clean: async () => (await import('./verbs/clean.ts')).cleanVerb,
 };
@@ -34,6 +38,10 @@ const READERS: ReadonlySet<string> = new Set([
   'baseline',
   'verify',
   'models',
+  'run stop',
+  'run delete',
+  'config show',
+  'completion',
 ]);
 
 let enginesFound = false;
@@ -59,3 +67,6 @@ export async function loadVerbs(word?: string): Promise<Verb[]> {
   const load = word !== undefined && Object.hasOwn(loaders, word) ? [loaders[word]!] : Object.values(loaders);
   return Promise.all(load.map((one) => one()));
 }
+
+/** Every verb; no client of an engine is made for them, because only their tables are read. */
+export const allVerbs = (): Promise<Verb[]> => Promise.all(Object.values(loaders).map((one) => one()));

@@ -1,5 +1,6 @@
 /** Finds the file of a `-c`: the path as given, then the package's `configs/`; the ending `.yaml` may be left out. */
 import { isAbsolute, join } from 'node:path';
+import { closest } from '../base/text/closest.ts';
 import { ConfigError } from './configError.ts';
 
 /** Text of a file, or null when there is none. */
@@ -31,7 +32,8 @@ export function findConfig(name: string, cwd: string, readFile: ReadFile): Found
     const text = readFile(path);
     if (text !== null) return { path, text };
   }
+  const close = closest(name.replace(/\.ya?ml$/, ''), BUILT_IN_CONFIGS);
   throw new ConfigError([
-    `there is no configuration "${name}"; looked for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
+    `there is no configuration "${name}"; ${close ? `did you mean "${close}"? Looked` : 'looked'} for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
   ]);
 }

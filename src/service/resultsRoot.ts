@@ -1,8 +1,9 @@
 /** A results root: its database, and runs by name. */
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { closest } from '../base/text/closest.ts';
 import { openStore, type Store } from '../store/open.ts';
-import { findRun, hasRuns, type RunRow } from '../store/records/runs.ts';
+import { findRun, hasRuns, listRuns, type RunRow } from '../store/records/runs.ts';
 import { UserError } from './userError.ts';
 
 export const resultsRoot = (option: string | undefined): string => resolve(option ?? 'results');
@@ -37,7 +38,11 @@ export function requireRun(store: Store, selector: string): RunRow {
     throw new UserError(`${dirname(store.name)} holds no runs yet`, {
       next: { do: 'start_run' },
     });
-  throw new UserError(`there is no run "${selector}"`, {
+  const close = closest(
+    selector,
+    listRuns(store).map(({ name }) => name),
+  );
+  throw new UserError(`there is no run "${selector}"${close ? `; did you mean "${close}"?` : ''}`, {
     next: { do: 'list_runs', results: dirname(store.name) },
   });
 }

@@ -19,7 +19,8 @@ async function byYargs(verb: Verb, args: readonly string[]): Promise<Record<stri
       throw error ?? new Error(message);
     })
     .command({
-      command: verb.command,
+      // Some verbs have two words, and yargs knows verbs of one.
+      command: verb.command.replace(/^[^<[]*[^<[ ]/, 'verb'),
       describe: verb.describe,
       builder: verb.builder,
       handler: (argv) => {
@@ -29,7 +30,7 @@ async function byYargs(verb: Verb, args: readonly string[]): Promise<Record<stri
       },
     });
   try {
-    await parser.parseAsync([verb.command.split(' ')[0]!, ...args], {}, () => {});
+    await parser.parseAsync(['verb', ...args], {}, () => {});
   } catch {}
   return seen;
 }

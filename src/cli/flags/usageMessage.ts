@@ -16,8 +16,11 @@ export function usageMessage(message: string, args: readonly string[], verb?: Ve
   const unknown = /^Unknown arguments?: (.+)$/s.exec(message)?.[1];
   if (unknown && verb) return unknownMessage(unknown.split(', '), args, verb);
   const choice = /Argument: (.+), Given: (.+), Choices: (.+)$/m.exec(message);
-  if (choice)
-    return `${named(choice[1]!, command)} ${choice[2]} must be one of ${choice[3]!.replaceAll('"', '')}`;
+  if (choice) {
+    const known = choice[3]!.replaceAll('"', '');
+    const close = closest(choice[2]!.replaceAll('"', ''), known.split(', '));
+    return `${named(choice[1]!, command)} ${choice[2]} must be one of ${known}${close ? `; did you mean ${close}?` : ''}`;
+  }
   return message;
 }
 

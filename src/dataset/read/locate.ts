@@ -5,6 +5,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
+import { closest } from '../../base/text/closest.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 
 /** Environment variables, of which those of the hub's own tools are read; an empty one counts as unset. */
@@ -184,8 +185,10 @@ function inFile(path: string): Location {
 }
 
 function notFound(source: string, repos: readonly string[], options: LocateOptions, cache: string): string {
-  if (repos.length === 0)
-    return `there is no file or directory ${source}, and it is not one of the names ${DATASET_ALIASES.join(', ')}`;
+  if (repos.length === 0) {
+    const close = closest(source, DATASET_ALIASES);
+    return `there is no file or directory ${source}, and it is not one of the names ${DATASET_ALIASES.join(', ')}${close ? `; did you mean ${close}?` : ''}`;
+  }
   const name = basename(repos[0]!);
   const split = options.split ?? '<split>';
   const looked = [

@@ -31,6 +31,8 @@ export interface ResolvedConfig {
   readonly keys: Variables;
   readonly warnings: readonly string[];
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
+  /** Dotted path to the file or the words of the command line that set it. */
+  readonly origins: LoadedConfig['origins'];
 }
 
 /** The caller with the keys that the configuration itself holds. */
@@ -69,6 +71,7 @@ export function resolveConfig(
     keys: loaded.apiKey === undefined ? {} : { [CONFIGURED_KEY]: loaded.apiKey },
     warnings: [...loaded.warnings, ...warnings],
     files: loaded.files,
+    origins: loaded.origins,
   };
 }
 

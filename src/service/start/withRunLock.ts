@@ -1,7 +1,7 @@
 /** The lock of a run: only one process works on it. A transaction of the results database keeps two from taking it at once. */
 import { pathInside } from '../../base/files/pathInside.ts';
-import { currentOwner, isOwnerAlive, ownerLabels } from '../../environment/owner.ts';
-import { takeLock } from '../../runner/control/lock.ts';
+import { currentOwner, isOwnerAlive, type Liveness, ownerLabels } from '../../environment/owner.ts';
+import { type LockHolder, readHolder, takeLock } from '../../runner/control/lock.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import type { Tell } from '../caller.ts';
 import { UserError } from '../userError.ts';
@@ -16,6 +16,30 @@ export interface LockRequest {
   readonly tell: Tell;
 }
 
+/** Holds nothing but the lock. */
+export const lockFolder = (root: string, runName: string): string => pathInside(root, LOCKS, runName);
+
+const lockPath = (root: string, runName: string): string => pathInside(lockFolder(root, runName), 'run.lock');
+
+/** Where versions before kept it. */
+const formerPath = (root: string, runName: string): string => pathInside(root, runName, 'run.lock');
+
+const livenessOf = ({ pidNamespace: space, ...holder }: LockHolder): Liveness =>
+  isOwnerAlive(
+    ownerLabels(
+      { ...holder, ...(space !== undefined && { pidNamespace: space }), run: '', attempt: 'run' },
+      '',
+      new Date(0),
+    ),
+  );
+
+/** The process that works on the run; null when no process does, which is known of this machine's processes only. */
+export function workerOn(root: string, runName: string): (LockHolder & { readonly life: Liveness }) | null {
+  const holder = readHolder(lockPath(root, runName)) ?? readHolder(formerPath(root, runName));
+  const life = holder && livenessOf(holder);
+  return holder && life && life !== 'dead' ? { ...holder, life } : null;
+}
+
 /** Holds the lock during `work`. */
 export async function withRunLock<T>(
   { store, root, runName, tell }: LockRequest,
@@ -23,21 +47,14 @@ export async function withRunLock<T>(
 ): Promise<T> {
   const { pid, pidStart, pidNamespace, bootId, host } = currentOwner(runName, 'run');
   const lock = takeLock(
-    pathInside(root, LOCKS, runName, 'run.lock'),
+    lockPath(root, runName),
     {
       ...{ pid, pidStart, ...(pidNamespace !== undefined && { pidNamespace }), bootId, host },
       since: new Date().toISOString(),
     },
-    ({ pidNamespace: space, ...holder }) =>
-      isOwnerAlive(
-        ownerLabels(
-          { ...holder, ...(space !== undefined && { pidNamespace: space }), run: runName, attempt: 'run' },
-          '',
-          new Date(0),
-        ),
-      ) !== 'dead',
+    (holder) => livenessOf(holder) !== 'dead',
     (taking) => guarded(store, () => store.transaction(taking).immediate()),
-    pathInside(root, runName, 'run.lock'),
+    formerPath(root, runName),
   );
   if (!lock.ok) throw new UserError(lock.message);
   if (lock.tookOver)

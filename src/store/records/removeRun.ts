@@ -1,4 +1,4 @@
-/** Removes a run whose import failed. Nothing else removes a run. */
+/** Removes a run and everything that was recorded of it: one whose import failed, or one that a person deletes. */
 import { guarded, type Store } from '../open.ts';
 
 const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';

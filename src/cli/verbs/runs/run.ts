@@ -1,18 +1,18 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
-import { armCrash } from '../../runner/control/crash.ts';
-import { requireBaseline } from '../../service/night/judgeRun.ts';
-import { dryRun } from '../../service/plan/dryRun.ts';
-import { armProblems, preflight } from '../../service/plan/preflight.ts';
-import { makeAndOpen } from '../../service/resultsRoot.ts';
-import { beginRun } from '../../service/start/beginRun.ts';
-import { prepareRun } from '../../service/start/prepareRun.ts';
-import { conclude } from '../conclude.ts';
-import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
-import { defineVerb } from '../flags/verb.ts';
-import { judgeNight } from '../night.ts';
-import { EXIT, env, say } from '../terminal/context.ts';
-import { printPlan } from '../terminal/printPlan.ts';
-import { thisProcess } from '../terminal/thisProcess.ts';
+import { armCrash } from '../../../runner/control/crash.ts';
+import { requireBaseline } from '../../../service/night/judgeRun.ts';
+import { dryRun } from '../../../service/plan/dryRun.ts';
+import { armProblems, preflight } from '../../../service/plan/preflight.ts';
+import { makeAndOpen } from '../../../service/resultsRoot.ts';
+import { beginRun } from '../../../service/start/beginRun.ts';
+import { prepareRun } from '../../../service/start/prepareRun.ts';
+import { conclude } from '../../conclude.ts';
+import { runFlags, runOptionsOf } from '../../flags/runFlags.ts';
+import { defineVerb } from '../../flags/verb.ts';
+import { judgeNight } from '../../night.ts';
+import { EXIT, env, say } from '../../terminal/context.ts';
+import { printPlan } from '../../terminal/printPlan.ts';
+import { thisProcess } from '../../terminal/thisProcess.ts';
 
 export const runVerb = defineVerb({
   name: 'run',

@@ -1,0 +1,53 @@
+/** `swebatch run delete`: removes a run from the record, with its folder. It asks first. */
+import { createInterface } from 'node:readline/promises';
+import { inert } from '../../../base/text/inert.ts';
+import { deleteRun, requireDeletable } from '../../../service/deleteRun.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../../service/resultsRoot.ts';
+import { UserError } from '../../../service/userError.ts';
+import { spentNano } from '../../../store/records/runs.ts';
+import { classCounts } from '../../../store/records/trials.ts';
+import { json, namedRun, output } from '../../flags/commonFlags.ts';
+import { flags } from '../../flags/flags.ts';
+import { defineVerb } from '../../flags/verb.ts';
+import { EXIT, printJson, say } from '../../terminal/context.ts';
+import { countsText, spentText } from '../../terminal/table.ts';
+
+export const runDeleteVerb = defineVerb({
+  name: 'run delete',
+  describe: 'delete a run: its rows in the database and its folder; asks first',
+  flags: flags({
+    run: namedRun,
+    yes: { alias: 'y', type: 'boolean', default: false, describe: 'do not ask' },
+    output,
+    json,
+  }),
+  examples: [['$0 run delete run-20261122-1a2b', 'shows what would be lost, and asks']],
+  async run(args) {
+    const root = resultsRoot(args.output);
+    using store = openForWriting(root);
+    const run = requireRun(store, args.run);
+    requireDeletable(store, root, run);
+    const counts = Object.fromEntries(classCounts(store, run.id));
+    const lost = `${run.name} of ${run.created_at.slice(0, 16).replace('T', ' ')}: ${countsText(counts, ', ')}; spent ${spentText(spentNano(store, run.id))}`;
+    if (!args.yes && !(await agreed(inert(lost)))) {
+      say('nothing was deleted');
+      return EXIT.done;
+    }
+    await deleteRun(store, root, run);
+    if (args.json) printJson({ deleted: run.name });
+    else say(`deleted ${inert(lost)}`);
+    return EXIT.done;
+  },
+});
+
+async function agreed(lost: string): Promise<boolean> {
+  if (!process.stdin.isTTY)
+    throw new UserError(`this would delete ${lost}`, { hint: 'no terminal to ask at: add --yes' });
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question(`Delete ${lost}? It cannot be brought back. [y/N] `);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,29 @@
+// Slips of a new user: the answer names what was most likely meant.
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openStore } from '../../../src/store/open.ts';
+import { recordRun } from '../../report/recordedRun.ts';
+import { cli, tempDir } from '../../support/cli.ts';
+
+test.each([
+  [['rnu'], 'did you mean "run"?'],
+  [['run', '--subset', 'verifed'], 'did you mean verified?'],
+  [['run', '-c', 'swebnech', '--subset', 'x'], 'did you mean "swebench"?'],
+  [['run', '-c', 'agent.step_limti=3'], 'did you mean agent.step_limit?'],
+  [['run', '--wrokers', '3'], 'did you mean --workers?'],
+  [['export', 'last', 'jnuit'], 'did you mean junit?'],
+  [['run', '--pull', 'mising'], 'did you mean missing?'],
+])('%j', async (args, said) => {
+  const answer = await cli(args, { cwd: tempDir() });
+  expect(answer.code).toBe(2);
+  expect(answer.stderr).toContain(said);
+});
+
+test('a run that is almost named', async () => {
+  const out = tempDir();
+  using store = openStore(join(out, 'swebatch.db'));
+  recordRun(store, { name: 'nightly-0821', ids: ['a__a-1'], happened: () => [] });
+  const answer = await cli(['report', 'nigtly-0821', '-o', out]);
+  expect(answer.code).toBe(2);
+  expect(answer.stderr).toContain('did you mean "nightly-0821"?');
+});
