@@ -30,6 +30,7 @@ const LATER: ReadonlySet<string> = new Set([
   'agent.command',
   'gateway.models',
   'gateway.provider_tools',
+  'gateway.translate',
 ]);
 
 /** Hash over the identity fields, independent of the order of keys. */

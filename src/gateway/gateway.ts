@@ -48,6 +48,8 @@ export interface SessionSpec {
 /** A call that was answered, or that failed for good. */
 export interface GatewayCall extends CallFacts {
   readonly dialect: DialectName;
+  /** The provider's protocol, where it is another and the call was translated; else null. */
+  readonly translated: DialectName | null;
   /** As the program named it, and as the provider was asked. */
   readonly modelAsked: string;
   readonly model: string;

@@ -19,5 +19,13 @@ export const gatewayConfigSchema = z.strictObject({
         'tools that run at the provider (web search and the like): left out of the request, or refused',
       ),
     ),
+  translate: z
+    .boolean()
+    .optional()
+    .meta(
+      identity(
+        'a program of one protocol may ask a model of another: requests and replies are written anew; default: refused',
+      ),
+    ),
 });
 export type GatewayConfig = z.infer<typeof gatewayConfigSchema>;

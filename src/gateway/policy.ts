@@ -1,4 +1,5 @@
 /** What a program may ask for, and the bytes that are asked instead. Pure. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { DialectName } from '../model/dialects/dialectName.ts';
 import { asObject } from '../model/dialects/shapes.ts';
 import type { Refusal } from './errorBodies.ts';
@@ -20,6 +21,12 @@ export interface Asked {
   /** From the address; null where the body names the model. */
   readonly model: string | null;
   readonly body: Buffer;
+}
+
+/** With what the policy does not look at. */
+export interface Ask extends Asked {
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 export interface Allowed {

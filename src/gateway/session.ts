@@ -1,20 +1,23 @@
 /** One attempt at the gateway: what its program may ask, what it has used, and when it has to end. */
-import type { IncomingHttpHeaders } from 'node:http';
 import { within } from '../base/async/timer.ts';
-import type { ModelErrorResponse, ModelReply, Wire, WireAnswer } from '../model/model.ts';
+import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
 import { conversationOf } from './conversation.ts';
 import type { CallFacts, CallLabel, GatewayEnd, GatewaySummary, SessionSpec } from './gateway.ts';
-import { type Allowed, type Asked, judge, type Policy } from './policy.ts';
-import { isRetry, passedHeaders, subAgentOf } from './requestHeaders.ts';
+import { type Allowed, type Ask, judge, type Policy } from './policy.ts';
+import { isRetry, subAgentOf } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
-
-export interface Ask extends Asked {
-  readonly query: string;
-  readonly headers: IncomingHttpHeaders;
-}
+import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
+import {
+  foreignProblem,
+  isFinal,
+  outcomeOf,
+  translatedRows,
+  type WireCall,
+  wireRequest,
+} from './wireCall.ts';
 
 /** The inside of a session, as the HTTP server sees it. */
 export interface SessionCore {
@@ -27,8 +30,6 @@ export interface SessionCore {
   close(): Promise<GatewaySummary>;
 }
 
-/** Failures that no further call of this attempt can get past. */
-const FINAL = new Set(['auth', 'quota', 'unavailable', 'not_found']);
 /** What the provider still says is read so long when the attempt is over. */
 const LAST_CALLS_MS = 10_000;
 const OVER = 'the attempt is over: no further call is made';
@@ -39,6 +40,7 @@ interface Session {
   readonly policy: Policy;
   readonly meter: SessionMeter;
   readonly threads: Threads;
+  readonly translator: Translator;
   readonly book: CallBook;
   readonly end: PromiseWithResolvers<GatewayEnd>;
   readonly signal: AbortSignal;
@@ -51,10 +53,8 @@ interface Session {
   lastFailure: ModelErrorResponse | null;
 }
 
-interface OpenCall {
+interface OpenCall extends WireCall {
   readonly facts: CallFacts;
-  readonly ask: Ask;
-  readonly allowed: Allowed;
   readonly answer: Answer;
   readonly startedAt: number;
 }
@@ -77,16 +77,6 @@ function answered(outcome: Outcome): Answer {
 const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
   answered({ kind: 'error', refusal, message });
 
-/** What the program gets of a call that has ended. */
-function outcomeOf({ response, refused: said }: WireAnswer, answer: Answer): Outcome {
-  if (response.success) return { kind: 'whole' };
-  const kind = response.metadata?.kind;
-  if (answer.head()) return kind === 'refusal' || kind === 'empty' ? { kind: 'whole' } : { kind: 'cut' };
-  // A provider's words about a key may hold a part of it, and what ends the attempt must not be asked again.
-  if (said && !(kind && FINAL.has(kind))) return { kind: 'refused', ...said };
-  return { kind: 'error', refusal: 'bad_request', message: response.message };
-}
-
 function note({ spec, told }: Session, text: string): void {
   if (told.has(text)) return;
   told.add(text);
@@ -100,8 +90,8 @@ function stop(session: Session, why: GatewayEnd, message: string): void {
 
 /** The record's side of a call that has ended. */
 function tell(
-  { spec, threads }: Session,
-  { ask, allowed, facts, answer, startedAt }: OpenCall,
+  { spec, threads, wire }: Session,
+  { ask, allowed, translation, facts, answer, startedAt }: OpenCall,
   reply: ModelReply | null,
   failure: ModelErrorResponse | null,
 ): void {
@@ -113,6 +103,7 @@ function tell(
   spec.onCall?.({
     ...facts,
     dialect: ask.dialect,
+    translated: translation ? wire.dialect : null,
     modelAsked: allowed.modelAsked,
     model: allowed.model,
     streamed: allowed.operation === 'stream',
@@ -132,25 +123,17 @@ function tell(
 /** Never rejects. What a listener throws (a spent budget, a broken record) ends the session. */
 async function send(session: Session, call: OpenCall): Promise<void> {
   const { spec, wire, meter, signal } = session;
-  const { ask, allowed, answer, facts } = call;
+  const { answer, facts, translation } = call;
   try {
-    const request = {
-      operation: allowed.operation,
-      model: allowed.model,
-      query: ask.query,
-      headers: passedHeaders(ask.headers),
-      body: allowed.body,
-      maxOutput: allowed.maxOutput,
-    };
-    const listener = meter.listen(spec.listener(facts));
-    const result = await wire.send(request, answer.sink, { signal, listener });
+    const listener = translatedRows(wire, call, meter.listen(spec.listener(facts)));
+    const result = await wire.send(wireRequest(call), translation ? null : answer.sink, { signal, listener });
     const { response } = result;
     const failure = response.success ? null : response;
     if (isStep(facts.label)) session.lastFailure = failure;
     const kind = failure?.metadata?.kind;
-    if (failure && kind && FINAL.has(kind) && !answer.head() && facts.label.kind !== 'count_tokens')
+    if (failure && isFinal(kind) && !answer.head() && facts.label.kind !== 'count_tokens')
       stop(session, { kind: 'model', failure }, failure.message);
-    answer.finish(outcomeOf(result, answer));
+    answer.finish(outcomeOf(result, answer, translation));
     tell(session, call, response.success ? response.result : null, failure);
   } catch (error) {
     const { message } = error as Error;
@@ -161,8 +144,23 @@ async function send(session: Session, call: OpenCall): Promise<void> {
   }
 }
 
+function translated(
+  session: Session,
+  { dialect }: Ask,
+  { body, modelAsked, model, operation }: Allowed,
+): Translation {
+  const { wire, spec, translator } = session;
+  const name = model === wire.model ? spec.model.name : model;
+  const target = { dialect: wire.dialect, model, name, streamed: operation === 'stream' };
+  const translation = translator.translate({ dialect, body, modelAsked, target });
+  note(session, `gateway: translated from ${dialect} to ${wire.dialect}`);
+  if (translation.left.length > 0)
+    note(session, `gateway: not carried to ${wire.dialect}: ${translation.left.join(', ')}`);
+  return translation;
+}
+
 function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
-  const { meter, out } = session;
+  const { meter, out, wire } = session;
   const label = labelOf(ask, allowed);
   const limit = label.kind === 'count_tokens' ? null : meter.reached(isStep(label));
   if (limit) stop(session, limit, limit.message);
@@ -171,21 +169,19 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
   const facts: CallFacts = { index: session.calls, step: meter.steps, label };
   session.calls += 1;
   const answer = createAnswer();
+  const translation = ask.dialect === wire.dialect ? null : translated(session, ask, allowed);
   if (allowed.operation === 'stream') session.streamed.add(answer);
-  const work = send(session, { facts, ask, allowed, answer, startedAt: Date.now() });
+  const work = send(session, { facts, ask, allowed, translation, answer, startedAt: Date.now() });
   out.add(work);
   void work.then(() => out.delete(work));
   return answer;
 }
 
 function ask(session: Session, asked: Ask): Answer {
-  const { wire, policy, book } = session;
+  const { policy, book } = session;
   if (session.over !== null) return refused('payment', session.over);
-  if (asked.dialect !== wire.dialect)
-    return refused(
-      'bad_request',
-      `${wire.model} is asked by ${wire.dialect}, and this program speaks ${asked.dialect}: choose a program or a model of the same protocol`,
-    );
+  const foreign = foreignProblem(session.wire, session.spec.config, asked);
+  if (foreign !== null) return refused('bad_request', foreign);
   const allowed = judge(policy, asked);
   if (!allowed.ok) {
     if (allowed.note !== null) note(session, `gateway: ${allowed.note}`);
@@ -221,6 +217,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     policy: { config: spec.config, model: wire.model, name: spec.model.name },
     meter: createSessionMeter(spec.limits),
     threads: createThreads(),
+    translator: createTranslator(),
     book: createCallBook(),
     end: Promise.withResolvers<GatewayEnd>(),
     signal: spec.signal ? AbortSignal.any([spec.signal, aborter.signal]) : aborter.signal,

@@ -209,7 +209,8 @@ export interface Wire {
   /** Like `query`: rejects only with AbortError, and with what the listener throws. */
   send(
     request: WireRequest,
-    sink: WireSink,
+    /** null: nobody takes the bytes, and the reply alone counts. Then also an answer that was cut short is asked for again. */
+    sink: WireSink | null,
     options?: Pick<QueryOptions, 'signal' | 'listener'>,
   ): Promise<WireAnswer>;
 }

@@ -16,6 +16,8 @@ const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
   messages: messagesDialect,
 };
 
+export const dialectNamed = (name: DialectName): Dialect => DIALECTS[name];
+
 export function dialectOf(config: Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect'>): Dialect {
   const dialect = DIALECTS[dialectNameOf(config)];
   return cloudOf(config)?.dialect(dialect) ?? dialect;

@@ -73,17 +73,18 @@ function addressOf(
 }
 
 /** What stands between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
-function holdBack(sink: WireSink) {
+function holdBack(sink: WireSink | null) {
   let held: Uint8Array[] = [];
   let open = false;
   return {
     isOpen: () => open,
     take(bytes: Uint8Array) {
+      if (!sink) return;
       if (open) sink.data(bytes);
       else held.push(bytes);
     },
     letGo(exchange: Exchange) {
-      if (open) return;
+      if (open || !sink) return;
       open = true;
       sink.head(exchange.status ?? 200, exchange.headers);
       for (const bytes of held.splice(0)) sink.data(bytes);
@@ -203,7 +204,7 @@ const settled =
 async function forward(
   parts: WireParts,
   request: WireRequest,
-  sink: WireSink,
+  sink: WireSink | null,
   { signal, listener }: Pick<QueryOptions, 'signal' | 'listener'>,
 ): Promise<WireAnswer> {
   if (signal?.aborted) throw abortError(signal);

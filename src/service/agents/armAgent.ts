@@ -9,7 +9,7 @@ import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import type { Variables } from '../caller.ts';
 import { type AddedAgent, addedAgents, agentCacheDir, nameOf, programOf } from './agentCache.ts';
 
-type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model'>;
+type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;
 
 function versionsOf(agentClass: string, env: Variables): AddedAgent[] {
   const spec = parseAgentSpec(agentClass);
@@ -75,7 +75,7 @@ function wrongPlace({ agent, environment }: Named): AgentProblem | null {
   };
 }
 
-function wrongModel({ agent, model }: Named, dialect: string | null): AgentProblem | null {
+function wrongModel({ agent, model, gateway }: Named, dialect: string | null): AgentProblem | null {
   const { agent_class: name } = agent;
   if (isFreeName(model.model_name) || model.model_class !== 'openai')
     return {
@@ -89,9 +89,9 @@ function wrongModel({ agent, model }: Named, dialect: string | null): AgentProbl
       fix: "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
     };
   const spoken = dialectOf(model).name;
-  if (dialect === null || dialect === spoken) return null;
+  if (dialect === null || dialect === spoken || gateway?.translate === true) return null;
   return {
     message: `${name} speaks ${dialect}, and the model is asked in ${spoken}`,
-    fix: `set model.dialect: ${dialect} where the provider speaks it too`,
+    fix: `set model.dialect: ${dialect} where the provider speaks it too, or gateway.translate: true`,
   };
 }

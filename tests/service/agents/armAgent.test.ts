@@ -68,6 +68,12 @@ describe('the agent of an arm', () => {
     expect(problem(codex, undefined, { environment_class: 'local' })).toBe(
       'codex@0.169.0 works in Docker, and not in local',
     );
+    expect(
+      installedAgentProblem(arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' }), env)?.fix,
+    ).toBe('set model.dialect: responses where the provider speaks it too, or gateway.translate: true');
+    const chat = arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' });
+    const gateway = { models: {}, provider_tools: 'strip', translate: true } as const;
+    expect(installedAgentProblem({ ...chat, gateway }, env)).toBe(null);
     expect(problem({ agent_class: 'command' })).toBe('agent_class command needs a shell line');
     expect(problem({ agent_class: 'command', command: 'x' }, undefined, { environment_class: 'local' })).toBe(
       undefined,

@@ -86,6 +86,7 @@ export interface AgentBenchOptions {
   readonly dialect: string;
   readonly agent: Readonly<Record<string, unknown>>;
   readonly run?: Readonly<Record<string, unknown>>;
+  readonly gateway?: Readonly<Record<string, unknown>>;
   readonly grading?: boolean;
   readonly arms?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -108,6 +109,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
       },
       run: { breaker: { consecutive: 0, fraction: 0, empty_patches: 0 }, retry: { attempts: 1 }, ...run },
       grading: { enabled: grading },
+      ...(options.gateway && { gateway: options.gateway }),
       ...(options.arms && { arms: options.arms }),
     }),
   );
