@@ -1,20 +1,27 @@
 /** Rows of a dataset in the record of a run: the columns of an instance, and one hash over the selection. */
-import { sha256 } from '../base/sha256.ts';
-import { imageOf } from './instance.ts';
+import { createHash } from 'node:crypto';
+import { headOf, imageOf } from './instance.ts';
 import type { LoadedRow } from './read/loadDataset.ts';
 
-type Recorded = Pick<LoadedRow, 'instance' | 'rowHash'>;
+type Recorded = Pick<LoadedRow, 'instance' | 'head' | 'rowHash'>;
 
-export const recordedRow = ({ instance, rowHash, weight = 1 }: Recorded & { readonly weight?: number }) => ({
-  instance_id: instance.instance_id,
-  repo: instance.repo,
-  difficulty: instance.difficulty,
-  image: imageOf(instance),
-  row_hash: rowHash,
-  row: JSON.stringify(instance),
-  weight,
-});
+export function recordedRow(selected: Recorded & { readonly weight?: number }) {
+  const { instance, rowHash, weight = 1 } = selected;
+  return {
+    instance_id: instance.instance_id,
+    repo: instance.repo,
+    difficulty: instance.difficulty,
+    image: imageOf(instance),
+    row_hash: rowHash,
+    row: JSON.stringify(instance),
+    weight,
+  };
+}
 
 /** Hash over ids and rows in order: runs with the same hash have the same instances. */
-export const datasetHash = (rows: readonly Recorded[]): string =>
-  sha256(rows.map((row) => `${row.instance.instance_id} ${row.rowHash}`).join('\n'));
+export function datasetHash(rows: readonly Recorded[]): string {
+  const hash = createHash('sha256');
+  for (const [i, row] of rows.entries())
+    hash.update(`${i > 0 ? '\n' : ''}${headOf(row).instance_id} ${row.rowHash}`);
+  return hash.digest('hex');
+}

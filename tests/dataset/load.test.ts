@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { headOf } from '../../src/dataset/instance.ts';
+import { jsonLines } from '../../src/dataset/read/jsonLines.ts';
+import { type LoadOptions, loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import type { LocateOptions } from '../../src/dataset/read/locate.ts';
+import { datasetHash, recordedRow } from '../../src/dataset/record.ts';
 import { rawRow } from './rows.ts';
 
 let dir: string;
@@ -30,7 +33,7 @@ async function idsIn(source: string, options?: LocateOptions): Promise<string[]>
   if (!result.ok) throw new Error(result.problems.map((p) => p.message).join('\n'));
   return result.dataset.rows.map((row) => row.instance.instance_id);
 }
-async function problemsIn(source: string, options?: LocateOptions) {
+async function problemsIn(source: string, options?: LoadOptions) {
   const result = await loadDataset(source, options);
   return result.ok ? [] : result.problems;
 }
@@ -47,6 +50,47 @@ describe('files', () => {
       [6, c],
     ]);
     expect(result.ok && result.dataset.rows[1]!.instance.problem_statement).toBe('line\u2028separator');
+  });
+
+  test('rows of a large JSONL stay in the file, and are the same rows', async () => {
+    const text = `\uFEFF${JSON.stringify(rawRow(a))}\r\n\n${JSON.stringify(rawRow(b, { extra_column: 'é' }))}\n${JSON.stringify(rawRow(c))}`;
+    const path = file('d.jsonl', text);
+    const held = await loadDataset(path);
+    const left = await loadDataset(path, { heldBytes: 0 });
+    if (!held.ok || !left.ok) throw new Error('not loaded');
+    expect(left.dataset.fileHash).toBe(held.dataset.fileHash);
+    expect(left.dataset.rows.map((row) => headOf(row).instance_id)).toEqual([a, b, c]);
+    expect(left.dataset.rows.every((row) => !Object.hasOwn(row, 'instance'))).toBe(true);
+    expect(left.dataset.rows.map(({ instance, rowHash, line }) => ({ instance, rowHash, line }))).toEqual(
+      held.dataset.rows,
+    );
+    expect(left.dataset.rows.map(recordedRow)).toEqual(held.dataset.rows.map(recordedRow));
+    expect(datasetHash(left.dataset.rows)).toBe(datasetHash(held.dataset.rows));
+    writeFileSync(path, text.replace('é', 'e'));
+    expect(() => left.dataset.rows[1]!.instance).toThrow(/changed while it was in use/);
+    expect(left.dataset.rows[0]!.instance.instance_id).toBe(a);
+  });
+
+  test('of a large JSONL every bad line is named as of a small one; an array in it is read as one', async () => {
+    const bad = file('d.jsonl', `${JSON.stringify(rawRow(a))}\n{"a\n${JSON.stringify(rawRow(a))}\n\xff\n`);
+    const told = await problemsIn(bad);
+    expect(told.length).toBeGreaterThan(1);
+    expect(await problemsIn(bad, { heldBytes: 0 })).toEqual(told);
+    const array = file('e.jsonl', `\n [${JSON.stringify(rawRow(a))}]`);
+    const loaded = await loadDataset(array, { heldBytes: 0 });
+    expect(loaded.ok && loaded.dataset.rows.map((row) => row.instance.instance_id)).toEqual([a]);
+  });
+
+  test('lines that begin in one piece and end in another are whole', () => {
+    const bytes = Buffer.from('{"a":"é"}\n\n{"b":2}\n{"c":3}');
+    const whole = [...jsonLines([bytes])];
+    expect(whole).toHaveLength(3);
+    for (let size = 1; size < bytes.length; size++) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      );
+      expect([...jsonLines(pieces)]).toEqual(whole);
+    }
   });
 
   test('JSON as array, keyed by id, as a dump of the datasets server, as one row; lines are those of the text', async () => {

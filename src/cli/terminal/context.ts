@@ -4,6 +4,7 @@
 import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
+import { DatasetChangedError } from '../../dataset/read/rowInFile.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { type Notice, variable } from '../../service/caller.ts';
 import { redactorOf } from '../../service/secrets.ts';
@@ -86,6 +87,8 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
       exitCode: EXIT.usage,
       kind: 'usage',
     };
+  if (error instanceof DatasetChangedError)
+    return { text: error.message, exitCode: EXIT.usage, kind: 'usage' };
   if (error instanceof OutsideRootError) return { text: error.message, exitCode: EXIT.usage, kind: 'usage' };
   if (error instanceof ModelConfigError) return { text: error.message, exitCode: EXIT.usage, kind: 'config' };
   if (error instanceof StorageError)

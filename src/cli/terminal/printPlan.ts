@@ -9,17 +9,18 @@ import { renderTerminal } from '../../report/render/renderTerminal.ts';
 import type { DryRun } from '../../service/plan/dryRun.ts';
 import { type DiskAnswer, type DiskPlan, plansOf } from '../../service/plan/planDisk.ts';
 import type { PlanForecast } from '../../service/plan/planForecast.ts';
-import { EXIT, printResult } from './context.ts';
-import { table } from './table.ts';
+import { EXIT, printData, printJson } from './context.ts';
+import { tableBlocks } from './table.ts';
 
 type Rows = [string, string][];
 
 export function printPlan(plan: DryRun, json: boolean): number {
-  printResult(json, toJson(plan), () => textOf(plan));
+  if (json) printJson(toJson(plan));
+  else for (const part of textOf(plan)) printData(part);
   return EXIT.done;
 }
 
-function textOf(plan: DryRun): string {
+function* textOf(plan: DryRun): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
     (a) =>
@@ -49,8 +50,13 @@ function textOf(plan: DryRun): string {
     ['grading', plan.evaluate ? 'as predictions arrive' : 'off (--evaluate)'],
     ...forecastRows(plan),
   ];
-  const instances = plan.instances.map((i) => [inert(i.instanceId), state(i.image), inert(i.image)]);
-  return `${renderTerminal([{ kind: 'facts', rows }])}\n${table(['instance', 'is', 'image'], instances)}`;
+  const instances = {
+    *[Symbol.iterator]() {
+      for (const i of plan.instances) yield [inert(i.instanceId), state(i.image), inert(i.image)];
+    },
+  };
+  yield `${renderTerminal([{ kind: 'facts', rows }])}\n`;
+  yield* tableBlocks(['instance', 'is', 'image'], instances);
 }
 
 export function diskRows(total: number, answer: DiskAnswer | null): Rows {

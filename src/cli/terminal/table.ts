@@ -6,13 +6,24 @@ import type { Spent } from '../../store/records/runs.ts';
 const LEAST = 6;
 const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
 
+const BLOCK = 1000;
+
 /** Shortens the widest columns until the table fits. The first one names the row and is never cut. `--json` has everything. */
-export function table(
+export const table = (
   head: readonly string[],
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
-): string {
-  const widths = head.map((h, i) => rows.reduce((most, r) => Math.max(most, columns(r[i] ?? '')), h.length));
+): string => [...tableBlocks(head, rows, width)].join('\n');
+
+/** The same in parts of many lines. The rows are gone through twice, so that half a million need not exist at the same time. */
+export function* tableBlocks(
+  head: readonly string[],
+  rows: Iterable<readonly string[]>,
+  width = terminalWidth(),
+): Generator<string> {
+  const widths = head.map((h) => h.length);
+  for (const row of rows)
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columns(cell));
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
   // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
   for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, Math.max(LEAST, width));
@@ -26,7 +37,15 @@ export function table(
       .map((c, i) => pad(shorten(c, widths[i]!), widths[i]!))
       .join('  ')
       .trimEnd();
-  return [line(head), line(widths.map((w) => '-'.repeat(w))), ...rows.map(line)].join('\n');
+  let lines = [line(head), line(widths.map((w) => '-'.repeat(w)))];
+  for (const row of rows) {
+    if (lines.length >= BLOCK) {
+      yield lines.join('\n');
+      lines = [];
+    }
+    lines.push(line(row));
+  }
+  yield lines.join('\n');
 }
 
 /** "agent 3 · infra 1" */

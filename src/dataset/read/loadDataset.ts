@@ -1,15 +1,20 @@
 /** Reads a whole dataset and checks every row: either all rows are good, or all problems are listed. */
 import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import type { Instance } from '../instance.ts';
+import type { Instance, InstanceHead } from '../instance.ts';
+import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 import { type LocateOptions, locateDataset } from './locate.ts';
-import { type RawRows, readJson } from './readJson.ts';
+import { readJson } from './readJson.ts';
 import { readParquet } from './readParquet.ts';
 import { normaliseRow, rowHashOf } from './row.ts';
+import { leaveInFile, piecesOf } from './rowInFile.ts';
 
 export interface LoadedRow {
+  /** Of a large file it is read again each time it is asked for: ask `headOf` for what that knows. */
   readonly instance: Instance;
+  readonly head?: InstanceHead;
   /** sha256 of the normalised row; the same whatever file form it came in. */
   readonly rowHash: string;
   /** Line of a JSON file, row number of a Parquet file; from 1, counted on over the files of a sharded split. */
@@ -40,10 +45,37 @@ export type LoadResult =
   | { readonly ok: true; readonly dataset: Dataset }
   | { readonly ok: false; readonly problems: readonly DatasetProblem[] };
 
-async function readRows(path: string, bytes: Uint8Array): Promise<RawRows> {
+/** A smaller file is held in memory. */
+const HELD_BYTES = 64 * 2 ** 20;
+
+type Found = RawEntry | RawProblem;
+type Keep = (entry: RawEntry, instance: Instance, rowHash: string) => LoadedRow;
+const hold: Keep = ({ line }, instance, rowHash) => ({ instance, rowHash, line });
+
+interface Rows {
+  readonly found: Iterable<Found>;
+  readonly keep: Keep;
+}
+
+async function readRows(path: string, heldBytes: number, seen: (bytes: Uint8Array) => void): Promise<Rows> {
   const suffix = extname(path).toLowerCase();
-  if (suffix === '.parquet') return readParquet(bytes);
-  return readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
+  const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
+  if (lines && !startsAsArray(path))
+    return { found: jsonLines(piecesOf(path, seen)), keep: leaveInFile(path) };
+  const bytes = await readFile(path);
+  seen(bytes);
+  const { entries, problems } =
+    suffix === '.parquet' ? await readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
+  return { found: [...entries, ...problems].sort((a, b) => a.line - b.line), keep: hold };
+}
+
+/** People give JSON and JSON Lines either suffix. */
+function startsAsArray(path: string): boolean {
+  for (const piece of piecesOf(path, () => {})) {
+    const text = new TextDecoder().decode(piece).trimStart();
+    if (text !== '') return text.startsWith('[');
+  }
+  return false;
 }
 
 /** In an object keyed by id, rows may leave the id out but not contradict it. */
@@ -59,9 +91,9 @@ function withKey(row: unknown, key: string | undefined): { row: unknown; contrad
 function collector() {
   const rows: LoadedRow[] = [];
   const problems: DatasetProblem[] = [];
-  const firstPlace = new Map<string, string>();
+  const firstPlace = new Map<string, number>();
 
-  function add(path: string, raw: RawRows): void {
+  function add(path: string, { found, keep }: Rows): void {
     const unit = extname(path).toLowerCase() === '.parquet' ? 'row' : 'line';
     const report = (line: number, message: string, instanceId?: string) => {
       const place = line > 0 ? `${path} ${unit} ${line}` : path;
@@ -73,7 +105,6 @@ function collector() {
         message: `${place}${who}: ${message}`,
       });
     };
-    const found = [...raw.entries, ...raw.problems].sort((a, b) => a.line - b.line);
     for (const entry of found) {
       if ('message' in entry) {
         report(entry.line, entry.message);
@@ -86,31 +117,28 @@ function collector() {
       if (!normalised.ok) for (const message of normalised.messages) report(entry.line, message, id);
       if (id !== undefined) {
         const first = firstPlace.get(id);
-        if (first === undefined) firstPlace.set(id, `${unit} ${entry.line}`);
-        else report(entry.line, `the same instance_id as ${first}`, id);
+        if (first === undefined) firstPlace.set(id, entry.line);
+        else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
       }
-      if (normalised.ok)
-        rows.push({
-          instance: normalised.instance,
-          rowHash: rowHashOf(normalised.instance),
-          line: entry.line,
-        });
+      if (normalised.ok) rows.push(keep(entry, normalised.instance, rowHashOf(normalised.instance)));
     }
   }
   return { add, rows, problems };
 }
 
-export async function loadDataset(source: string, options: LocateOptions = {}): Promise<LoadResult> {
+export interface LoadOptions extends LocateOptions {
+  /** Rows of a larger file of JSON Lines stay there. */
+  readonly heldBytes?: number;
+}
+
+export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;
   const { add, rows, problems } = collector();
   const hash = createHash('sha256');
-  for (const path of files) {
-    const bytes = await readFile(path);
-    hash.update(bytes);
-    add(path, await readRows(path, bytes));
-  }
+  const { heldBytes = HELD_BYTES } = options;
+  for (const path of files) add(path, await readRows(path, heldBytes, (bytes) => void hash.update(bytes)));
   if (problems.length === 0 && rows.length === 0)
     problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
   if (problems.length > 0) return { ok: false, problems };

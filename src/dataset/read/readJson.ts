@@ -1,20 +1,10 @@
-/** Rows of JSON Lines and JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
+/** Rows of JSON files, each with the line it begins on. Problems are collected, not thrown: all are shown at once. */
 
 import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
+import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 
-interface RawEntry {
-  /** Line of the text, or row number of a table; from 1. */
-  readonly line: number;
-  readonly row: unknown;
-  /** Key of an object keyed by id. */
-  readonly key?: string;
-}
-interface RawProblem {
-  readonly line: number;
-  readonly message: string;
-}
 export interface RawRows {
   readonly entries: readonly RawEntry[];
   readonly problems: readonly RawProblem[];
@@ -22,32 +12,12 @@ export interface RawRows {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** A file with more of them is no dataset, and to read on would take minutes. */
-const MOST_PROBLEMS = 1000;
-
-/** Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with space to JSON. */
 function readJsonLines(bytes: Uint8Array): RawRows {
   const entries: RawEntry[] = [];
   const problems: RawProblem[] = [];
-  let line = 0;
-  for (let start = 0; start < bytes.length; ) {
-    line++;
-    const lf = bytes.indexOf(0x0a, start);
-    const end = lf < 0 ? bytes.length : lf;
-    const from = start;
-    start = end + 1;
-    if (end === from) continue;
-    try {
-      const text = decoder.decode(bytes.subarray(from, end)).trim(); // trim also takes a BOM
-      if (text !== '') entries.push({ line, row: JSON.parse(text) });
-    } catch (error) {
-      const utf8 = error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8';
-      problems.push({ line, message: `${utf8}: ${errorText(error)}` });
-      if (problems.length === MOST_PROBLEMS) {
-        problems.push({ line, message: `${MOST_PROBLEMS} lines cannot be read; the rest was not looked at` });
-        break;
-      }
-    }
+  for (const found of jsonLines([bytes])) {
+    if ('message' in found) problems.push(found);
+    else entries.push(found);
   }
   return { entries, problems };
 }

@@ -6,7 +6,7 @@
 import { pythonShuffle } from '../../base/python/random.ts';
 import { parseFilter } from '../../base/python/regex.ts';
 import { applySlice, parseSlice } from '../../base/python/slice.ts';
-import type { Instance } from '../instance.ts';
+import { headOf, type Instance, type InstanceHead } from '../instance.ts';
 import { type Stratum, stratifiedSample } from './sample.ts';
 
 /** mini-swe-agent's fixed seed. */
@@ -50,15 +50,17 @@ export type Selection<R> =
 
 interface HasInstance {
   readonly instance: Instance;
+  readonly head?: InstanceHead;
 }
 
-const idOf = (row: HasInstance) => row.instance.instance_id;
+const idOf = (row: HasInstance) => headOf(row).instance_id;
 
 /** A column as text; undefined when the row has none of that name. */
 function columnOf(row: HasInstance, column: string): string | undefined {
-  const value = Object.hasOwn(row.instance, column)
-    ? row.instance[column as keyof Instance]
-    : row.instance.extra[column];
+  const { head } = row;
+  if (head && Object.hasOwn(head, column)) return String(head[column as keyof InstanceHead]);
+  const { instance } = row;
+  const value = Object.hasOwn(instance, column) ? instance[column as keyof Instance] : instance.extra[column];
   return value === undefined || value === null ? undefined : String(value);
 }
 

@@ -57,13 +57,17 @@ export interface ForecastOptions {
   };
 }
 
+/** A sum over very many trials hardly varies: fewer draws tell its interval as well, and each costs as much as the trials. */
+const drawsFor = (trials: number): number =>
+  Math.max(20, Math.min(1000, Math.floor(5_000_000 / Math.max(1, trials))));
+
 /** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast. */
 export function forecast(
   history: readonly PastAttempt[],
   planned: readonly PlannedTrial[],
   options: ForecastOptions,
 ): Forecast {
-  const { seed, draws = 1000 } = options;
+  const { seed, draws = drawsFor(planned.length) } = options;
   const basis = { instance: 0, repo: 0, any: 0, none: 0, attempts: history.length };
   const past = poolsOf(history);
   for (const trial of planned) basis[past(trial).from]++;

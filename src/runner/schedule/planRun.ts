@@ -2,7 +2,7 @@
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
-import type { Instance } from '../../dataset/instance.ts';
+import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
 import { datasetHash, recordedRow } from '../../dataset/record.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
@@ -41,11 +41,10 @@ export interface RunRequest {
     readonly count: number;
     readonly wanted: DatasetConfig;
   };
-  readonly selected: readonly {
-    readonly instance: Instance;
-    readonly rowHash: string;
-    readonly weight: number;
-  }[];
+  readonly selected: readonly (Pick<LoadedRow, 'instance' | 'head' | 'rowHash'> & {
+    /** How many instances of its stratum it stands for; 1 where nothing is said. */
+    readonly weight?: number;
+  })[];
   /** For a sample: every stratum of the dataset, including those without a sampled instance. */
   readonly strata?: readonly {
     readonly key: readonly string[];

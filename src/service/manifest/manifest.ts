@@ -3,7 +3,7 @@
 import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { imageOf } from '../../dataset/instance.ts';
+import { headOf, imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { describeRequests } from '../../model/describe.ts';
@@ -54,7 +54,7 @@ export async function gatherManifest(
   );
   const images = [
     ...new Set(
-      request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(s.instance))),
+      request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(headOf(s)))),
     ),
   ];
   const known = await contentsHere(env, resolved.arms, images);
@@ -102,7 +102,7 @@ export async function gatherManifest(
 }
 
 function datasetFacts(request: RunRequest) {
-  const ids = request.selected.map((s) => s.instance.instance_id);
+  const ids = request.selected.map((s) => headOf(s).instance_id);
   return {
     source: request.dataset.source,
     revision: request.dataset.revision,
@@ -111,11 +111,11 @@ function datasetFacts(request: RunRequest) {
     count: ids.length,
     instance_ids: ids,
     ids_sha256: sha256(ids.join('\n')),
-    row_hashes: Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.rowHash])),
+    row_hashes: Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.rowHash])),
     weights:
       request.dataset.wanted.sample === undefined
         ? null
-        : Object.fromEntries(request.selected.map((s) => [s.instance.instance_id, s.weight])),
+        : Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.weight ?? 1])),
     strata: request.strata?.length ? request.strata : null,
   };
 }

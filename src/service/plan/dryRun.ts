@@ -1,6 +1,6 @@
 /** `planRun`: what a run would do, what it needs and what it can show. Nothing is started, pulled or paid. */
 import { resolve } from 'node:path';
-import { imageOf } from '../../dataset/instance.ts';
+import { headOf, imageOf } from '../../dataset/instance.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
@@ -58,10 +58,10 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
 }
 
 export async function dryRun({ request, options }: PreparedRun, env: Variables): Promise<DryRun> {
-  const instances = request.selected.map(({ instance }) => ({
-    instanceId: instance.instance_id,
-    repo: instance.repo,
-    image: imageOf(instance),
+  const instances = request.selected.map(headOf).map((head) => ({
+    instanceId: head.instance_id,
+    repo: head.repo,
+    image: imageOf(head),
   }));
   const imagePlan = await planDisk(request, env);
   return {
@@ -83,7 +83,7 @@ export async function dryRun({ request, options }: PreparedRun, env: Variables):
     worstCaseDollars: worstDollars(request),
     worstCaseSeconds: worstSeconds(request),
     evaluate: request.grading.enabled,
-    ...planForecast(request, options.results, imagePlan),
+    ...planForecast(request, instances, options.results, imagePlan),
   };
 }
 

@@ -1,7 +1,7 @@
 /** The images part of a dry run: which are here, which must be pulled, how large they are, and whether they fit. Pulls and removes nothing. */
 
 import { parseSize } from '../../base/text/units.ts';
-import { imageOf } from '../../dataset/instance.ts';
+import { headOf, imageOf } from '../../dataset/instance.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/images/imagesConfig.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
@@ -35,7 +35,7 @@ export type DiskAnswer = DiskPlan | { readonly engines: readonly DiskPlan[] } | 
 /** The images that trials run in and are graded in. */
 function imagesOf({ arms, selected, grading }: RunRequest): string[] {
   const docker = arms.filter((arm) => arm.environment.environment_class === 'docker');
-  const rows = selected.map(({ instance }) => imageOf(instance));
+  const rows = selected.map((row) => imageOf(headOf(row)));
   const runs = docker.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
   return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
 }

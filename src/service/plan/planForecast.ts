@@ -1,8 +1,7 @@
 /** The forecast of a dry run: cost and time from the history of this results root, and the smallest difference that can be detected. */
 import { existsSync } from 'node:fs';
-import { imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
-import { type Forecast, forecast, undetectable } from '../../report/measure/forecast.ts';
+import { type Forecast, forecast, type PlannedTrial, undetectable } from '../../report/measure/forecast.ts';
 import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../images/openImages.ts';
@@ -15,18 +14,22 @@ export interface PlanForecast {
   readonly detectableDifference: number | null;
 }
 
-export function planForecast(request: RunRequest, root: string, images: DiskAnswer | null): PlanForecast {
+export function planForecast(
+  request: RunRequest,
+  instances: readonly { readonly instanceId: string; readonly repo: string; readonly image: string }[],
+  root: string,
+  images: DiskAnswer | null,
+): PlanForecast {
   const models = [...new Set(request.arms.map((a) => modelNameOf(a.model)))];
-  const trials = request.arms.flatMap((arm) =>
-    request.selected.map(({ instance }) => ({
-      model: modelNameOf(arm.model),
-      instanceId: instance.instance_id,
-      repo: instance.repo,
-      image: imageOf(instance),
-    })),
-  );
-  const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
   const { attempts, pulls } = historyIn(root, models);
+  const trials = request.arms.flatMap((arm) => {
+    const model = modelNameOf(arm.model);
+    // Without history all trials are alike.
+    return attempts.length === 0
+      ? Array<PlannedTrial>(instances.length).fill({ model, instanceId: '', repo: '' })
+      : instances.map((instance) => ({ ...instance, model }));
+  });
+  const planned = Array.from({ length: request.run.epochs }, () => trials).flat();
   return {
     forecast: forecast(attempts, planned, {
       slots: request.run.workers,

@@ -1,4 +1,5 @@
 /** Begins a prepared run, or continues the run of that name if it is still the same. */
+import { headOf } from '../../dataset/instance.ts';
 import { planRun, type RunRequest } from '../../runner/schedule/planRun.ts';
 import type { Store } from '../../store/open.ts';
 import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
@@ -69,6 +70,6 @@ function chooserFor(store: Store, run: RunRow, request: RunRequest) {
 }
 
 function linesOf(store: Store, run: RunRow, { selected }: RunRequest): TrialLine[] {
-  const wanted = new Set(selected.map((s) => s.instance.instance_id));
+  const wanted = new Set(selected.map((s) => headOf(s).instance_id));
   return trialLines(store, run.id).filter((l) => wanted.has(l.instance_id));
 }

@@ -1,6 +1,6 @@
 /** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
 import { FIELD_CLASSES } from '../../config/identity.ts';
-import { instanceSchema } from '../../dataset/instance.ts';
+import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
 import { datasetHash } from '../../dataset/record.ts';
@@ -143,14 +143,15 @@ function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell)
     return [];
   }
   const planned = new Map(instancesOf(store, run.id).map((i) => [i.instance_id, i]));
-  const changed = request.selected.flatMap(({ instance, rowHash }) => {
-    const was = planned.get(instance.instance_id);
-    if (was === undefined) return [`${instance.instance_id} was not planned in this run`];
-    if (was.row_hash === rowHash) return [];
+  const changed = request.selected.flatMap((row) => {
+    const { instance_id } = headOf(row);
+    const was = planned.get(instance_id);
+    if (was === undefined) return [`${instance_id} was not planned in this run`];
+    if (was.row_hash === row.rowHash) return [];
     // Revisions of the official datasets differ in tests and scripts, which is what a verdict rests on.
-    const verdict = gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(instance);
+    const verdict = gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(row.instance);
     const what = verdict ? 'its tests or eval script differ, so verdicts may too' : 'its text differs';
-    return [`${instance.instance_id}: the row has changed (${what})`];
+    return [`${instance_id}: the row has changed (${what})`];
   });
   return changed.length > 0 && moved ? [moved, ...changed] : changed;
 }
