@@ -36,15 +36,18 @@ export async function judgeNight(
   });
   if (night.baseline !== null) return night.exitCode;
   say('no comparable baseline: no complete and graded run has this configuration and dataset');
+  for (const { run, why } of night.passedOver) say(`passed over: ${inert(run)} (${why})`);
   return args.withoutBaseline === 'fail' ? EXIT.gate : EXIT.done;
 }
 
 function show(
-  { comparison, result, past, artifacts, event }: ArmVerdict,
+  { comparison, result, past, passedOver, artifacts, event }: ArmVerdict,
   json: boolean,
   progress: ProgressMode,
 ): void {
-  const text = renderTerminal(gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past));
+  const text = renderTerminal(
+    gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past, passedOver),
+  );
   if (json || progress === 'json') say(text);
   else printData(text);
   for (const path of artifacts) say(`written: ${path}`);

@@ -59,6 +59,17 @@ describe.skipIf(!ready)('run --baseline', () => {
     expect(JSON.parse((await cli(['report', 'last', '-o', root, '--json'])).stdout).run).toBe('night-2');
   });
 
+  test('the same fault on the next night is held against the night before it, not against the regression', async () => {
+    const found = await night('night-2b', '--baseline', 'last', '--max-drop', '2%', '--remeasure', '1');
+    expect(found.code, found.stderr).toBe(1);
+    expect(found.stdout).toContain('FAILED: regressed (night-2b against night-1)');
+    expect(found.stdout.replaceAll(/\s+/g, ' ')).toContain(
+      '1 newer night is no baseline: night-2 (its gate failed: max-drop)',
+    );
+    const { gate } = JSON.parse(readFileSync(join(root, 'night-2b', 'gate.json'), 'utf8'));
+    expect(gate.passed_over).toEqual([{ run: 'night-2', why: 'its gate failed: max-drop' }]);
+  });
+
   test('a night that is whole becomes a leaderboard entry, with the scripts that judged it', async () => {
     const to = join(dir, 'entry');
     const found = await cli([

@@ -28,12 +28,14 @@ export const gateFlags = flags({
   maxDrop: {
     type: 'string',
     check: share,
-    describe: 'maximum drop over matched instances (2% or 0.02)',
+    describe:
+      'maximum drop over matched instances (2% or 0.02), instead of the tests; the verdict says how often chance exceeds it',
   },
   maxBroken: {
     type: 'number',
     check: integer(0),
-    describe: 'how many instances may still fail after re-measurement; default 0',
+    describe:
+      'how many rocks may fail in every re-measurement; default 0. A rock was always resolved in many runs before',
   },
   mustPass: { type: 'string', describe: 'file with ids that must be resolved, one a line' },
   maxInfra: { type: 'string', check: share, describe: 'maximum share of trials lost to infrastructure' },
@@ -57,13 +59,14 @@ export const nightFlags = flags({
   baseline: {
     type: 'string',
     check: filled,
-    describe: 'judge the run against this: "last" (newest comparable), a baseline\'s name, or a run',
+    describe:
+      'judge the run against this: "last" (newest comparable whose gate did not fail), a baseline\'s name, or a run',
   },
   remeasure: {
     type: 'number',
     check: integer(0),
     describe:
-      'with --baseline: run newly broken instances again this many times before the verdict; default 3',
+      'with --baseline: run what newly broke (and, where much did, what got fixed) again this many times before the verdict; default 3',
   },
   withoutBaseline: {
     choices: ['warn', 'fail'],

@@ -9,12 +9,12 @@ import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.t
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { namedSides } from '../../service/compare/compareSources.ts';
 import { fixedTest, type NamedSide } from '../../service/compare/sides.ts';
-import { gateExit, runGate, writeArtifacts } from '../../service/night/gateRun.ts';
+import { runGate, writeArtifacts } from '../../service/night/gateRun.ts';
 import { remeasure } from '../../service/night/remeasure.ts';
 import { databasePath, lazyStore, resultsRoot } from '../../service/resultsRoot.ts';
 import type { RunOutcome } from '../../service/start/executeRun.ts';
 import { UserError } from '../../service/userError.ts';
-import { openStore } from '../../store/open.ts';
+import { openStore, StorageError, type Store } from '../../store/open.ts';
 import { conclude } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
 import { format, json, output, to } from '../flags/commonFlags.ts';
@@ -48,7 +48,8 @@ const compareFlags = flags({
   remeasure: {
     type: 'number',
     check: integer(0),
-    describe: 'with --gate: run newly broken instances again this many times before the verdict',
+    describe:
+      'with --gate: run what newly broke (and, where much did, what got fixed) again this many times before the verdict',
   },
   artifacts: {
     type: 'string',
@@ -119,7 +120,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     throw new UserError('--gate judges one run against one other', { hint: 'name an arm as RUN/ARM' });
   const repeats = args.remeasure ?? 0;
   // A comparison of files alone needs no database.
-  using store = a.from || b.from ? openStore(databasePath(root), { readonly: repeats === 0 }) : undefined;
+  using store = a.from || b.from ? openForVerdict(root, b.from !== null) : undefined;
   const gated = await runGate({
     a,
     b,
@@ -127,18 +128,19 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     test: testOf(args, sides),
     seed: args.seed ?? DEFAULT_SEED,
     tell: sayNotice,
-    ...(store ? { store } : {}),
-    ...(store && b.from && repeats > 0
+    ...(store ? { store, record: !store.readonly } : {}),
+    ...(repeats > 0
       ? {
           remeasure: async (ids: readonly string[]) => {
-            const { run, arm } = b.from!;
+            if (!store || !b.from) return;
+            const { run, arm } = b.from;
             const ended = (outcome: RunOutcome) => void conclude(outcome, false);
             await remeasure({ store, root, run, arm, ids, epochs: repeats, ended }, thisProcess());
           },
         }
       : {}),
   });
-  const { comparison, result, past } = gated;
+  const { comparison, result, past, exitCode } = gated;
   const all = {
     sides: [a.side.label, b.side.label],
     comparisons: [{ ...comparison, pHolm: null }],
@@ -151,7 +153,19 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
   const folder = args.artifacts ?? (b.from ? pathInside(root, b.from.run.name) : undefined);
   if (folder) for (const path of await writeArtifacts(folder, b, gated, process.env)) say(`written: ${path}`);
   say(`gate: ${result.verdict}; ${result.line}`);
-  const code = gateExit(result, repeats > 0);
-  if (code === EXIT.incomplete) sayUnconfirmed(result);
-  return code;
+  if (exitCode === EXIT.incomplete) sayUnconfirmed(result);
+  return exitCode;
+}
+
+/** The verdict about a run is recorded with it. Where nothing can be written, the run is judged all the same. */
+function openForVerdict(root: string, record: boolean): Store {
+  const path = databasePath(root);
+  if (!record) return openStore(path, { readonly: true });
+  try {
+    return openStore(path);
+  } catch (error) {
+    if (!(error instanceof StorageError) || error.code !== 'write_failed') throw error;
+    say(`warning: the verdict is not recorded: ${error.message}`);
+    return openStore(path, { readonly: true });
+  }
 }

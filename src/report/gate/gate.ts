@@ -1,11 +1,20 @@
 /**
- * Whether a night may pass. Only matched, validly finished instances enter the drop; what broke is believed after it was measured again.
- * Pure: the re-measurements are given.
+ * Whether a night may pass. Only matched, validly finished instances enter the drop, with the results of the first measurement: any mean over
+ * instances that were chosen by their results is biased. Pure: the re-measurements and the record are given.
  */
 import { compact } from '../../base/compact.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
+import { NIGHT_ERROR } from '../statistics/nightTests.ts';
+import {
+  type Confirmation,
+  chanceOfDrop,
+  confirmationOf,
+  confirmedDropOf,
+  type Remeasured,
+  rocksOf,
+} from './evidence.ts';
 import { type Candidate, type GatePolicy, type GateRule, type Night, rulesOf, setChanges } from './rules.ts';
 
 type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
@@ -22,11 +31,19 @@ export interface GateResult {
   readonly flaky: readonly { readonly instanceId: string; readonly resolved: number; readonly of: number }[];
   readonly fixed: readonly string[];
   readonly unconfirmed: readonly string[];
+  /** Broken in every re-measurement, and always resolved before: see `resultsOfARock`. */
+  readonly rocks: readonly string[];
   readonly remeasured: boolean;
+  /** What failed again of what broke and of what got fixed; null where too little broke for a test, or nothing was measured again. */
+  readonly confirmation: Confirmation | null;
   readonly matched: number;
   readonly notComparable: readonly { readonly why: FellOut; readonly n: number }[];
-  /** Share of matched instances lost, a flaky one by its mean over all measurements. */
+  /** Share of matched instances lost, by the first measurement. */
   readonly drop: number | null;
+  /** The drop without what changed back when it was measured again. */
+  readonly confirmedDrop: number | null;
+  /** How often a night on which nothing changed drops by more than `maxDrop`. */
+  readonly chance: number | null;
   readonly p: number | null;
   readonly test: string | null;
   readonly detectable: number | null;
@@ -34,21 +51,28 @@ export interface GateResult {
   readonly warnings: readonly string[];
 }
 
-/** `remeasured`: instance to the results of measuring it again; instances without an entry were not. */
+/** `streaks`: how many of the newest results of an instance, up to the reference's, were all resolved. */
 export function gate(
   comparison: Comparison,
   candidate: Candidate,
   policy: GatePolicy,
-  remeasured: ReadonlyMap<string, readonly boolean[]> = new Map(),
+  remeasured: Remeasured = new Map(),
+  streaks: ReadonlyMap<string, number> = new Map(),
 ): GateResult {
   const again = (id: string) => remeasured.get(id) ?? [];
   const flaky = comparison.broken
     .filter((id) => again(id).some(Boolean))
     .map((id) => ({ instanceId: id, resolved: again(id).filter(Boolean).length, of: again(id).length }));
   const broken = comparison.broken.filter((id) => !again(id).some(Boolean));
-  const unconfirmed = broken.filter((id) => again(id).length === 0);
-  const drop = dropOf(comparison, flaky);
-  const night: Night = { comparison, candidate, policy, broken, unconfirmed, drop, remeasured };
+  const drop = comparison.difference && comparison.matched > 0 ? -comparison.difference.points : null;
+  const night: Night = {
+    ...{ comparison, candidate, policy, broken, drop, remeasured },
+    unconfirmed: broken.filter((id) => again(id).length === 0),
+    rocks: rocksOf(comparison, remeasured, streaks, policy.alpha),
+    confirmation: confirmationOf(comparison, remeasured, policy.alpha),
+    confirmedDrop: confirmedDropOf(comparison, drop, remeasured),
+    chance: policy.maxDrop === undefined ? null : chanceOfDrop(comparison, policy.maxDrop),
+  };
   const rules = rulesOf(night);
   const passed = rules.every((r) => r.passed);
   return {
@@ -56,27 +80,21 @@ export function gate(
     passed,
     exitCode: passed ? 0 : 1,
     line: gateLine(comparison, broken.length, flaky.length),
-    broken,
-    flaky,
+    ...{ broken, flaky, drop, rules },
     fixed: comparison.fixed,
-    unconfirmed,
+    unconfirmed: night.unconfirmed,
+    rocks: night.rocks,
     remeasured: remeasured.size > 0,
+    confirmation: night.confirmation,
     matched: comparison.matched,
     notComparable: comparison.fellOut,
-    drop,
+    confirmedDrop: night.confirmedDrop,
+    chance: night.chance,
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
     detectable: comparison.detectable,
-    rules,
-    warnings: warningsOf(comparison, policy, unconfirmed),
+    warnings: warningsOf(night),
   };
-}
-
-/** The change of the mean, with every flaky instance at its mean over the first measurement (each of its epochs failed) and all further ones. */
-function dropOf(c: Comparison, flaky: GateResult['flaky']): number | null {
-  if (c.matched === 0 || !c.difference) return null;
-  const recovered = flaky.reduce((s, f) => s + f.resolved / (f.of + c.b.epochs), 0);
-  return -c.difference.points - recovered / c.matched;
 }
 
 const ORDER: readonly FellOut[] = [
@@ -104,7 +122,14 @@ function gateLine(c: Comparison, broken: number, flaky: number): string {
 }
 
 /** Rules that say something about results; a night that breaks only the others is not a worse one. */
-const ABOUT_RESULTS = new Set(['broken', 'max-drop', 'significance', 'min-resolved', 'must-pass']);
+const ABOUT_RESULTS = new Set([
+  'broken',
+  'max-drop',
+  'significance',
+  'confirmed',
+  'min-resolved',
+  'must-pass',
+]);
 
 function verdictOf(
   { comparison: c, policy, broken }: Night,
@@ -112,12 +137,13 @@ function verdictOf(
   flaky: boolean,
 ): Verdict {
   if (rules.some((r) => !r.passed && ABOUT_RESULTS.has(r.rule))) return 'regressed';
-  const better = c.test !== null && c.test.p < (policy.alpha ?? 0.05) && (c.difference?.points ?? 0) > 0;
+  const better =
+    c.test !== null && c.test.p < (policy.alpha ?? NIGHT_ERROR) && (c.difference?.points ?? 0) > 0;
   if (better && broken.length === 0) return 'improved';
   return flaky && broken.length === 0 ? 'flaky' : 'inconclusive';
 }
 
-function warningsOf(c: Comparison, policy: GatePolicy, unconfirmed: readonly string[]): string[] {
+function warningsOf({ comparison: c, policy, unconfirmed, chance }: Night): string[] {
   const changed = setChanges(c).length;
   const loud = [...new Set(c.differences.filter((d) => d.loud).map((d) => d.group))];
   return compact([
@@ -130,6 +156,6 @@ function warningsOf(c: Comparison, policy: GatePolicy, unconfirmed: readonly str
     c.detectable !== null &&
       policy.maxDrop !== undefined &&
       c.detectable > policy.maxDrop &&
-      `a drop of ${percent(policy.maxDrop)} cannot be told from noise here: ${c.matched} instances show ${percent(c.detectable)} or more`,
+      `a drop of ${percent(policy.maxDrop)} cannot be told from noise here: ${c.matched} instances show ${percent(c.detectable)} or more${chance === null ? '' : `; up to ${percent(chance)} of nights on which nothing changed drop by more than --max-drop`}`,
   ]);
 }

@@ -5,11 +5,12 @@ import { block, type Document } from '../render/document.ts';
 import { percent, pValue } from '../render/format.ts';
 import type { GateResult } from './gate.ts';
 
-/** `past`: what the instances that changed did in the runs before. */
+/** `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
 export function gateDocument(
   result: GateResult,
   labels: { a: string; b: string },
   past: readonly InstanceHistory[] = [],
+  passedOver: readonly { readonly run: string; readonly why: string }[] = [],
 ): Document {
   const known = new Map(past.map((h) => [h.instanceId, h]));
   const before = (id: string): string | null => {
@@ -17,6 +18,8 @@ export function gateDocument(
     if (!h) return null;
     return `resolved ${h.resolved.x} of ${h.resolved.n} times before${h.label === 'flaky' ? ', flaky' : ''}`;
   };
+  const rocks = new Set(result.rocks);
+  const failedAgain = new Set(result.confirmation?.fixed);
   const told = (id: string, ...facts: string[]) => {
     const all = compact([...facts, before(id)]);
     return all.length > 0 ? `${id} (${all.join('; ')})` : id;
@@ -25,13 +28,17 @@ export function gateDocument(
     result.broken.length > 0 &&
       block.ids(
         'Broken',
-        result.broken.map((id) => told(id)),
+        result.broken.map((id) => told(id, ...(rocks.has(id) ? ['a rock'] : []))),
       ),
     block.heading(
       1,
       `${result.passed ? 'PASSED' : 'FAILED'}: ${result.verdict} (${labels.b} against ${labels.a})`,
     ),
     block.text(result.line),
+    passedOver.length > 0 &&
+      block.warning(
+        `${passedOver.length} newer ${passedOver.length === 1 ? 'night is' : 'nights are'} no baseline: ${passedOver.map(({ run, why }) => `${run} (${why})`).join('; ')}`,
+      ),
     ...result.warnings.map(block.warning),
     block.facts(result.rules.map((r) => [`${r.passed ? 'ok  ' : 'FAIL'} ${r.rule}`, r.text])),
     ...result.rules
@@ -44,7 +51,7 @@ export function gateDocument(
       ),
     block.ids(
       'Fixed',
-      result.fixed.map((id) => told(id)),
+      result.fixed.map((id) => told(id, ...(failedAgain.has(id) ? ['no success when measured again'] : []))),
     ),
     result.drop !== null &&
       result.p !== null &&

@@ -1,8 +1,11 @@
 /** The rules of the gate, one function each. A rule that the policy does not set says nothing. */
+import { compact } from '../../base/compact.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import { percent, pointDifference, pValue, rate } from '../render/format.ts';
+import { confirmedError, NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
+import { type Confirmation, type Remeasured, rockLength } from './evidence.ts';
 
 export interface GatePolicy {
   /** Shares between 0 and 1. */
@@ -11,10 +14,11 @@ export interface GatePolicy {
   readonly maxInfra?: number | undefined;
   readonly maxCostNano?: number | undefined;
   readonly mustPass?: readonly string[] | undefined;
-  /** Confirmed broken instances that are tolerated. */
+  /** Broken rocks that are tolerated. */
   readonly maxBroken?: number | undefined;
   /** Instances that only one night has. */
   readonly setChanges?: 'allow' | 'warn' | 'fail' | undefined;
+  /** The share of nights on which nothing changed that may fail the tests, all of them together; default .05. */
   readonly alpha?: number | undefined;
 }
 
@@ -46,11 +50,17 @@ export interface Night {
   readonly broken: readonly string[];
   /** Those of them that were not measured again. */
   readonly unconfirmed: readonly string[];
+  readonly rocks: readonly string[];
+  readonly confirmation: Confirmation | null;
   readonly drop: number | null;
-  readonly remeasured: ReadonlyMap<string, readonly boolean[]>;
+  readonly confirmedDrop: number | null;
+  readonly chance: number | null;
+  readonly remeasured: Remeasured;
 }
 
 type Rule = (night: Night) => GateRule | null;
+
+const alphaOf = ({ policy }: Night): number => policy.alpha ?? NIGHT_ERROR;
 
 /** Shares are quotients: one that is exactly at its limit may end a bit beside it. */
 const ROUNDING = 1e-12;
@@ -66,43 +76,73 @@ const matched: Rule = ({ comparison: { matched: n } }) => ({
   ids: [],
 });
 
+/** A rule of its own only for rocks: among many instances of which some are resolved by chance, some always break for good. */
 const broken: Rule = (night) => {
-  const confirmed = confirmedOf(night);
+  const { comparison: c, rocks, remeasured } = night;
   const tolerated = night.policy.maxBroken ?? 0;
+  const confirmed = confirmedOf(night);
+  const again = Math.max(0, ...confirmed.map((id) => remeasured.get(id)!.length));
   return {
     rule: 'broken',
-    passed: confirmed.length <= tolerated,
+    passed: rocks.length <= tolerated,
     text:
-      night.broken.length > 0 && night.remeasured.size === 0
+      night.broken.length > 0 && remeasured.size === 0
         ? `nothing was measured again, so no instance is known to stay broken (at most ${tolerated})`
-        : `${confirmed.length} broken in every re-measurement (at most ${tolerated})`,
-    ids: confirmed,
+        : `${confirmed.length} broken in every re-measurement, ${rocks.length} of them ${rocks.length === 1 ? 'a rock' : 'rocks'} (at most ${tolerated})${confirmed.length > 0 ? `; a rock was resolved in its last ${rockLength(c, again, alphaOf(night))} results or more` : ''}`,
+    ids: rocks,
   };
 };
 
-const maxDrop: Rule = ({ comparison: c, policy, drop, broken: ids }) =>
-  policy.maxDrop === undefined
-    ? null
-    : {
-        rule: 'max-drop',
-        passed: drop !== null && drop <= policy.maxDrop + ROUNDING,
-        text:
-          drop === null
-            ? 'the drop is unknown: nothing matched'
-            : `drop ${percent(drop)} of ${c.matched} matched (at most ${percent(policy.maxDrop)}); first measurement ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
-        ids,
-      };
+/** A limit that somebody set, and no test: the text says how often chance alone exceeds it. */
+const maxDrop: Rule = ({
+  comparison: c,
+  policy: { maxDrop: limit },
+  drop,
+  confirmedDrop,
+  chance,
+  broken: ids,
+}) => {
+  if (limit === undefined) return null;
+  const within = (x: number) => x <= limit + ROUNDING;
+  return {
+    rule: 'max-drop',
+    passed: drop !== null && (within(drop) || (confirmedDrop !== null && within(confirmedDrop))),
+    text:
+      drop === null
+        ? 'the drop is unknown: nothing matched'
+        : compact([
+            `drop ${percent(drop)} of ${c.matched} matched (at most ${percent(limit)}): ${pointDifference(c.difference!.points, c.difference!.interval)}, ${c.test?.name} ${pValue(c.test!.p)}`,
+            confirmedDrop !== null &&
+              `${percent(confirmedDrop)} without what changed back when measured again`,
+            chance !== null && `chance alone exceeds it on up to ${percent(chance)} of such nights`,
+          ]).join('; '),
+    ids,
+  };
+};
 
-/** Without a re-measurement the paired test is all there is; with one, flaky instances have answered. */
+/** The first measurement alone. Whoever sets a limit has said which drop is borne. */
 const significance: Rule = (night) => {
-  const { comparison: c, policy, remeasured, broken: ids } = night;
-  if (policy.maxDrop !== undefined || confirmedOf(night).length > 0 || remeasured.size > 0) return null;
-  if (c.test === null || c.test.p >= (policy.alpha ?? 0.05) || (c.difference?.points ?? 0) >= 0) return null;
+  const { comparison: c, policy, broken: ids } = night;
+  if (policy.maxDrop !== undefined) return null;
+  if (c.test === null || c.test.p >= alphaOf(night) || (c.difference?.points ?? 0) >= 0) return null;
   return {
     rule: 'significance',
     passed: false,
     text: `${c.test.name} ${pValue(c.test.p)} for fewer resolved`,
     ids,
+  };
+};
+
+const confirmed: Rule = (night) => {
+  const { policy, confirmation } = night;
+  if (policy.maxDrop !== undefined || confirmation === null) return null;
+  const { broken: lost, fixed, p } = confirmation;
+  const limit = confirmedError(alphaOf(night));
+  return {
+    rule: 'confirmed',
+    passed: p > limit,
+    text: `${lost.length} that broke and ${fixed.length} that got fixed failed every time again; chance does that to both alike: ${pValue(p)} (below ${limit} fails)`,
+    ids: lost,
   };
 };
 
@@ -166,6 +206,17 @@ const sameSet: Rule = ({ comparison, policy }) => {
   };
 };
 
-const RULES = [matched, broken, maxDrop, significance, minResolved, mustPass, maxInfra, maxCost, sameSet];
+const RULES = [
+  matched,
+  broken,
+  maxDrop,
+  significance,
+  confirmed,
+  minResolved,
+  mustPass,
+  maxInfra,
+  maxCost,
+  sameSet,
+];
 
 export const rulesOf = (night: Night): GateRule[] => RULES.flatMap((rule) => rule(night) ?? []);

@@ -1,15 +1,16 @@
-/** A night's verdict: compare with the baseline, measure again what newly broke, judge, and leave the artifacts a CI wants. */
+/** A night's verdict: compare with the baseline, measure again what changed, judge, and leave the artifacts a CI wants. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
 import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
+import { toMeasureAgain } from '../../report/gate/evidence.ts';
 import { type GateResult, gate } from '../../report/gate/gate.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { junitXml } from '../../report/gate/junit.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
-import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
+import { historyOf, type InstanceHistory, type NightResult, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
 import { summaryFiles } from '../../report/render/exportSummary.ts';
 import { jsonText } from '../../report/render/json.ts';
@@ -17,9 +18,11 @@ import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import type { Store } from '../../store/open.ts';
-import { nightsOf, remeasurementsOfRun } from '../../store/records/baselines.ts';
+import { nightsOf, remeasurementsOfRun, resultsUpTo } from '../../store/records/baselines.ts';
+import { beginVerdict, endVerdict } from '../../store/records/verdicts.ts';
 import { type Tell, type Variables, variable } from '../caller.ts';
 import { type NamedSide, sidesOfRun } from '../compare/sides.ts';
+import type { PassedOver } from './findBaseline.ts';
 
 export interface GateRequest {
   readonly a: NamedSide;
@@ -28,10 +31,14 @@ export interface GateRequest {
   readonly test: McNemarTest;
   readonly seed: number;
   readonly tell: Tell;
-  /** Called with ids that newly broke and were not measured again yet; measures them and resolves when that is recorded. */
+  /** Nights that could have been `a` and are not. */
+  readonly passedOver?: readonly PassedOver[];
+  /** Called with ids that changed and were not measured again yet; measures them and resolves when that is recorded. */
   readonly remeasure?: (ids: readonly string[]) => Promise<void>;
-  /** Needed to find re-measurements of `b`. */
+  /** Needed to find re-measurements of `b` and earlier results. */
   readonly store?: Store;
+  /** Whether the verdict is recorded, where `b` is a run of the store: a night whose gate failed is no later baseline by itself. */
+  readonly record?: boolean;
 }
 
 export interface Gated {
@@ -39,23 +46,59 @@ export interface Gated {
   readonly result: GateResult;
   /** Instances of the verdict in the runs before this one. */
   readonly past: readonly InstanceHistory[];
+  readonly passedOver: readonly PassedOver[];
+  readonly exitCode: 0 | 1 | 3;
 }
 
 export async function runGate(request: GateRequest): Promise<Gated> {
-  const { a, b, policy, store, test, seed } = request;
+  const { a, b, policy, store, test, seed, passedOver = [] } = request;
   const comparison = compareSides(a.side, b.side, { test, seed });
-  const known = again(b, store);
-  const open = comparison.broken.filter((id) => !known.has(id));
-  if (open.length > 0 && request.remeasure) {
-    request.tell({
-      level: 'info',
-      text: `${open.length} newly broken instance(s); measuring them again before the verdict`,
-    });
-    await request.remeasure(open);
-  }
+  const begun = request.record && store && b.from ? begin(store, b.from, a.side.label) : null;
+  await measureAgain(request, comparison);
   const candidate = b.from ? candidateOf(b.from.data, b.from.arm, b.side) : candidateOfSide(b.side);
-  const result = gate(comparison, candidate, policy, again(b, store));
-  return { comparison, result, past: pastOf(b, result, store) };
+  const result = gate(comparison, candidate, policy, again(b, store), streaksOf(a, comparison, store));
+  const exitCode = gateExit(result, request.remeasure !== undefined);
+  if (begun !== null)
+    endVerdict(store!, begun, {
+      ...{ verdict: result.verdict, exitCode },
+      failed: result.rules.flatMap((r) => (r.passed ? [] : [r.rule])),
+    });
+  return { comparison, result, past: pastOf(b, result, store), passedOver, exitCode };
+}
+
+const begin = (store: Store, { run, arm }: NonNullable<NamedSide['from']>, baseline: string): number =>
+  beginVerdict(store, { run_id: run.id, arm, baseline, judged_at: new Date().toISOString() });
+
+/** In one run, so that what broke and what got fixed meet the same conditions, as often. */
+async function measureAgain(
+  { b, store, policy, tell, remeasure }: GateRequest,
+  comparison: Comparison,
+): Promise<void> {
+  if (!remeasure) return;
+  const known = again(b, store);
+  const open = toMeasureAgain(comparison, policy.alpha).filter((id) => !known.has(id));
+  const broken = comparison.broken.filter((id) => !known.has(id)).length;
+  if (open.length === 0) return;
+  const fixed = open.length - broken;
+  tell({
+    level: 'info',
+    text: `${broken} newly broken instance(s)${fixed > 0 ? ` and ${fixed} that got fixed` : ''}; measuring them again before the verdict`,
+  });
+  await remeasure(open);
+}
+
+/** How many results in a row, up to the reference's, are resolved; for what broke. */
+function streaksOf(a: NamedSide, { broken }: Comparison, store: Store | undefined): Map<string, number> {
+  if (!store || !a.from || broken.length === 0) return new Map();
+  const rows = resultsUpTo(store, a.from.run, a.from.arm, broken).map(nightOf);
+  return new Map([...Map.groupBy(rows, (r) => r.instanceId)].map(([id, own]) => [id, streakOf(own)]));
+}
+
+/** Newest first; a night without a verdict says nothing. */
+function streakOf(results: readonly NightResult[]): number {
+  const valid = results.filter((r) => r.resolved !== null);
+  const failed = valid.findIndex((r) => !r.resolved);
+  return failed === -1 ? valid.length : failed;
 }
 
 /** How often each changed instance was resolved in earlier runs: a change of a flaky instance means little. */
@@ -91,12 +134,12 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
 export async function writeArtifacts(
   folder: string,
   b: NamedSide,
-  { comparison, result, past }: Gated,
+  { comparison, result, past, passedOver }: Gated,
   env: Variables,
 ): Promise<string[]> {
-  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past);
+  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past, passedOver);
   const files: [string, string][] = [
-    ['gate.json', jsonText({ gate: { ...result, past }, comparison })],
+    ['gate.json', jsonText({ gate: { ...result, past, passedOver }, comparison })],
     ['gate.md', renderMarkdown(document)],
   ];
   if (b.from) {

@@ -6,15 +6,14 @@ import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import type { RunEvent } from '../../runner/events.ts';
 import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';
-import { baselineRun, lastComparable } from '../../store/records/baselines.ts';
-import { findRun, type RunRow } from '../../store/records/runs.ts';
+import type { RunRow } from '../../store/records/runs.ts';
 import type { Caller } from '../caller.ts';
 import { fixedTest, type NamedSide, sidesOfRun } from '../compare/sides.ts';
 import { requireRun } from '../resultsRoot.ts';
 import type { RunOutcome } from '../start/executeRun.ts';
 import { createNotifier, warningTo } from '../start/notify.ts';
-import { UserError } from '../userError.ts';
-import { type Gated, gateExit, runGate, writeArtifacts } from './gateRun.ts';
+import { findBaseline, type PassedOver } from './findBaseline.ts';
+import { type Gated, runGate, writeArtifacts } from './gateRun.ts';
 import { remeasure } from './remeasure.ts';
 
 export interface NightOptions {
@@ -25,7 +24,7 @@ export interface NightOptions {
   /** "last" (the newest comparable run), a baseline's name, or a run. */
   readonly baseline: string;
   readonly policy?: GatePolicy | undefined;
-  /** Newly broken instances are run again this many times before the verdict; default 3. */
+  /** Instances that newly broke are run again this many times before the verdict, with those that got fixed where many broke; default 3. */
   readonly remeasure?: number | undefined;
 }
 
@@ -39,6 +38,8 @@ export interface ArmVerdict extends Gated {
 export interface NightVerdict {
   /** Null when nothing comparable exists: then nothing was judged. */
   readonly baseline: string | null;
+  /** Comparable nights that are newer and no baseline: their gate failed, or they did not end as a whole. */
+  readonly passedOver: readonly PassedOver[];
   readonly arms: readonly ArmVerdict[];
   /** As for the command: 0 within policy, 1 regressed, 3 not all could be measured again. */
   readonly exitCode: 0 | 1 | 3;
@@ -60,13 +61,14 @@ export async function judgeRun(
   hooks: NightHooks = {},
 ): Promise<NightVerdict> {
   const run = requireRun(store, options.run);
-  const baseline = resolveBaseline(store, options.baseline, run);
-  if (!baseline) return { baseline: null, arms: [], exitCode: 0 };
+  const { baseline, passedOver } = findBaseline(store, options.baseline, run);
+  if (!baseline) return { baseline: null, passedOver, arms: [], exitCode: 0 };
   const references = sidesOfRun(store, baseline);
   const arms: ArmVerdict[] = [];
+  const court: Court = { store, options, caller, hooks, passedOver };
   for (const b of sidesOfRun(store, run)) {
     const a = referenceFor(b, references);
-    if (a) arms.push(await judgeArm({ store, options, caller, hooks }, run, a, b));
+    if (a) arms.push(await judgeArm(court, run, a, b));
     else
       caller.tell({
         level: 'warning',
@@ -74,23 +76,10 @@ export async function judgeRun(
       });
   }
   const codes = arms.map(({ event }) => event.exitCode);
-  return { baseline: baseline.name, arms, exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0 };
-}
-
-/** Rejects a wrong name before the night is paid for. */
-export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'name'>): void {
-  if (name === 'last' || baselineRun(store, name)) return;
-  const found = findRun(store, name);
-  if ('id' in found && found.name !== run.name) return;
-  throw new UserError(`there is no baseline or other run "${name}"`, { next: { do: 'find_baseline' } });
-}
-
-function resolveBaseline(store: Store, name: string, run: RunRow): RunRow | undefined {
-  if (name === 'last') return lastComparable(store, run);
-  const named = baselineRun(store, name);
-  if (named) return named;
-  const found = findRun(store, name);
-  return 'id' in found ? found : undefined;
+  return {
+    ...{ baseline: baseline.name, passedOver, arms },
+    exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0,
+  };
 }
 
 const referenceFor = (b: NamedSide, references: readonly NamedSide[]): NamedSide | undefined =>
@@ -102,10 +91,11 @@ interface Court {
   readonly options: NightOptions;
   readonly caller: Caller;
   readonly hooks: NightHooks;
+  readonly passedOver: readonly PassedOver[];
 }
 
 async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): Promise<ArmVerdict> {
-  const { store, options, caller, hooks } = court;
+  const { store, options, caller, hooks, passedOver } = court;
   const root = options.results;
   const { arm, data } = b.from!;
   const epochs = options.remeasure ?? REMEASURE_DEFAULT;
@@ -114,7 +104,7 @@ async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): 
     await remeasure({ store, root, run, arm, ids, epochs, ...(ended && { ended }) }, caller);
   };
   const gated = await runGate({
-    ...{ a, b, store, policy: options.policy ?? {}, tell: caller.tell },
+    ...{ a, b, store, policy: options.policy ?? {}, tell: caller.tell, passedOver, record: true },
     test: fixedTest(b) ?? 'exact',
     seed: DEFAULT_SEED,
     ...(epochs > 0 && { remeasure: again }),
@@ -128,7 +118,7 @@ async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): 
     artifacts,
     event: {
       ...{ type: 'gate', run: run.name, arm, baseline: a.side.label, verdict, passed },
-      exitCode: gateExit(gated.result, epochs > 0),
+      exitCode: gated.exitCode,
       ...{ line, broken, drop, p },
     },
   };

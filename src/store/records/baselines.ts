@@ -32,17 +32,30 @@ export const listBaselines = (db: Store): BaselineRow[] =>
 export const baselineRun = (db: Store, name: string): RunRow | undefined =>
   first(db, 'SELECT r.* FROM baselines b JOIN runs r ON r.id = b.run_id WHERE b.name = ?', name);
 
+/** A run before another one with the same configuration and dataset, and what decides whether it can be its baseline. */
+export interface ComparableRow extends RunRow {
+  /** Whether anything of it was graded. */
+  graded: number;
+  /** A person made it a baseline, under whatever name. */
+  chosen: number;
+  /** JSON: the newest verdict of each arm that is not one of a passed gate, as { exit_code, failed }. Null where there is none. */
+  objections: string | null;
+}
+
 /**
- * The newest complete and graded run before this one with the same configuration and dataset; a run of the same
- * selected rows comes before one of the same source. Runs that measured another one again are left out.
+ * Runs before this one with the same configuration and dataset, newest first; those of the same selected rows come before others of the same
+ * source. Runs that measured another one again are left out.
  */
-export const lastComparable = (db: Store, run: RunRow): RunRow | undefined =>
-  first(
+export const comparableRuns = (db: Store, run: RunRow): ComparableRow[] =>
+  all(
     db,
-    `SELECT r.* FROM runs r WHERE r.id < @id AND r.status = 'complete' AND r.config_hash = @config_hash
+    `SELECT r.*, EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded,
+       EXISTS (SELECT 1 FROM baselines b WHERE b.run_id = r.id) AS chosen,
+       (SELECT nullif(json_group_array(json_object('exit_code', v.exit_code, 'failed', json(v.failed))), '[]') FROM verdicts v
+        WHERE v.id IN (SELECT max(id) FROM verdicts WHERE run_id = r.id GROUP BY arm) AND v.exit_code IS NOT 0) AS objections
+     FROM runs r WHERE r.id < @id AND r.config_hash = @config_hash
        AND r.dataset_source = @dataset_source AND json_extract(r.manifest, '$.remeasures') IS NULL
-       AND EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id)
-     ORDER BY r.dataset_hash = @dataset_hash DESC, r.id DESC LIMIT 1`,
+     ORDER BY r.dataset_hash = @dataset_hash DESC, r.id DESC`,
     run,
   );
 
@@ -67,6 +80,28 @@ export const nightsOf = (db: Store, runId: number): NightRow[] =>
      WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ?)
      ORDER BY r.created_at, r.id, v.position`,
     runId,
+  );
+
+/**
+ * Results of some instances in a run and the runs before it with the same configuration, arm and rows, newest first. Re-measurements are left
+ * out: they were made because of a result.
+ */
+export const resultsUpTo = (db: Store, run: RunRow, arm: string, ids: readonly string[]): NightRow[] =>
+  all(
+    db,
+    `SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
+       EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
+     FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
+     JOIN instances i ON i.run_id = r.id AND i.instance_id = v.instance_id
+     JOIN instances own ON own.run_id = ? AND own.instance_id = v.instance_id AND own.row_hash = i.row_hash
+     WHERE r.id <= ? AND r.config_hash = ? AND v.arm = ? AND json_extract(r.manifest, '$.remeasures') IS NULL
+       AND v.instance_id IN (SELECT value FROM json_each(?))
+     ORDER BY r.id DESC, v.position DESC`,
+    run.id,
+    run.id,
+    run.config_hash,
+    arm,
+    JSON.stringify(ids),
   );
 
 /** Ended attempts of the past for a forecast: what instances cost and took, newest first. */

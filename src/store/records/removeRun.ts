@@ -6,6 +6,7 @@ const STEPS = ['messages', 'model_calls', 'commands', 'phases'];
 
 /** From the leaves to the root, so that no row refers to a deleted one. */
 const STATEMENTS = [
+  'DELETE FROM verdicts WHERE run_id = @run',
   'DELETE FROM evaluations WHERE run_id = @run',
   'DELETE FROM events WHERE run_id = @run',
   ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),

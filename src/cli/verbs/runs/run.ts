@@ -1,6 +1,6 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { armCrash } from '../../../runner/control/crash.ts';
-import { requireBaseline } from '../../../service/night/judgeRun.ts';
+import { leaveUnjudged, requireBaseline } from '../../../service/night/findBaseline.ts';
 import { dryRun } from '../../../service/plan/dryRun.ts';
 import { armProblems, preflight } from '../../../service/plan/preflight.ts';
 import { makeAndOpen } from '../../../service/resultsRoot.ts';
@@ -40,7 +40,11 @@ export const runVerb = defineVerb({
     const code = conclude(await beginRun(store, prepared, caller), args.json);
     // A night whose budget ended is judged on what it has, without spending more; it keeps the exit code of the budget.
     const ended = code === EXIT.budget;
-    if (!args.baseline || !(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
+    if (!args.baseline) return code;
+    if (!(code === EXIT.done || code === EXIT.incomplete || ended)) {
+      leaveUnjudged(store, request.name);
+      return code;
+    }
     const verdict = await judgeNight(store, {
       ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
       ...{ json: args.json, progress: args.progress },
