@@ -2,10 +2,9 @@
 //   node scripts/buildDemoImages.ts [--tests] [--rebuild]
 // Without an option: the base, the test image and one image per demo instance. --tests: base and test image only.
 import { parseArgs } from 'node:util';
-import { readDemoRows } from './demo/dataset.ts';
-import { BASE_IMAGE, ensureBase } from './images/base.ts';
-import { ensureInstanceImages } from './images/instances.ts';
-import { ensureTestImage, TEST_IMAGE } from './images/tests.ts';
+import { BASE_IMAGE, ensureBase } from '../src/demo/baseImage.ts';
+import { buildDemoImages } from '../src/demo/buildDemoImages.ts';
+import { ensureTestImage, TEST_IMAGE } from './demo/testImage.ts';
 
 const { values } = parseArgs({
   options: { tests: { type: 'boolean', default: false }, rebuild: { type: 'boolean', default: false } },
@@ -20,9 +19,8 @@ async function main(): Promise<void> {
   say(`${BASE_IMAGE}: ${await ensureBase(say, values.rebuild)}`);
   say(`${TEST_IMAGE}: ${await ensureTestImage(values.rebuild)}`);
   if (!values.tests) {
-    const rows = readDemoRows();
-    const built = await ensureInstanceImages(rows, values.rebuild);
-    say(`demo instances: ${built.length} of ${rows.length} images built, the others were there`);
+    const { built, images } = await buildDemoImages(say, values.rebuild);
+    say(`demo instances: ${built.length} of ${images} images built, the others were there`);
   }
   say(`images ready in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }

@@ -4,12 +4,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEMO_FILE, type DemoRow } from './demo/dataset.ts';
+import { ensureBase } from '../src/demo/baseImage.ts';
+import { DEMO_FILE, type DemoRow } from '../src/demo/demoDataset.ts';
+import { run } from '../src/demo/dockerCalls.ts';
+import { ensureInstanceImages } from '../src/demo/instanceImages.ts';
 import { draftRows } from './demo/draft.ts';
 import { outcomesOf, type TestOutcome } from './demo/outcomes.ts';
-import { ensureBase } from './images/base.ts';
-import { run } from './images/dockerCalls.ts';
-import { ensureInstanceImages } from './images/instances.ts';
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);

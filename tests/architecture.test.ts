@@ -18,6 +18,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   model: GROUND,
   environment: GROUND,
   store: GROUND,
+  demo: GROUND,
   suspicion: [...GROUND, 'environment'],
   gateway: [...GROUND, 'model', 'environment', 'template'],
   agent: [...GROUND, 'model', 'environment', 'template', 'gateway'],
@@ -48,7 +49,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
-    ...['runner', 'suspicion', 'service', 'viewer'],
+    ...['runner', 'suspicion', 'service', 'viewer', 'demo'],
   ],
 };
 

@@ -1,5 +1,6 @@
 /** Finds the file of a `-c`: the path as given, then the package's `configs/`; the ending `.yaml` may be left out. */
 import { isAbsolute, join } from 'node:path';
+import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 import { closest } from '../base/text/closest.ts';
 import { ConfigError } from './configError.ts';
 
@@ -11,8 +12,7 @@ export interface Found {
   readonly text: string;
 }
 
-/** From src/config as from dist/config. */
-export const PACKAGE_CONFIGS = join(import.meta.dirname, '..', '..', 'configs');
+export const PACKAGE_CONFIGS = join(PACKAGE_ROOT, 'configs');
 
 export const BUILT_IN_CONFIGS = [
   'default',

@@ -1,5 +1,5 @@
 /** From the `model:` section of a config to a factory of models. The one place that knows every kind. */
-import { resolve } from 'node:path';
+import { orPackaged } from '../base/files/packageFile.ts';
 import { importUserModule, isModulePath } from '../userModule.ts';
 import { cloudOf } from './clouds/chooseCloud.ts';
 import { dialectOf } from './dialects/choose.ts';
@@ -63,7 +63,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
   const clock = deps.clock ?? systemClock;
   const name = config.model_name ?? '';
   if (name.startsWith('scripted:')) {
-    const path = resolve(deps.cwd ?? '', name.slice('scripted:'.length));
+    const path = orPackaged(name.slice('scripted:'.length), deps.cwd);
     return createScriptedFactory({ name, path, latencyMs: config.latency_ms, clock });
   }
   if (name.startsWith('replay:')) {

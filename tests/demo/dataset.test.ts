@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../scripts/demo/dataset.ts';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const rows = readDemoRows();

@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readDemoRows } from '../../scripts/demo/dataset.ts';
-import { run } from '../../scripts/images/dockerCalls.ts';
+import { readDemoRows } from '../../src/demo/demoDataset.ts';
+import { run } from '../../src/demo/dockerCalls.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 

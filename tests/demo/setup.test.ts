@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { REPO_ROOT } from '../../scripts/demo/dataset.ts';
+import { PACKAGE_ROOT as REPO_ROOT } from '../../src/base/files/packageFile.ts';
 
 interface Engine {
   debianLike(osRelease: string): boolean;

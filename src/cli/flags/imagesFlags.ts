@@ -14,10 +14,10 @@ import { type Args, flags } from './flags.ts';
 export const imagesFlags = flags({
   action: {
     type: 'string',
-    choices: ['plan', 'pull', 'ls', 'gc', 'check'],
+    choices: ['plan', 'pull', 'build', 'ls', 'gc', 'check'],
     place: 'required',
     describe:
-      'plan: show what is present and missing; ls: images swebatch pulled; gc: remove some of those; check: exit 1 if an image is unavailable',
+      'plan: show what is present and missing; build: make those of the bundled dataset (demo); ls: images swebatch pulled; gc: remove some of those; check: exit 1 if an image is unavailable',
   },
   source: {
     type: 'string',

@@ -1,10 +1,11 @@
-/** `swebatch images plan | pull | ls | gc | check`: the images of a dataset, before and after the runs. */
+/** `swebatch images plan | pull | build | ls | gc | check`: the images of a dataset, before and after the runs. */
 
 import { imageKey } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
+import { buildDemoImages } from '../../demo/buildDemoImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import type { ImageService } from '../../environment/images/imageService.ts';
@@ -15,7 +16,7 @@ import { requireDataset } from '../../service/requireDataset.ts';
 import { UserError } from '../../service/userError.ts';
 import { type ImagesArgs, type ImagesSettings, imagesFlags, settingsOf } from '../flags/imagesFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printJson, say } from '../terminal/context.ts';
+import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 interface Result {
@@ -162,6 +163,20 @@ async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: Imag
   };
 }
 
+async function build({ source, json: asJson }: ImagesArgs): Promise<number> {
+  if (source !== 'demo')
+    throw new UserError('swebatch builds the images of its bundled dataset only', {
+      hint: 'swebatch images build demo; those of other datasets are pulled',
+    });
+  const made = await buildDemoImages(say);
+  printResult(
+    asJson,
+    made,
+    () => `${made.built.length} of ${made.images} images built, the others were here`,
+  );
+  return EXIT.done;
+}
+
 export const imagesVerb = defineVerb({
   name: 'images',
   describe: 'plan, pull, list, remove and check the images of a dataset',
@@ -173,6 +188,7 @@ export const imagesVerb = defineVerb({
     ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
   ],
   async run(args) {
+    if (args.action === 'build') return build(args);
     const settings = settingsOf(args);
     const { hosts } = settings;
     const results: { host: string | undefined; result: Result }[] = [];
@@ -216,7 +232,10 @@ async function onEngine(
   );
   const actions = { plan, check: plan, pull, ls, gc };
   try {
-    return await actions[args.action](args, service, { images, engines: hosts.length });
+    return await actions[args.action as keyof typeof actions](args, service, {
+      images,
+      engines: hosts.length,
+    });
   } finally {
     await service.close();
   }

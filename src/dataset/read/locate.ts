@@ -5,6 +5,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
+import { orPackaged, PACKAGE_ROOT } from '../../base/files/packageFile.ts';
 import { closest } from '../../base/text/closest.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 
@@ -151,7 +152,8 @@ export interface LocateOptions {
   readonly env?: HubEnv | undefined;
 }
 
-export function locateDataset(source: string, options: LocateOptions = {}): Location {
+export function locateDataset(named: string, options: LocateOptions = {}): Location {
+  const source = BUNDLED[named] ?? (statOf(named) ? named : bundledFile(named));
   const { split, dataDir, revision, env = {} } = options;
   const repos = hubReposOf(source);
   const isAlias = (DATASET_ALIASES as readonly string[]).includes(source);
@@ -177,6 +179,14 @@ export function locateDataset(source: string, options: LocateOptions = {}): Loca
   }
   return nearMiss ?? { ok: false, message: notFound(source, repos, options, cache) };
 }
+
+/** Comes with the program. */
+const BUNDLED: Readonly<Record<string, string | undefined>> = {
+  demo: join(PACKAGE_ROOT, 'datasets', 'demo', 'demo.jsonl'),
+};
+
+/** A path such as `datasets/demo/demo.jsonl` means the same in an empty folder. */
+const bundledFile = (named: string): string => (named.startsWith('datasets/') ? orPackaged(named) : named);
 
 function inFile(path: string): Location {
   if ((SUFFIXES as readonly string[]).includes(extname(path).toLowerCase()))

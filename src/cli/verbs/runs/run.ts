@@ -1,4 +1,7 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
+import { errorText } from '../../../base/text/errorText.ts';
+import { imageOf } from '../../../dataset/instance.ts';
+import { buildDemoImages, lacksDemoImages } from '../../../demo/buildDemoImages.ts';
 import { armCrash } from '../../../runner/control/crash.ts';
 import { leaveUnjudged, requireBaseline } from '../../../service/night/findBaseline.ts';
 import { dryRun } from '../../../service/plan/dryRun.ts';
@@ -6,6 +9,7 @@ import { armProblems, preflight } from '../../../service/plan/preflight.ts';
 import { makeAndOpen } from '../../../service/resultsRoot.ts';
 import { beginRun } from '../../../service/start/beginRun.ts';
 import { prepareRun } from '../../../service/start/prepareRun.ts';
+import { UserError } from '../../../service/userError.ts';
 import { conclude } from '../../conclude.ts';
 import { runFlags, runOptionsOf } from '../../flags/runFlags.ts';
 import { defineVerb } from '../../flags/verb.ts';
@@ -33,6 +37,7 @@ export const runVerb = defineVerb({
         say(`warning: a run would be refused: ${problem}`);
       return printPlan(await dryRun(prepared, process.env), args.json);
     }
+    await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     await preflight(resolved, caller);
     const root = prepared.options.results;
     using store = makeAndOpen(root);
@@ -52,3 +57,15 @@ export const runVerb = defineVerb({
     return ended || verdict === EXIT.done ? code : verdict;
   },
 });
+
+/** The bundled dataset works in an empty folder: no registry has its images, and the program builds them. */
+async function buildBundledImages(images: readonly string[]): Promise<void> {
+  if (!lacksDemoImages(images)) return;
+  say('the images of the bundled dataset are not here; they are built now');
+  try {
+    const { built } = await buildDemoImages(say);
+    say(`${built.length} images built`);
+  } catch (error) {
+    throw new UserError(errorText(error));
+  }
+}

@@ -1,4 +1,4 @@
-// The docker command line as these scripts need it: no dependency, so that they run before npm has installed anything.
+/** The docker command line as these scripts need it: no dependency, so that they run before npm has installed anything. */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 
 /** Label that carries the hash of everything an image was made from; equal hash means nothing to do. */
@@ -64,8 +64,8 @@ function imageId(name: string): string | undefined {
 
 function runBuild(name: string, contextDir: string, dockerfile: string, content: string): Promise<void> {
   const args = ['build', '--label', `${CONTENT_LABEL}=${content}`, '-t', name, '-f', '-', contextDir];
-  for (const key of ['http_proxy', 'https_proxy', 'no_proxy'])
-    if (process.env[key]) args.splice(1, 0, '--build-arg', key);
+  // Without a value docker takes each from its environment, or leaves it out.
+  for (const key of ['http_proxy', 'https_proxy', 'no_proxy']) args.splice(1, 0, '--build-arg', key);
   return new Promise((resolve, reject) => {
     const child = spawn('docker', args, { stdio: ['pipe', 'pipe', 'pipe'] });
     const output: Buffer[] = [];

@@ -1,11 +1,12 @@
-// The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages.
-// A registry is tried first, because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror.
+/** The base image of the demo dataset and of the tests: Debian 12 with git, Python, pytest and Node, all from Debian's own packages. A registry is tried first, because it is quicker where there is one; without one, debootstrap makes the same system from a package mirror. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, CONTENT_LABEL, imageContent, run, runLoud } from './dockerCalls.ts';
 
-export const BASE_IMAGE = 'swebatch-demo/base:1';
+/** Every image of the bundled dataset has a name that starts so. */
+export const DEMO_IMAGES = 'swebatch-demo/';
+export const BASE_IMAGE = `${DEMO_IMAGES}base:1`;
 
 const SUITE = 'bookworm';
 const REGISTRY_IMAGE = 'debian:12-slim';
@@ -35,11 +36,11 @@ export const baseContent = [REVISION, SUITE, ...PACKAGES].join('+');
 
 export type Say = (line: string) => void;
 
-/** Makes the base image unless the one of this content is there; says how it was made. */
-export async function ensureBase(
-  say: Say,
-  rebuild: boolean,
-): Promise<'present' | 'registry' | 'debootstrap'> {
+/** How the base image was made. */
+export type BaseImage = 'present' | 'registry' | 'debootstrap';
+
+/** Makes the base image unless the one of this content is there. */
+export async function ensureBase(say: Say, rebuild: boolean): Promise<BaseImage> {
   if (!rebuild && imageContent(BASE_IMAGE) === baseContent) return 'present';
   if (await fromRegistry(say)) return 'registry';
   await fromDebootstrap(say);

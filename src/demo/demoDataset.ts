@@ -1,9 +1,9 @@
-// Where the demo dataset lies and how its rows look; shared by the scripts that make it, build its images and run it.
+/** Where the bundled dataset lies and how its rows look; shared with the scripts that make it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 
-export const REPO_ROOT = join(import.meta.dirname, '..', '..');
-export const DEMO_DIR = join(REPO_ROOT, 'datasets', 'demo');
+export const DEMO_DIR = join(PACKAGE_ROOT, 'datasets', 'demo');
 export const DEMO_FILE = join(DEMO_DIR, 'demo.jsonl');
 
 /** A row exactly as it stands in demo.jsonl; both lists are JSON strings, as in the published datasets. */

@@ -1,11 +1,11 @@
-// One image per demo instance: the repository at its base commit in /testbed, and no object of any later commit.
+/** One image per demo instance: the repository at its base commit in /testbed, and no object of any later commit. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DemoRow, streamFile, streamName } from '../demo/dataset.ts';
-import { BASE_IMAGE } from './base.ts';
+import { BASE_IMAGE } from './baseImage.ts';
+import { type DemoRow, streamFile, streamName } from './demoDataset.ts';
 import { build, imageContent, run } from './dockerCalls.ts';
 
 type Wanted = Pick<DemoRow, 'instance_id' | 'repo' | 'base_commit' | 'image'>;

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BASE_IMAGE, baseContent } from './base.ts';
-import { build, imageContent } from './dockerCalls.ts';
+import { BASE_IMAGE, baseContent } from '../../src/demo/baseImage.ts';
+import { build, imageContent } from '../../src/demo/dockerCalls.ts';
 
 export const TEST_IMAGE = 'swebatch-test/base:1';
 
