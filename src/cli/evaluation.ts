@@ -22,6 +22,7 @@ export function attendGrading({ events, stop }: Work): Attendant {
         `[${++done}/${total}] ${event.trial.instanceId}  ${event.outcome}  ${(event.durationMs / 1000).toFixed(1)} s`,
       );
     if (event.type === 'stopping') say(event.reason);
+    if (event.type === 'paused' || event.type === 'resumed') say(`${event.type}: ${inert(event.reason)}`);
     if (event.type === 'note') say(inert(event.text));
   });
   return {

@@ -43,6 +43,9 @@ export const runConfigSchema = z.strictObject({
       exec_s: seconds.default(0).meta(runtime('0: twice environment.timeout plus a minute')),
       capture_s: seconds.default(300).meta(runtime()),
       stop_s: seconds.default(120).meta(runtime()),
+      engine_s: seconds
+        .default(3600)
+        .meta(runtime('how long the run waits for a container engine that does not answer')),
     })
     .prefault({}),
   breaker: z

@@ -1,5 +1,5 @@
 /** The harness's ladder of commands that apply a prediction: the first one that exits 0 wins and is recorded. */
-import type { CommandResult, Environment } from '../environment/environment.ts';
+import { type CommandResult, type Environment, EnvironmentError } from '../environment/environment.ts';
 import { QUIET_GIT, readingGit } from './ownGit.ts';
 import type { Dialect } from './parsers/logParser.ts';
 
@@ -36,8 +36,16 @@ export interface ApplyOptions {
 
 export async function applyPatch(environment: Environment, options: ApplyOptions): Promise<Applied> {
   const { dialect, cwd, timeoutS, signal } = options;
-  const run = (command: string): Promise<CommandResult> =>
-    environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, signal });
+  const run = async (command: string): Promise<CommandResult> => {
+    const result = await environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, signal });
+    // Nothing of the patch runs here that could end its own shell.
+    if (result.exitCode === -1 && !result.timedOut)
+      throw new EnvironmentError('died', 'the connection was cut while the patch was applied', {
+        sub: 'daemon_lost',
+        evidence: { command },
+      });
+    return result;
+  };
   const failed: string[] = [];
   let output = '';
   for (const rung of RUNGS[dialect]) {

@@ -64,6 +64,8 @@ export interface EvaluationResult {
   readonly startedAt: Date;
   /** The tests ran into the deadline, ended their container, or were cut off: evaluate once more with nothing beside it before believing that. */
   readonly repeatAlone: boolean;
+  /** The container engine was away: this says nothing about the prediction, and is no verdict. */
+  readonly engineLost?: boolean;
 }
 
 export const patchHash = (patch: string | null): string => sha256(patch ?? '');

@@ -4,6 +4,7 @@
  */
 import { universalNewlines } from '../base/python/lines.ts';
 import { errorText } from '../base/text/errorText.ts';
+import { isLoss } from '../environment/engines/enginePool.ts';
 import { EnvironmentError } from '../environment/environment.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
@@ -39,6 +40,7 @@ interface BrokenEnding {
   readonly suspicion?: readonly (Suspicion & { readonly strict: boolean })[];
   readonly errorMessage: string;
   readonly repeatAlone?: boolean;
+  readonly engineLost?: boolean;
 }
 
 const endedContainer = (instanceId: string, { message }: EnvironmentError): BrokenEnding => ({
@@ -66,10 +68,12 @@ export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
   const oom = error.code === 'died' && error.sub === 'oom';
   // What the patch or the tests did to their container is no fault of the machine: as infra it would be out of the count.
   if (error.fromWithin && !oom && error.sub !== 'forged') return endedContainer(instanceId, error);
+  const engineLost = isLoss(error);
   return {
     outcome: 'infra',
     infraReason: oom ? 'oom' : error.code,
     errorMessage: `${instanceId}: ${error.message}`,
-    repeatAlone: error.code === 'daemon_lost' || error.sub === 'daemon_lost',
+    repeatAlone: engineLost,
+    engineLost,
   };
 }

@@ -6,6 +6,7 @@ import { installedProgram } from '../agent/installed/programs.ts';
 import { loadAgent } from '../agent/loadAgent.ts';
 import type { Closing } from '../base/async/closing.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
+import type { EngineWatch } from '../environment/engines/engineWatch.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
@@ -44,6 +45,7 @@ export interface ArmPorts {
   readonly cwd: string;
   readonly images?: RunImages | undefined;
   readonly pool?: EnginePool | undefined;
+  readonly engine?: EngineWatch | undefined;
   /** What containers get of the agent that `agent.agent_class` names; none for agents that bring nothing. */
   readonly program?: ((agentClass: string) => Program | undefined) | undefined;
   /** Opens the recording that `replay:NAME` names, for an arm. */
@@ -75,7 +77,7 @@ async function startArm(
   gateway: Gateway,
   opened: Closable[],
 ): Promise<ArmRuntime> {
-  const { secret, events, cwd, images, pool, fetchReplay, program } = ports;
+  const { secret, events, cwd, images, pool, engine, fetchReplay, program } = ports;
   const { agent, environment, model, gateway: rules } = plannedArm(row);
   const apiKey = secret(model.api_key_env);
   const proxy = proxyFrom(secret);
@@ -91,6 +93,7 @@ async function startArm(
     ...{ pool, images },
     docker: {
       program: program?.(agent.agent_class),
+      watch: engine,
       onWarning: (text) => events.emit({ type: 'note', text }),
     },
   });

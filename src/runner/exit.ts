@@ -106,6 +106,9 @@ export class StopReason extends Error {
 /** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
 
+/** Detail of an attempt that the container engine took with it when it went away. */
+export const ENGINE_LOST = 'daemon_lost';
+
 /** `agentBegan`: what ran in the environment was the agent's. */
 export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = false): Ending {
   const stop = error instanceof StopReason ? error : stopReasonOf(error, signal);
@@ -120,7 +123,7 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
   if (error instanceof EnvironmentError)
     return {
       reason: ENVIRONMENT[error.code],
-      detail: error.sub ?? (error.code === 'daemon_lost' ? 'daemon_lost' : null),
+      detail: error.sub ?? (error.code === ENGINE_LOST ? ENGINE_LOST : null),
       message: error.message,
       evidence: error.evidence,
       exitStatus: 'EnvironmentError',

@@ -91,7 +91,7 @@ function start(ports: AttemptPorts, turn: Turn): Attempt | null {
 /** An environment that has started is always captured and removed. */
 async function work(attempt: Attempt): Promise<Finished> {
   const { journal, ports, signal, trial, turn, warn } = attempt;
-  const leaving = { journal, warn, stop: ports.stop, stall: ports.config.stall };
+  const leaving = { journal, warn, stop: ports.stop, stall: ports.config.stall, now: ports.now };
   let environment: Environment | null = null;
   let result: AgentResult | null = null;
   let captured: CapturedPatch | null = null;
@@ -113,7 +113,12 @@ async function work(attempt: Attempt): Promise<Finished> {
     }
     turn.onAgentDone();
     crashPoint('before_capture');
-    if (environment) captured = await captureWork(leaving, environment, ending);
+    if (environment) {
+      const work = await captureWork(leaving, environment, ending);
+      captured = work.captured;
+      // What the engine took with it was the result.
+      if (work.lost && !isSubmission(attempt, result)) ending = endingOfError(work.lost, signal, true);
+    }
   } finally {
     attempt.unfollow();
     if (environment) await removeEnvironment(leaving, environment);
@@ -122,6 +127,10 @@ async function work(attempt: Attempt): Promise<Finished> {
   journal.phases.end();
   return { ending, result, captured };
 }
+
+/** The patch of the attempt is there already, whatever is captured. */
+const isSubmission = ({ ports, trial }: Attempt, result: AgentResult | null): boolean =>
+  result?.exitStatus === 'Submitted' && !trial.arm.leavesPatch && ports.config.patch !== 'captured';
 
 /** Starts a fresh environment. One that starts after the attempt has ended is closed again. */
 async function startEnvironment({ journal, ports, signal, trial, turn }: Attempt): Promise<Environment> {

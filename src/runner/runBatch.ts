@@ -6,6 +6,7 @@
  * stop ladder (control/stop.ts) decides how fast they end.
  */
 import type { RunConfig } from '../config/runConfig.ts';
+import type { EngineWatch } from '../environment/engines/engineWatch.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
 import type { RunBudget } from './control/budget.ts';
@@ -32,13 +33,15 @@ export interface BatchHooks {
 }
 
 export interface BatchPorts {
-  readonly config: Pick<RunConfig, 'workers' | 'retry' | 'breaker' | 'heartbeat_s'>;
+  readonly config: Pick<RunConfig, 'workers' | 'retry' | 'breaker' | 'stall' | 'heartbeat_s'>;
   readonly record: RunRecord;
   readonly events: RunEvents;
   readonly stop: StopLadder;
   readonly budget: RunBudget;
   /** Absent when run.disk_floor is 0. */
   readonly disk?: DiskFloor | undefined;
+  /** Of the only engine; absent where there is none, and with several, which stand in for each other. */
+  readonly engine?: Pick<EngineWatch, 'follow'> | undefined;
   /** Absent where no image has to be brought: every arm is local. */
   readonly images?: TrialImages | undefined;
   readonly attempts: AttemptPorts;
@@ -76,6 +79,7 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
     delays,
     showStatus: (status) => failure.guard(() => record.showStatus(status)),
   });
+  ports.engine?.follow({ away: pauses.engineAway, back: pauses.engineBack, lost: pauses.engineLost });
   const follow = (trial: PlannedTrial, outcome: AttemptOutcome) => {
     hooks.ended(outcome.attemptId);
     if (ports.budget.exhausted()) stop.stopStarting('budget_stopped', budgetText(ports.budget));

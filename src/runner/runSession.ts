@@ -9,6 +9,7 @@ import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
+import { type EngineWatch, watchEngine } from '../environment/engines/engineWatch.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
 import type { Program } from '../environment/programs/program.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
@@ -26,7 +27,7 @@ import { tellOtherModels } from './control/otherModels.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvents } from './events.ts';
 import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
-import { createSessionImages, orderForImages } from './images/sessionImages.ts';
+import { createSessionImages, type ImageOrder, orderForImages } from './images/sessionImages.ts';
 import type { TrialImages } from './images/trialImages.ts';
 import { type PlannedInstance, type PlannedTrial, plannedTrial } from './plannedTrial.ts';
 import { keepBackups } from './record/backups.ts';
@@ -86,6 +87,7 @@ interface Session {
   readonly stored: StoredRun;
   readonly ports: SessionPorts;
   readonly engines: SessionEngines | undefined;
+  readonly engine: EngineWatch | undefined;
   /** DIR/<run>: where its exports go. */
   readonly dir: string;
   readonly arms: ReadonlyMap<number, ArmRuntime>;
@@ -116,16 +118,18 @@ async function sit(
   const { store, run, config } = stored;
   const { events, stop, log } = ports;
   const dir = pathInside(stored.root, run.name);
-  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines }, closing);
+  const engine = engines && !engines.pool ? watchEngine(config.stall.engine_s) : undefined;
+  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines, engine }, closing);
+  closing.add(() => engine?.close());
   const instances = plannedInstances(store, run);
-  const session = { stored, ports, engines, dir, arms, instances };
+  const session = { stored, ports, engines, engine, dir, arms, instances };
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const budget = budgetOf(session);
   const grader = stored.grading.enabled ? await graderOf(session) : null;
   closing.add(() => grader?.close());
-  const ordered = await inOrder(session, plan, toDo);
+  const { trials: ordered, here } = await inOrder(session, plan, toDo);
   const trials = ordered.map(plan);
-  const images = imagesOf(session, trials, grader);
+  const images = imagesOf(session, trials, grader, here);
   closing.add(() => images?.finish());
   const disk = diskFloorOf(session);
   const clock = awakeClock(() => performance.now());
@@ -147,9 +151,10 @@ async function sit(
     },
   };
   const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
-  const attempts = attemptPorts(session, budget, clock.now);
+  // Neither the sleep of this machine nor an outage of the engine counts against a limit.
+  const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
   const result = await runBatch(
-    { config, record, events, stop, budget, disk, images, attempts, hooks },
+    { config, record, events, stop, budget, disk, engine, images, attempts, hooks },
     trials,
   );
   warnOfBias(session, result);
@@ -176,7 +181,7 @@ function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBu
   );
 }
 
-const graderOf = ({ stored, ports, engines, dir, instances }: Session): Promise<Grader> => {
+const graderOf = ({ stored, ports, engines, engine, dir, instances }: Session): Promise<Grader> => {
   const { store, run, grading } = stored;
   const arms = armsOf(store, run.id);
   return createGrader({
@@ -188,6 +193,7 @@ const graderOf = ({ stored, ports, engines, dir, instances }: Session): Promise<
     arms,
     config: grading,
     images: engines?.images,
+    engine,
   });
 };
 
@@ -196,25 +202,30 @@ async function inOrder(
   { stored, ports: { events }, engines }: Session,
   plan: (trial: TrialRow) => PlannedTrial,
   toDo: readonly TrialRow[],
-): Promise<readonly TrialRow[]> {
+): Promise<ImageOrder> {
   const { store, run, config } = stored;
   const scheduled = scheduleTrials(store, run, config, toDo);
-  if (!engines) return scheduled;
+  if (!engines) return { trials: scheduled, here: new Set() };
   const { images } = engines;
   return orderForImages({ store, run, order: config.order, images, events, plan }, scheduled);
 }
 
 function imagesOf(
-  { stored, ports: { events, log }, engines, arms, instances }: Session,
+  { stored, ports: { events, log }, engines, engine, arms, instances }: Session,
   trials: readonly PlannedTrial[],
   grader: Grader | null,
+  here: ReadonlySet<string>,
 ): TrialImages | undefined {
   if (!engines) return undefined;
   const grading = stored.grading.enabled;
   const onError = (message: string) => log('warn', message);
   const service = engines.images;
   const gradings = grader?.missing() ?? [];
-  return createSessionImages({ service, arms, instances, grading, events, onError }, trials, gradings);
+  return createSessionImages(
+    { service, engine, here, arms, instances, grading, events, onError },
+    trials,
+    gradings,
+  );
 }
 
 /** Watches the disks of the record and of the engine's layers; that of a remote engine cannot be seen from here. */
@@ -266,7 +277,7 @@ function attemptPorts(session: Session, budget: RunBudget, now: () => number): A
     config,
     runName: run.name,
     stop,
-    retry: { ...config.retry, made: new Map() },
+    retry: { ...config.retry, made: new Map(), outages: new Map() },
     now,
     log,
   };

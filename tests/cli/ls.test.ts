@@ -1,6 +1,6 @@
 // `swebatch ls`: a run whose process died says so, because it could not write that itself.
 import { execFile } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
@@ -58,4 +58,24 @@ test('a plain ls loads nothing that takes longer than its answer', async () => {
       /node_modules\/(yargs|zod|undici|dockerode|string-width)\/|^node:https?$/.test(url),
     ),
   ).toEqual([]);
+});
+
+test('a run that cannot go on after it was recorded is not left as one that runs', async () => {
+  dir = tempDir();
+  writeFileSync(
+    join(dir, 'env.mjs'),
+    `export const createEnvironmentFactory = () => { throw new Error('no licence for this machine'); };`,
+  );
+  const row = { instance_id: 'a__a-1', repo: 'a/a', base_commit: 'x', problem_statement: 'p', image: 'x' };
+  writeFileSync(join(dir, 'd.jsonl'), JSON.stringify({ ...row, patch: '', test_patch: '' }));
+  writeFileSync(join(dir, 'replies.json'), JSON.stringify({ replies: [{ content: 'x' }] }));
+  const config = { environment: { environment_class: './env.mjs' } };
+  writeFileSync(join(dir, 'c.yaml'), JSON.stringify(config));
+  const args = ['--subset', 'd.jsonl', '-m', 'scripted:replies.json', '-c', 'c.yaml', '-o', 'out'];
+  const run = await cli(['run', ...args, '--run-id', 'r1', '--progress', 'plain'], { cwd: dir });
+  expect(run.code).not.toBe(0);
+  expect(run.stderr).toContain('no licence for this machine');
+  const [line] = JSON.parse((await cli(['ls', '--json', '-o', 'out'], { cwd: dir })).stdout);
+  expect(line).toMatchObject({ run: 'r1', status: 'failed' });
+  expect((await cli(['ls', 'r1', '--watch', '-o', 'out'], { cwd: dir })).code).toBe(0);
 });

@@ -46,11 +46,11 @@ async function allRunning(runId: string, marker: string, count: number): Promise
 }
 
 describe.skipIf(!available)('a daemon that goes away', () => {
-  const begin = async () => {
+  const begin = async (stall = {}) => {
     const working = [bash('sleep 271828'), ...GOOD];
     bench = await faultBench({
       scripts: Object.fromEntries(IDS.map((id) => [id, working])),
-      config: { workers: 4 },
+      config: { workers: 4, stall },
       environment: { timeout: 120 },
     });
     daemon = cuttableDaemon();
@@ -96,11 +96,13 @@ describe.skipIf(!available)('a daemon that goes away', () => {
   });
 
   test('T-35 for good: the attempts are lost, the run says so, and goes on when it is back', async () => {
-    const { running, daemon } = await begin();
+    const { running, daemon } = await begin({ engine_s: 5 });
     daemon.refuse(true);
     daemon.cut();
     const result = await running.done;
     expect(result.code).toBe(3);
+    expect(result.stderr).toMatch(/paused: the container engine does not answer .* wait for it, up to 5 s/);
+    expect(result.stderr).toContain('it was waited for 5 s (run.stall.engine_s)');
     expect(attempts().filter((a) => a.exit_reason === 'submitted')).toEqual([]);
     expect(attempts()[0]).toMatchObject({ exit_reason: 'env_died', exit_detail: 'daemon_lost' });
     for (const id of IDS) bench.server.setScript(id, GOOD);

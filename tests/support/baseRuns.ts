@@ -22,10 +22,10 @@ export async function baseCommit(): Promise<string> {
   return (await exec('docker', head)).stdout.trim();
 }
 
-/** The base image on a second engine, by way of a file in `dir`. */
-export async function loadBase(engine: SecondEngine, dir: string): Promise<void> {
+/** An image of this machine on a second engine, by way of a file in `dir`. */
+export async function loadBase(engine: SecondEngine, dir: string, image = BASE_IMAGE): Promise<void> {
   const tar = join(dir, 'base.tar');
-  await pipeline(await docker.getImage(BASE_IMAGE).get(), createWriteStream(tar));
+  await pipeline(await docker.getImage(image).get(), createWriteStream(tar));
   await exec('docker', ['-H', `unix://${engine.socket}`, 'load', '-q', '-i', tar]);
 }
 

@@ -21,6 +21,9 @@ export interface SecondEngine {
   readonly disk: string;
   /** Ends the engine at once, as a crash would; `close` is still to be called. */
   kill(): Promise<void>;
+  /** Ends it as a person would, with its containers; `start` brings it up again with the same images. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,6 +61,11 @@ function endProcess(pid: number): void {
   }
 }
 
+function spawnEngine(argv: readonly string[]) {
+  const child = spawn(DOCKERD!, argv, { stdio: 'ignore' });
+  return { child, ended: new Promise<void>((done) => child.once('exit', () => done())) };
+}
+
 export async function startSecondEngine(diskMb: number): Promise<SecondEngine> {
   const dir = mkdtempSync(join(tmpdir(), 'swebatch-engine-'));
   const image = join(dir, 'disk.img');
@@ -72,24 +80,13 @@ export async function startSecondEngine(diskMb: number): Promise<SecondEngine> {
   const bridge = `swb${process.pid % 100_000}${dir.slice(-4)}`;
   execFileSync('ip', ['link', 'add', bridge, 'type', 'bridge']);
   const space = `swebatch-test-${process.pid}-${dir.slice(-6)}`;
-  const child = spawn(
-    DOCKERD!,
-    [
-      ...[
-        '--data-root',
-        join(disk, 'docker'),
-        '--exec-root',
-        join(dir, 'exec'),
-        '--pidfile',
-        join(dir, 'pid'),
-      ],
-      ...['-H', `unix://${socket}`, '--log-level', 'error'],
-      ...['--bridge', bridge, '--iptables=false', '--ip6tables=false'],
-      ...['--containerd-namespace', space, '--containerd-plugins-namespace', `${space}-p`],
-    ],
-    { stdio: 'ignore' },
-  );
-  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  const argv = [
+    ...['--data-root', join(disk, 'docker'), '--exec-root', join(dir, 'exec'), '--pidfile', join(dir, 'pid')],
+    ...['-H', `unix://${socket}`, '--log-level', 'error'],
+    ...['--bridge', bridge, '--iptables=false', '--ip6tables=false'],
+    ...['--containerd-namespace', space, '--containerd-plugins-namespace', `${space}-p`],
+  ];
+  let { child, ended } = spawnEngine(argv);
   const docker = new Docker({ socketPath: socket });
   const close = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
@@ -117,6 +114,14 @@ export async function startSecondEngine(diskMb: number): Promise<SecondEngine> {
     docker,
     socket,
     disk,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+    async start() {
+      ({ child, ended } = spawnEngine(argv));
+      await untilUp(docker, child);
+    },
     async kill() {
       child.kill('SIGKILL');
       await ended;

@@ -5,6 +5,7 @@ import { pause } from '../../base/async/timer.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
+import type { EngineWatch } from '../engines/engineWatch.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { ownerLabels } from '../owner.ts';
@@ -24,7 +25,12 @@ export interface ContainerOptions {
   /** Bytes of the storage driver's own quota; 0 where it has none. */
   readonly storageBytes: number;
   readonly programVolume?: string | undefined;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
 }
+
+/** Removes a container; one that the engine does not remove is told, and tried again later. Never rejects. */
+export type Discard = (container: Docker.Container) => Promise<void>;
 
 function containerSpec(options: ContainerOptions, name: string): Docker.ContainerCreateOptions {
   const { config, request } = options;
@@ -80,7 +86,7 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
     const name = `swebatch-${options.request.instanceId.slice(0, 60)}-${randomBytes(6).toString('hex')}`;
     try {
       // One that goes away for a while is waited for here, where nothing is lost yet.
-      if (attempt > 0) await withDaemonRetry(() => daemonAnswer(docker.ping()));
+      if (attempt > 0) await options.watch.back(options.request.signal);
       const container = await daemonAnswer(
         docker.createContainer(containerSpec(options, name)),
         START_LIMIT_MS,
@@ -89,14 +95,14 @@ export async function createContainer(docker: Docker, options: ContainerOptions)
         await daemonAnswer(container.start(), START_LIMIT_MS);
         return container;
       } catch (error) {
-        await removeContainer(container);
+        await options.discard(container);
         throw error;
       }
     } catch (error) {
       last = error;
       const fault = readFault(error);
       // An answer that never came may still have made a container: its name is ours alone.
-      if (fault.status === undefined || fault.status >= 500) await removeContainer(docker.getContainer(name));
+      if (fault.status === undefined || fault.status >= 500) await options.discard(docker.getContainer(name));
       if (fault.status === 404 && /no such image/i.test(fault.text))
         throw new EnvironmentError('image_missing', `image ${options.image} vanished: ${fault.text}`, {
           cause: error,
@@ -146,11 +152,13 @@ export async function removeLater(
   closing: AbortSignal,
   warn: (text: string) => void,
   waits: readonly number[] = REMOVAL_WAITS_MS,
+  watch?: Pick<EngineWatch, 'back'>,
 ): Promise<boolean> {
   const name = `container ${container.id.slice(0, 12)}`;
   warn(`${name} could not be removed; it is tried again`);
   for (const ms of waits) {
     await pause(ms, closing);
+    if (!closing.aborted) await watch?.back(closing).catch(() => undefined);
     if (await removeContainer(container, REMOVAL_ANSWER_MS)) {
       warn(`${name} is removed now`);
       return true;
@@ -163,16 +171,36 @@ export async function removeLater(
   return false;
 }
 
+export interface LivingContainer {
+  readonly docker: Docker;
+  readonly container: Docker.Container;
+  readonly watch: EngineWatch;
+  /** A mark of the watch, from before the container was made. */
+  readonly since: number;
+}
+
+/** An engine that is away is waited for. */
+async function inspected({ container, watch }: LivingContainer): Promise<Docker.ContainerInspectInfo> {
+  for (;;) {
+    try {
+      return await withDaemonRetry(() => daemonAnswer(container.inspect()), [100]);
+    } catch (error) {
+      if (!readFault(error).daemonGone) throw error;
+      await watch.back();
+    }
+  }
+}
+
 /** undefined while the container runs; else the error that ends the attempt. */
 export async function deathOf(
-  docker: Docker,
-  container: Docker.Container,
+  living: LivingContainer,
   lifetimeS: number,
   evidence: Readonly<Record<string, unknown>> = {},
 ): Promise<EnvironmentError | undefined> {
+  const { docker, container, watch, since } = living;
   const id = container.id.slice(0, 12);
   try {
-    const { State: state } = await withDaemonRetry(() => daemonAnswer(container.inspect()));
+    const { State: state } = await inspected(living);
     if (state.Running && !state.Paused) return undefined;
     const ranMs = Date.parse(state.FinishedAt) - Date.parse(state.StartedAt);
     const expired = lifetimeS > 0 && state.ExitCode === 0 && ranMs >= lifetimeS * 1000 - 500;
@@ -184,6 +212,12 @@ export async function deathOf(
       !expired &&
       state.Status === 'exited' &&
       (await endedFromWithin(docker, container.id, Date.parse(state.FinishedAt)));
+    // An engine that ends, ends its containers.
+    if (sub === 'killed' && !fromWithin && watch.awaySince(since))
+      return new EnvironmentError('died', `container ${id} ended with the engine, which was away: ${why}`, {
+        sub: 'daemon_lost',
+        evidence: { ...evidence, state: { ...state }, container: container.id },
+      });
     return new EnvironmentError('died', `container ${id} is not running: ${why}`, {
       sub,
       fromWithin,

@@ -1,17 +1,18 @@
 /** What the agent and the runner hold: a started container behind the Environment contract. */
 
 import type Docker from 'dockerode';
+import { isLoss } from '../engines/enginePool.ts';
+import type { EngineWatch } from '../engines/engineWatch.ts';
 import type { Doorway, Environment, EnvironmentInfo } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
 import { unameVars } from '../uname.ts';
-import { deathOf } from './container.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';
+import type { OpenContainer } from './openContainer.ts';
 
 export interface DockerEnvironmentParts {
-  readonly docker: Docker;
   readonly config: EnvironmentConfig;
   readonly container: Docker.Container;
   readonly channel: Channel;
@@ -19,11 +20,13 @@ export interface DockerEnvironmentParts {
   readonly snapshot: GitSnapshot | TreeSnapshot | undefined;
   readonly run: ScriptRunner;
   readonly listen: NonNullable<Environment['listen']>;
+  readonly death: OpenContainer['death'];
+  readonly watch: EngineWatch;
   readonly remove: () => Promise<void>;
 }
 
 export function environmentOf(parts: DockerEnvironmentParts): Environment {
-  const { docker, config, container, channel, info, snapshot, run } = parts;
+  const { config, container, channel, info, snapshot, run, watch } = parts;
   let closing: Promise<void> | undefined;
   const doorways: Doorway[] = [];
   /** What cannot be done because the container is gone is the container's death. */
@@ -31,7 +34,7 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     try {
       return await work;
     } catch (error) {
-      throw (await deathOf(docker, container, 0, { while: what })) ?? error;
+      throw (await parts.death(0, { while: what })) ?? error;
     }
   };
   return {
@@ -50,11 +53,21 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     async capturePatch() {
       if (!snapshot)
         return { patch: new Uint8Array(0), state: 'invalid', warnings: ['no start snapshot was taken'] };
-      await channel.killAll();
       const limits = { timeoutS: config.capture_timeout, maxBytes: config.max_patch_bytes };
-      return snapshot.kind === 'copy'
-        ? orDeath(diffTrees(folderReader(container), snapshot, config.cwd, limits))
-        : diffSnapshot(run, snapshot, config.cwd, limits);
+      const capture = async () => {
+        await channel.killAll();
+        return snapshot.kind === 'copy'
+          ? orDeath(diffTrees(folderReader(container), snapshot, config.cwd, limits))
+          : diffSnapshot(run, snapshot, config.cwd, limits);
+      };
+      const since = watch.mark();
+      try {
+        return await capture();
+      } catch (error) {
+        // The engine was away and the container outlived that: its work is still there.
+        if (isLoss(error) || !watch.awaySince(since)) throw error;
+        return capture();
+      }
     },
     putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),
     getFile: (path) => orDeath(getFile(container, path)),

@@ -1,16 +1,23 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
-import { daemonAnswer } from '../engines/daemonAnswer.ts';
-import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
+import { readFault } from '../engines/dockerFault.ts';
 import { engineClient } from '../engines/engineClient.ts';
-import { EnvironmentError, type EnvironmentFactory, type StartRequest } from '../environment.ts';
+import { isLoss } from '../engines/enginePool.ts';
+import { createEngineWatch } from '../engines/engineWatch.ts';
+import {
+  type Environment,
+  EnvironmentError,
+  type EnvironmentFactory,
+  type StartRequest,
+} from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { HARNESS } from '../exec/channel.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import { createFactoryPulls } from '../images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramVolumes } from '../programs/programVolume.ts';
+import { type Discard, removeContainer, removeLater } from './container.ts';
 import { createQuotaProbe } from './diskQuota.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { startEnvironment } from './dockerStart.ts';
@@ -27,10 +34,20 @@ const CONCURRENT_STARTS = 8;
 /** More would only wait for the daemon, and each is a container beside those of the slots. */
 const MAX_PREPARED = CONCURRENT_STARTS;
 
+/** For a caller that has no watch of its own. */
+const SHORT_OUTAGE_MS = 30_000;
+/** An engine that goes away in every one of them is not waited for again. */
+const STARTS = 5;
+
 /** The connection to the engine was cut, whatever the container did meanwhile. */
 const cutOff = (error: unknown): boolean =>
   readFault(error).daemonGone ||
+  isLoss(error) ||
+  (error instanceof EnvironmentError && readFault(error.cause).daemonGone) ||
   (error instanceof EnvironmentError && error.code === 'died' && error.evidence.while === HARNESS);
+
+const shortWatch = (docker: Docker) =>
+  createEngineWatch({ ping: () => docker.ping(), limitMs: SHORT_OUTAGE_MS });
 
 export function createDockerFactory(
   config: EnvironmentConfig,
@@ -39,6 +56,8 @@ export function createDockerFactory(
   const docker = engineClient(options.docker);
   const removals = new Set<Promise<unknown>>();
   const closing = new AbortController();
+  const ownWatch = options.watch ? undefined : shortWatch(docker);
+  const watch = options.watch ?? ownWatch!;
 
   const pulls = createFactoryPulls(docker, {
     policy: config.pull,
@@ -48,28 +67,40 @@ export function createDockerFactory(
   const ensureFrom = options.images ?? pulls.ensure;
   const ensure: EnsureImage = (image, more) => ensureFrom(config.image ?? image, more);
 
+  const track = (removal: Promise<unknown>) => {
+    removals.add(removal);
+    void removal.finally(() => removals.delete(removal));
+  };
+  const discard: Discard = async (container) => {
+    const removal = removeContainer(container);
+    track(removal);
+    if (await removal) return;
+    track(removeLater(container, closing.signal, (text) => options.onWarning?.(text), undefined, watch));
+  };
+
   const shared = {
     docker,
+    watch,
+    discard,
     config,
     options,
     ensure,
     starting: pLimit(options.concurrentStarts ?? CONCURRENT_STARTS),
     sealer: createSealer(docker, config),
-    programs: createProgramVolumes(docker),
+    programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
-    closing: closing.signal,
-    track(removal: Promise<unknown>) {
-      removals.add(removal);
-      void removal.finally(() => removals.delete(removal));
-    },
   };
-  const begin = (request: StartRequest) =>
-    startEnvironment(shared, request).catch(async (error: unknown) => {
-      if (!cutOff(error) || request.signal?.aborted) throw error;
-      // Nothing of the agent's has run: once the engine is back the start is made again from its beginning.
-      await withDaemonRetry(() => daemonAnswer(docker.ping()));
-      return startEnvironment(shared, request);
-    });
+  const begin = async (request: StartRequest): Promise<Environment> => {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await startEnvironment(shared, request);
+      } catch (error) {
+        if (!cutOff(error) || request.signal?.aborted || tried === STARTS) throw error;
+        // Nothing of the agent's has run: once the engine is back the start is made again from its beginning.
+        await watch.back(request.signal);
+      }
+    }
+  };
   const prepared = createPreparedStarts(begin, options.maxPrepared ?? MAX_PREPARED);
 
   return {
@@ -87,6 +118,7 @@ export function createDockerFactory(
       await prepared.close();
       await pulls.close();
       while (removals.size > 0) await Promise.allSettled([...removals]);
+      ownWatch?.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 import type Docker from 'dockerode';
+import type { EngineWatch } from '../engines/engineWatch.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import type { Program } from '../programs/program.ts';
 
@@ -7,6 +8,8 @@ export interface DockerFactoryOptions {
   /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
   readonly docker?: Docker.DockerOptions;
   readonly onWarning?: (message: string) => void;
+  /** Of that engine; default: one of the factory's own, which waits half a minute. */
+  readonly watch?: EngineWatch | undefined;
   /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
   readonly images?: EnsureImage;
   /** false leaves the container's environment as the image and the config make it (grading runs under the harness's own). */

@@ -48,7 +48,7 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
     signal?.throwIfAborted();
     return environmentOf({
       ...opened,
-      docker: shared.docker,
+      watch: shared.watch,
       config,
       snapshot,
       info: {

@@ -5,6 +5,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault } from '../engines/dockerFault.ts';
+import type { EngineWatch } from '../engines/engineWatch.ts';
 import { type Environment, EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { type Channel, createChannel } from '../exec/channel.ts';
@@ -16,7 +17,7 @@ import type { Transport } from '../exec/transport.ts';
 import type { EnsureImage } from '../images/ensureImage.ts';
 import type { ScriptRunner } from '../patch/capture.ts';
 import type { ProgramVolumes } from '../programs/programVolume.ts';
-import { createContainer, deathOf, removeContainer, removeLater } from './container.ts';
+import { createContainer, type Discard, deathOf } from './container.ts';
 import { putFile } from './containerFiles.ts';
 import type { QuotaProbe } from './diskQuota.ts';
 import { createDiskWatch } from './diskWatch.ts';
@@ -34,16 +35,18 @@ export interface DockerShared {
   readonly sealer: Sealer;
   readonly quotaBytes: QuotaProbe;
   readonly programs: ProgramVolumes;
-  /** Fires when the factory closes. */
-  readonly closing: AbortSignal;
-  /** The factory's close waits for what is tracked. */
-  track(removal: Promise<unknown>): void;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
 }
 
 const SUPERVISOR_START_MS = 15_000;
 
 export interface OpenContainer {
   readonly container: Docker.Container;
+  death(
+    lifetimeS: number,
+    evidence: Readonly<Record<string, unknown>>,
+  ): Promise<EnvironmentError | undefined>;
   readonly channel: Channel;
   readonly run: ScriptRunner;
   readonly listen: NonNullable<Environment['listen']>;
@@ -58,9 +61,10 @@ export async function openContainer(
   notes: string[],
   programVolume?: string,
 ): Promise<OpenContainer> {
-  const { docker, config, options, quotaBytes } = shared;
+  const { docker, config, options, quotaBytes, watch, discard } = shared;
   const { quietEnv = true, capAdd = [] } = options;
-  const spec = { config, image, request, quietEnv, capAdd, programVolume };
+  const spec = { config, image, request, quietEnv, capAdd, programVolume, watch, discard };
+  const since = watch.mark();
   const create = async () => {
     const storageBytes = await quotaBytes.bytes();
     try {
@@ -71,20 +75,16 @@ export async function openContainer(
     }
   };
   const container = await shared.starting(create);
-  const remove = async () => {
-    const removal = removeContainer(container);
-    shared.track(removal);
-    if (!(await removal)) {
-      const warn = (text: string) => options.onWarning?.(text);
-      shared.track(removeLater(container, shared.closing, warn));
-    }
-  };
+  const remove = () => discard(container);
+  const death: OpenContainer['death'] = (lifetimeS, evidence) =>
+    deathOf({ docker, container, watch, since }, lifetimeS, evidence);
   try {
-    const channel = await openChannel(shared, container, notes);
+    const channel = await openChannel(shared, container, death, notes);
     const { starting } = shared;
-    const relay = { docker, containerId: container.id, request, starting };
+    const relay = { docker, containerId: container.id, request, starting, watch, discard };
     return {
       container,
+      death,
       channel,
       run: (script, more) => channel.harness(script, more),
       listen: (port, onConnection) => startRelay({ ...relay, port, onConnection }),
@@ -97,18 +97,19 @@ export async function openContainer(
 }
 
 async function openChannel(
-  { docker, config, options }: DockerShared,
+  { config, options, watch }: DockerShared,
   container: Docker.Container,
+  death: OpenContainer['death'],
   notes: string[],
 ): Promise<Channel> {
   const control: ContainerControl = {
-    death: (evidence) => deathOf(docker, container, parseDuration(config.container_timeout), evidence),
+    death: (evidence) => death(parseDuration(config.container_timeout), evidence),
     restart: async () => {
       await daemonAnswer(container.restart({ t: 0 }));
     },
     watchDisk: createDiskWatch(container, parseSize(config.disk), options.diskPollMs),
   };
-  const startProcess = processStarter(container);
+  const startProcess = processStarter(container, undefined, watch.suspect);
   const transport =
     (config.supervisor ? await supervise(startProcess, config, control, notes) : undefined) ??
     (await createPlainExecTransport(startProcess, config.interpreter, (path, content) =>
@@ -131,6 +132,7 @@ async function supervise(
     return await createSupervisorTransport(startProcess, config.interpreter, timeoutMs);
   } catch (error) {
     const death = await control.death({ while: 'starting the supervisor' });
+    if (death?.sub === 'daemon_lost') throw death;
     if (death)
       throw new EnvironmentError('start_failed', death.message, {
         evidence: { ...death.evidence },

@@ -9,10 +9,11 @@ import type { LimitFunction } from 'p-limit';
 import { startTimer } from '../../base/async/timer.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault } from '../engines/dockerFault.ts';
+import type { EngineWatch } from '../engines/engineWatch.ts';
 import { type Doorway, EnvironmentError, type StartRequest } from '../environment.ts';
 import { ownerLabels } from '../owner.ts';
 import { createCarrier } from '../relay/carrier.ts';
-import { removeContainer } from './container.ts';
+import type { Discard } from './container.ts';
 import { createDemux } from './demux.ts';
 import { relayImage } from './relayImage.ts';
 
@@ -22,6 +23,8 @@ export interface RelayParts {
   readonly containerId: string;
   readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
   readonly starting: LimitFunction;
+  readonly watch: EngineWatch;
+  readonly discard: Discard;
   readonly port: number;
   onConnection(connection: Duplex): void;
 }
@@ -60,12 +63,6 @@ function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOpti
   };
 }
 
-const failure = (
-  message: string,
-  evidence: Record<string, unknown> = {},
-  cause?: unknown,
-): EnvironmentError => new EnvironmentError('died', message, { sub: 'relay', evidence, cause });
-
 export async function startRelay(parts: RelayParts): Promise<Doorway> {
   const { docker, starting, port } = parts;
   try {
@@ -75,7 +72,7 @@ export async function startRelay(parts: RelayParts): Promise<Doorway> {
       try {
         return await attachRelay(parts, container);
       } catch (error) {
-        await removeContainer(container);
+        await parts.discard(container);
         throw error;
       }
     });
@@ -111,6 +108,7 @@ async function attachRelay(parts: RelayParts, container: Docker.Container): Prom
 
 /** From the attached stream to connections; whatever ends the stream is told once. */
 function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container) {
+  const since = parts.watch.mark();
   const ready = Promise.withResolvers<null>();
   const broken = Promise.withResolvers<EnvironmentError>();
   let closing: Promise<void> | undefined;
@@ -123,7 +121,11 @@ function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container
     carrier.abandon();
     stream.destroy();
     if (closed) return;
-    void stateOf(container).then((state) => broken.resolve(failure(message, { ...state, said }, cause)));
+    parts.watch.suspect();
+    void stateOf(container).then(({ away, ...state }) => {
+      const sub = away || parts.watch.awaySince(since) ? 'daemon_lost' : 'relay';
+      broken.resolve(new EnvironmentError('died', message, { sub, evidence: { ...state, said }, cause }));
+    });
   };
   const carrier = createCarrier({
     write: (frame) => {
@@ -150,7 +152,7 @@ function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container
   const close = async (): Promise<void> => {
     closed = true;
     broke('closed');
-    await removeContainer(container);
+    await parts.discard(container);
   };
   return {
     ready: ready.promise,
@@ -164,11 +166,12 @@ function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container
 }
 
 /** What the engine says of it: for the record, so its own failure is none. */
-async function stateOf(container: Docker.Container): Promise<Record<string, unknown>> {
+async function stateOf(container: Docker.Container): Promise<Record<string, unknown> & { away: boolean }> {
   try {
     const { State: state } = await daemonAnswer(container.inspect());
-    return { relay: container.id, state: { ...state } };
+    return { away: false, relay: container.id, state: { ...state } };
   } catch (error) {
-    return { relay: container.id, daemon: readFault(error).text };
+    const { daemonGone, text } = readFault(error);
+    return { away: daemonGone, relay: container.id, daemon: text };
   }
 }

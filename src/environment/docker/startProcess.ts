@@ -7,9 +7,12 @@ import { withDaemonRetry } from '../engines/dockerFault.ts';
 import type { StartProcess } from '../exec/ports.ts';
 import { createDemux } from './demux.ts';
 
-/** `answerMs`: how long the engine may take to make a process, and to start it. */
+/**
+ * `answerMs`: how long the engine may take to make a process, and to start it. `onCut`: the stream of a process that reads its input has
+ * ended, and nobody here ended it.
+ */
 export const processStarter =
-  (container: Docker.Container, answerMs?: number): StartProcess =>
+  (container: Docker.Container, answerMs?: number, onCut: () => void = () => {}): StartProcess =>
   async (argv, { env, stdin = false } = {}) => {
     const create = () =>
       container.exec({
@@ -25,6 +28,12 @@ export const processStarter =
     // Nothing runs before its start: that alone is never asked for twice.
     const exec = await withDaemonRetry(() => daemonAnswer(create(), answerMs));
     const stream = await attachedStream(exec.start({ hijack: true, stdin }), answerMs);
+    let open = stdin;
+    const cut = () => {
+      if (open) onCut();
+      open = false;
+    };
+    for (const event of ['end', 'close', 'error']) stream.once(event, cut);
     return {
       listen({ stdout, stderr, gone }) {
         stream.on('end', gone).on('close', gone).on('error', gone);
@@ -38,7 +47,10 @@ export const processStarter =
       write: (data) => void stream.write(data),
       pause: () => void stream.pause(),
       resume: () => void stream.resume(),
-      destroy: () => void stream.destroy(),
+      destroy() {
+        open = false;
+        stream.destroy();
+      },
       exitCode: () => exitCodeOf(exec),
     };
   };

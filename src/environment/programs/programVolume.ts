@@ -43,14 +43,15 @@ export function volumeName(program: Program, { libc, packages }: ProgramVariant)
   return `swebatch-program-${readable}-${libc ?? 'static'}-${hash}`;
 }
 
-export function createProgramVolumes(docker: Docker): ProgramVolumes {
+/** `discard`: removes a container, and tells of one that stays. */
+export function createProgramVolumes(docker: Docker, discard: Discard = discardQuietly): ProgramVolumes {
   const known = new Map<string, Promise<string>>();
   return {
     ensure(program, image, owner) {
       const key = `${program.name} ${image.id}`;
       let found = known.get(key);
       if (!found) {
-        found = provide({ docker, program, image, owner });
+        found = provide({ docker, program, image, owner, discard });
         known.set(key, found);
         // What went wrong once may go well in the next attempt.
         found.catch(() => known.delete(key));
@@ -65,10 +66,11 @@ interface Providing {
   readonly program: Program;
   readonly image: VolumeImage;
   readonly owner: Owner;
+  readonly discard: Discard;
 }
 
 async function provide(parts: Providing): Promise<string> {
-  const { docker, program, image } = parts;
+  const { docker, program, image, discard } = parts;
   const looking = await docker.createContainer(neverRuns(parts, {}));
   let variant: ProgramVariant;
   try {
@@ -119,12 +121,14 @@ const neverRuns = (
   },
 });
 
-const discard = (container: Docker.Container): Promise<unknown> =>
+type Discard = (container: Docker.Container) => Promise<unknown>;
+
+const discardQuietly: Discard = (container) =>
   container.remove({ force: true, v: true }).catch(() => undefined);
 
 /** Waits for another process that fills the same volume; takes over from one that is dead. */
 async function lock(parts: Providing, volume: string): Promise<Docker.Container> {
-  const { docker, program } = parts;
+  const { docker, program, discard } = parts;
   const name = `${volume}-lock`;
   const until = performance.now() + FILL_LIMIT_MS;
   for (;;) {
@@ -140,12 +144,12 @@ async function lock(parts: Providing, volume: string): Promise<Docker.Container>
         'start_failed',
         `${program.name} is being unpacked by another process, which does not end; "docker rm ${name}" if nothing works on it`,
       );
-    await removeDead(docker, name);
+    await removeDead(docker, name, discard);
     await sleep(LOCK_POLL_MS);
   }
 }
 
-async function removeDead(docker: Docker, name: string): Promise<void> {
+async function removeDead(docker: Docker, name: string, discard: Discard): Promise<void> {
   const holder = docker.getContainer(name);
   const labels = await holder.inspect().then(
     ({ Config }) => Config.Labels,

@@ -1,12 +1,12 @@
 /**
- * When a run pauses and when it goes on. Two things pause it: the breaker, when instances fail for a reason that the next ones would share,
- * and a disk that is nearly full. Nothing new starts while one of the two holds it.
+ * When a run pauses and when it goes on. Three things pause it: the breaker, when instances fail for a reason that the next ones would share,
+ * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
 import type { RunConfig } from '../../config/runConfig.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
 import type { RunEvents } from '../events.ts';
-import { type Ending, HOST_FLOOR, StopReason } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays } from '../schedule/delays.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
@@ -18,12 +18,16 @@ export interface Pauses {
   judge(trial: PlannedTrial, outcome: { readonly ending: Ending; readonly patchBytes: number }): void;
   diskLow(message: string): void;
   diskRoom(): void;
+  engineAway(reason: string): void;
+  engineBack(awayMs: number): void;
+  /** It was waited for long enough: nothing new starts in this sitting. */
+  engineLost(reason: string): void;
   /** The run stops, so pauses no longer apply. */
   end(): void;
 }
 
 export interface PausePorts {
-  readonly config: Pick<RunConfig, 'workers' | 'breaker'>;
+  readonly config: Pick<RunConfig, 'workers' | 'breaker' | 'stall'>;
   readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots'>;
   readonly stop: StopLadder;
   readonly events: RunEvents;
@@ -50,19 +54,46 @@ export function createPauses(ports: PausePorts): Pauses {
       events.emit({ type: 'resumed', reason: 'the disk has room again' });
       holds.release('disk');
     },
+    engineAway(reason) {
+      if (stop.why) return;
+      holds.hold('engine');
+      events.emit({
+        type: 'paused',
+        reason: `the container engine does not answer (${reason}); running instances wait for it, ${waitOf(ports)}`,
+      });
+    },
+    engineBack(awayMs) {
+      events.emit({
+        type: 'resumed',
+        reason: `the container engine answers again after ${Math.round(awayMs / 1000)} s`,
+      });
+      holds.release('engine');
+    },
+    engineLost(reason) {
+      events.emit({ type: 'breaker', reason });
+      stop.stopStarting('env_died', reason);
+    },
     end: () => holds.clear(),
   };
 }
 
+const waitOf = ({ config }: PausePorts): string => {
+  const { engine_s } = config.stall;
+  if (engine_s === 0) return 'however long it takes';
+  return engine_s < 120 ? `up to ${engine_s} s` : `up to ${Math.round(engine_s / 60)} min`;
+};
+
+type Hold = 'breaker' | 'disk' | 'engine';
+
 interface Holds {
-  hold(why: 'breaker' | 'disk'): void;
-  release(why: 'breaker' | 'disk'): void;
+  hold(why: Hold): void;
+  release(why: Hold): void;
   clear(): void;
 }
 
 /** The queue goes on once nothing holds it. */
 function createHolds({ queue, showStatus }: PausePorts): Holds {
-  const reasons = new Set<'breaker' | 'disk'>();
+  const reasons = new Set<Hold>();
   return {
     hold(why) {
       reasons.add(why);
@@ -70,8 +101,7 @@ function createHolds({ queue, showStatus }: PausePorts): Holds {
       showStatus('paused');
     },
     release(why) {
-      reasons.delete(why);
-      if (reasons.size > 0) return;
+      if (!reasons.delete(why) || reasons.size > 0) return;
       showStatus('running');
       queue.resume();
     },
@@ -102,6 +132,8 @@ function createJudge({ config, queue, stop, events, delays }: PausePorts, holds:
   return (trial, { ending, patchBytes }) => {
     // The machine's disk says nothing about the instances.
     if (ending.detail === HOST_FLOOR) return;
+    // Nor does the engine that was away, which is waited for.
+    if (ending.detail === ENGINE_LOST) return;
     // Nor does what an agent did to its own container.
     if (ending.byAgent && exitClassOf(ending.reason) === 'infra') return;
     const missing = ending.detail === WRONG_ENVIRONMENT ? ending.evidence?.package : null;

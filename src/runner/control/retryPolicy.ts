@@ -2,7 +2,7 @@
 import { PULL_FAILURES } from '../../environment/images/pull/pullFailure.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Settlement } from '../../store/records/trials.ts';
-import { type Ending, HOST_FLOOR } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR } from '../exit.ts';
 
 export interface RetryPolicy {
   /** Attempts of a trial for reasons that may be retried, the first included. */
@@ -11,7 +11,12 @@ export interface RetryPolicy {
   readonly reasons: Readonly<Record<string, number>>;
   /** Attempts made of each trial in this invocation, by reason. */
   readonly made: Map<number, Map<ExitReason, number>>;
+  /** How often the engine went away under each trial in this invocation. */
+  readonly outages: Map<number, number>;
 }
+
+/** Outages of the engine under one trial that use up no attempt. */
+export const FREE_OUTAGES = 5;
 
 export function settlementOf(
   policy: RetryPolicy,
@@ -24,6 +29,12 @@ export function settlementOf(
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
+  // The engine was away. An engine that goes away again and again may do so because of this trial.
+  if (detail === ENGINE_LOST) {
+    const lost = (policy.outages.get(trialId) ?? 0) + 1;
+    policy.outages.set(trialId, lost);
+    if (lost <= FREE_OUTAGES) return 'again';
+  }
   const made = policy.made.get(trialId) ?? new Map<ExitReason, number>();
   policy.made.set(trialId, made);
   made.set(reason, (made.get(reason) ?? 0) + 1);

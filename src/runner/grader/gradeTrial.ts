@@ -1,4 +1,5 @@
 /** The grading of one prediction, in a fresh container. */
+import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
 import { currentOwner } from '../../environment/owner.ts';
@@ -60,6 +61,7 @@ interface FactoryParts {
   readonly config: GradingConfig;
   readonly arms: readonly ArmRow[];
   readonly images?: EngineImageSource | undefined;
+  readonly engine?: EngineWatch | undefined;
   readonly events: Pick<RunEvents, 'emit'>;
 }
 
@@ -68,6 +70,7 @@ export async function gradingFactory({
   config,
   arms: [arm],
   images,
+  engine,
   events,
 }: FactoryParts): Promise<EnvironmentFactory> {
   const environment = arm && recordedEnvironment(arm);
@@ -83,6 +86,7 @@ export async function gradingFactory({
     docker: {
       ...GRADING_DOCKER_OPTIONS,
       capAdd: config.cap_add,
+      watch: engine,
       onWarning: (text) => events.emit({ type: 'note', text }),
     },
     images,

@@ -4,6 +4,7 @@
  */
 import PQueue from 'p-queue';
 import type { Redactor } from '../../base/text/redact.ts';
+import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { resolveGradeSpec } from '../../grading/specs/spec.ts';
@@ -18,6 +19,7 @@ import type { RunEvents } from '../events.ts';
 import type { PlannedInstance } from '../plannedTrial.ts';
 import { writeGradedFiles } from '../record/gradedFiles.ts';
 import { type GradingPorts, gradeTrial, gradingFactory, type Verdict } from './gradeTrial.ts';
+import { createGradingOutages } from './gradingOutages.ts';
 import { recordVerdict } from './recordVerdict.ts';
 
 export interface GraderParts {
@@ -34,6 +36,8 @@ export interface GraderParts {
   readonly dir: string;
   /** Provides images; default: each grading gets its own. */
   readonly images?: EngineImageSource | undefined;
+  /** Of the only engine. */
+  readonly engine?: EngineWatch | undefined;
 }
 
 export interface GradingSummary {
@@ -57,7 +61,7 @@ export interface Grader {
 const UNUSABLE: ReadonlySet<Outcome> = new Set(['infra', 'ungradable']);
 
 export async function createGrader(parts: GraderParts): Promise<Grader> {
-  const { store, run, config, stop } = parts;
+  const { store, run, config, stop, engine } = parts;
   const ports: GradingPorts = {
     run,
     config,
@@ -68,32 +72,29 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
   };
   const queue = new PQueue({ concurrency: config.workers });
   const repeats: Gradable[] = [];
-  let files: Promise<void> = Promise.resolve();
+  const outages = createGradingOutages({
+    ...parts,
+    engine,
+    again: (gradable) => void repeats.push(gradable),
+  });
   let broken: unknown = null;
   // Gradings and files are awaited only at the end, so an uncaught rejection would end the process.
   const noteBroken = (error: unknown) => {
     broken ??= error;
   };
 
-  const keep = (gradable: Gradable, verdict: Verdict): void => {
-    recordVerdict(parts, gradable, verdict);
-    if (!verdict.spec) return;
-    crashPoint('graded');
-    const { arm, epoch } = verdict.label;
-    const target = { store, run, dir: parts.dir, arm, epoch, model: gradable.model };
-    files = files
-      .then(() => writeGradedFiles(target, gradable.model_patch, verdict.result, parts.redactor))
-      .catch(noteBroken);
-  };
+  const keeper = createKeeper(parts, noteBroken);
 
   const work = async (gradable: Gradable, alone: boolean): Promise<void> => {
     if (stop.stage >= 2) return;
     const signal = stop.attempts;
     try {
+      const began = engine?.mark();
       const verdict = await gradeTrial(ports, gradable, signal);
+      if (await outages.caused(gradable, verdict, began, signal)) return;
       // A timeout beside other work may be caused by load, so it counts only when it happens alone.
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
-      else keep(gradable, verdict);
+      else keeper.keep(gradable, verdict);
     } catch (error) {
       if (!signal.aborted || error instanceof StorageError) throw error;
       // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation.
@@ -121,11 +122,30 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     async drain() {
       await queue.onIdle();
       for (let next = repeats.shift(); next; next = repeats.shift()) await work(next, true);
-      await files;
+      await keeper.written();
       if (broken !== null) throw broken instanceof Error ? broken : new Error(String(broken));
     },
     summary: (only) => summary(store, run, only),
     close: () => ports.factory.close(),
+  };
+}
+
+/** Verdicts go to the record at once, and to files one after the other. */
+function createKeeper(parts: GraderParts, onError: (error: unknown) => void) {
+  const { store, run, dir, redactor } = parts;
+  let files: Promise<void> = Promise.resolve();
+  return {
+    keep(gradable: Gradable, verdict: Verdict): void {
+      recordVerdict(parts, gradable, verdict);
+      if (!verdict.spec) return;
+      crashPoint('graded');
+      const { arm, epoch } = verdict.label;
+      const target = { store, run, dir, arm, epoch, model: gradable.model };
+      files = files
+        .then(() => writeGradedFiles(target, gradable.model_patch, verdict.result, redactor))
+        .catch(onError);
+    },
+    written: () => files,
   };
 }
 

@@ -12,6 +12,8 @@ const NAMED = 3;
 export interface ImagePreflight {
   /** Layers of an image that must be pulled, base first; empty when it is here. Undefined where they are not known. */
   readonly layersOf: ((image: string) => readonly string[]) | undefined;
+  /** Images that every engine has already. */
+  readonly here: ReadonlySet<string>;
 }
 
 export async function preflightImages(
@@ -33,7 +35,11 @@ export async function preflightImages(
         );
   // Images that a registry does not have will not run. Where most are unknown, layers are no basis for an order.
   const known = plans.every(({ plan }) => plan.estimated === 0 && plan.unknown.length <= plan.toPull);
-  return { layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
+  const missing = new Set(
+    plans.flatMap(({ plan }) => plan.images.flatMap(({ image, state }) => (state === 'here' ? [] : [image]))),
+  );
+  const here = new Set(plans.length > 0 ? distinct.filter((image) => !missing.has(image)) : []);
+  return { here, layersOf: known ? (image) => layers.get(image) ?? [] : undefined };
 }
 
 function sentencesOf(

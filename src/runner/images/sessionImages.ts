@@ -1,5 +1,6 @@
 /** The images of one sitting: the order of trials that they suggest, and which images are needed until when. */
 import type { RunConfig } from '../../config/runConfig.ts';
+import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -21,26 +22,36 @@ export interface ImageOrderPorts {
   readonly plan: (trial: TrialRow) => PlannedTrial;
 }
 
+export interface ImageOrder {
+  readonly trials: readonly TrialRow[];
+  /** Images that every engine has already. */
+  readonly here: ReadonlySet<string>;
+}
+
 /** Reports what must be pulled. In dataset order, trials that share layers are grouped when a policy will remove images. */
 export async function orderForImages(
   { store, run, order, images, events, plan }: ImageOrderPorts,
   scheduled: readonly TrialRow[],
-): Promise<readonly TrialRow[]> {
+): Promise<ImageOrder> {
   const imageOf = (trial: TrialRow) => imageToBring(plan(trial));
   const names = scheduled.map(imageOf).filter((name) => name !== undefined);
-  const { layersOf } = await preflightImages(images, names, (text) => events.emit({ type: 'note', text }));
-  if (order !== 'dataset' || images.policy.kind === 'keep') return scheduled;
+  const { layersOf, here } = await preflightImages(images, names, (text) =>
+    events.emit({ type: 'note', text }),
+  );
+  if (order !== 'dataset' || images.policy.kind === 'keep') return { trials: scheduled, here };
   // Docker Hub is not asked about each image; official images share layers by repository and version.
   const likelyLayers = (trial: TrialRow) => {
     const { repo, version } = plan(trial).instance;
     return [repo, version];
   };
   const layers = (trial: TrialRow) => layersOf?.(imageOf(trial) ?? '') ?? likelyLayers(trial);
-  return groupBySharedLayers(store, run, scheduled, layers);
+  return { trials: groupBySharedLayers(store, run, scheduled, layers), here };
 }
 
 export interface SessionImagesPorts {
   readonly service: RunImages;
+  readonly engine: EngineWatch | undefined;
+  readonly here: ReadonlySet<string>;
   readonly arms: ReadonlyMap<number, ArmRuntime>;
   readonly instances: ReadonlyMap<number, PlannedInstance>;
   readonly grading: boolean;
@@ -49,7 +60,7 @@ export interface SessionImagesPorts {
 }
 
 export function createSessionImages(
-  { service, arms, instances, grading, events, onError }: SessionImagesPorts,
+  { service, engine, here, arms, instances, grading, events, onError }: SessionImagesPorts,
   trials: readonly PlannedTrial[],
   gradings: readonly Gradable[],
 ): TrialImages {
@@ -70,6 +81,8 @@ export function createSessionImages(
     ahead: service.ahead * arms.size,
     events,
     grading,
+    engine,
+    here,
     onError,
   });
 }

@@ -4,9 +4,11 @@
  */
 
 import { errorText } from '../../base/text/errorText.ts';
+import { isLoss } from '../../environment/engines/enginePool.ts';
+import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EnvironmentError, Place } from '../../environment/environment.ts';
 import type { Collected } from '../../environment/images/disk/collect.ts';
-import type { RunImages } from '../../environment/images/runImages.ts';
+import type { ReadyPlace, RunImages } from '../../environment/images/runImages.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { RunEvents } from '../events.ts';
 
@@ -21,6 +23,8 @@ export interface Admission {
 export interface TrialImages {
   /** Trials that may wait for an image beside those in slots. */
   readonly ahead: number;
+  /** It was on every engine when the sitting began: nobody waits long for it. */
+  isHere(image: string): boolean;
   /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
   ready(image: string, signal: AbortSignal): Promise<Admission>;
   /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
@@ -46,6 +50,9 @@ export interface TrialImagesParts {
   readonly grading: boolean;
   readonly ahead: number;
   readonly events: RunEvents;
+  /** Images that every engine has already. */
+  readonly here: ReadonlySet<string>;
+  readonly engine?: Pick<EngineWatch, 'back'> | undefined;
   readonly onError: (message: string) => void;
 }
 
@@ -99,6 +106,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
 
   return {
     ahead: parts.ahead,
+    isHere: (image) => parts.here.has(image),
     finish() {
       keepBooks(async () => noteRemoved(await service.collect()));
       return bookkeeping;
@@ -109,7 +117,7 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
     },
     async ready(image, signal) {
       try {
-        const { place, warnings } = await service.ready(image, signal);
+        const { place, warnings } = await readyOnEngine(parts, image, signal);
         for (const text of warnings) events.emit({ type: 'note', text });
         return { failure: undefined, place };
       } catch (error) {
@@ -118,4 +126,19 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
       }
     },
   };
+}
+
+/** An engine that is away is waited for here, before there is an attempt. */
+async function readyOnEngine(
+  { service, engine }: TrialImagesParts,
+  image: string,
+  signal: AbortSignal,
+): Promise<ReadyPlace> {
+  try {
+    return await service.ready(image, signal);
+  } catch (error) {
+    if (!engine || !isLoss(error)) throw error;
+    await engine.back(signal);
+    return service.ready(image, signal);
+  }
 }

@@ -1,6 +1,7 @@
 /**
- * Brings trials into slots. A trial first waits for its image, outside of the slots, then for a slot. Images become ready in any order;
- * among trials whose image is ready, the one with the highest priority takes the next slot.
+ * Brings trials into slots. A trial first waits for its image, outside of the slots, then for a slot. Images that are pulled become ready in
+ * any order; among trials whose image is ready, the one with the highest priority takes the next slot. A trial whose image is here already
+ * is not overtaken.
  */
 import PQueue from 'p-queue';
 import type { StopLadder } from '../control/stop.ts';
@@ -44,6 +45,10 @@ interface Queue<Outcome> extends TrialQueuePorts<Outcome> {
   /** The slot that was free last is taken first. */
   readonly freeSlots: number[];
   readonly imagesWanted: AbortController;
+  /** Trials whose image is here and which do not wait for a slot yet. */
+  readonly line: Set<{ readonly priority: number; readonly passed: Promise<void> }>;
+  /** One after the other looks whether it may start, so that they start in their order. */
+  readonly starting: PQueue;
   readonly allLeft: PromiseWithResolvers<void>;
   /** Trials that have entered and not left. */
   inside: number;
@@ -64,6 +69,8 @@ export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): Tria
     slots,
     freeSlots: Array.from({ length: workers }, (_, i) => workers - i),
     imagesWanted: new AbortController(),
+    line: new Set(),
+    starting: new PQueue({ concurrency: 1 }),
     allLeft: Promise.withResolvers<void>(),
     inside: 0,
   };
@@ -113,14 +120,35 @@ function enter<Outcome>(queue: Queue<Outcome>, trial: PlannedTrial, priority: nu
 async function waitForSlot<Outcome>(queue: Queue<Outcome>, waiting: Waiting): Promise<void> {
   const { trial, priority } = waiting;
   const image = imageToBring(trial);
+  const pass = standInLine(queue, image, priority);
   const admission =
     image === undefined ? undefined : await queue.images?.ready(image, queue.imagesWanted.signal);
   try {
+    await Promise.all([...queue.line].flatMap((one) => (one.priority > priority ? [one.passed] : [])));
     queue.preparation.waits(trial, priority, admission);
-    await queue.slots.add(() => inSlot(queue, waiting, admission), { priority });
+    const slot = queue.slots.add(() => inSlot(queue, waiting, admission), { priority });
+    pass();
+    await slot;
   } finally {
+    pass();
     admission?.place?.release();
   }
+}
+
+/** Returns what lets those pass that are behind it. */
+function standInLine<Outcome>(
+  { line, images }: Queue<Outcome>,
+  image: string | undefined,
+  priority: number,
+): () => void {
+  if (image === undefined || !images?.isHere(image)) return () => undefined;
+  const { promise: passed, resolve } = Promise.withResolvers<void>();
+  const one = { priority, passed };
+  line.add(one);
+  return () => {
+    line.delete(one);
+    resolve();
+  };
 }
 
 async function inSlot<Outcome>(
@@ -131,7 +159,7 @@ async function inSlot<Outcome>(
   const { stop, preparation, freeSlots } = queue;
   preparation.taken(trial);
   if (stop.why) return;
-  if (admission && !(await queue.images!.mayStart(admission))) {
+  if (admission && !(await queue.starting.add(() => queue.images!.mayStart(admission)))) {
     // The disk filled up while the trial waited, so it leaves the slot and waits for room.
     preparation.giveUp();
     queue.inside += 1;

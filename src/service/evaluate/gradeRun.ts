@@ -1,13 +1,15 @@
 /** Grades the predictions of a run that have no verdict yet, and writes the harness's reports. */
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
+import { runConfigSchema } from '../../config/runConfig.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
+import { type EngineWatch, watchEngine } from '../../environment/engines/engineWatch.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../../environment/environmentConfig.ts';
 import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
-import { cleanedBy, createEvents } from '../../runner/events.ts';
+import { cleanedBy, createEvents, type RunEvents } from '../../runner/events.ts';
 import { createGrader, type Grader } from '../../runner/grader/grader.ts';
 import type { PlannedInstance } from '../../runner/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../../runner/record/runReports.ts';
@@ -70,8 +72,9 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
   const arms = armsOf(store, run.id);
   const images = gradingImages(task, work, caller);
+  const engine = images ? watchOf(task, events) : undefined;
   const grader = await createGrader({
-    ...{ store, run, config, arms, images, instances, redactor, events, stop },
+    ...{ store, run, config, arms, images, engine, instances, redactor, events, stop },
     ...{ cwd: caller.cwd, dir: pathInside(root, run.name) },
   });
   const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
@@ -81,6 +84,7 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     attendant.over?.();
     await grader.close();
     await images?.close();
+    engine?.close();
     attendant.end?.();
   }
   const { interruptedBy } = stop;
@@ -90,6 +94,29 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
     ...{ ungraded, interruptedBy },
     ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
   };
+}
+
+/** Of the only engine; several stand in for each other. */
+function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch | undefined {
+  if (armsOf(store, run.id).some((arm) => environmentOf(plannedArm(arm).environment).hosts.length > 0))
+    return undefined;
+  const stored = runConfigSchema.safeParse(wholeConfig(run).run ?? {});
+  const { stall } = stored.success ? stored.data : runConfigSchema.parse({});
+  const engine = watchEngine(stall.engine_s);
+  engine.follow({
+    away: (reason) =>
+      events.emit({
+        type: 'paused',
+        reason: `the container engine does not answer (${reason}); gradings wait for it`,
+      }),
+    back: (ms) =>
+      events.emit({
+        type: 'resumed',
+        reason: `the container engine answers again after ${Math.round(ms / 1000)} s`,
+      }),
+    lost: (reason) => events.emit({ type: 'note', text: reason }),
+  });
+  return engine;
 }
 
 async function gradeAll(

@@ -14,7 +14,8 @@ import {
   type StoredRun,
 } from '../../runner/runSession.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
-import { spentNano } from '../../store/records/runs.ts';
+import type { Store } from '../../store/open.ts';
+import { type RunRow, runByName, setRunStatus, spentNano } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { armProgram } from '../agents/armAgent.ts';
 import { attended, type Caller, variable } from '../caller.ts';
@@ -47,8 +48,29 @@ export interface RunOutcome extends SessionResult {
   readonly failures: readonly FailureKind[];
 }
 
-/** The caller holds the lock. */
+/** The caller holds the lock. A run that cannot go on is not left as one that runs. */
 export async function executeRun(request: ExecuteRequest, caller: Caller): Promise<RunOutcome> {
+  const { store, run } = request;
+  try {
+    return await execute(request, caller);
+  } catch (error) {
+    endFailed(store, run);
+    throw error;
+  }
+}
+
+/** Whatever was thrown is what the person hears: a record that cannot be written must not hide it. */
+function endFailed(store: Store, { id, name }: RunRow): void {
+  try {
+    const status = runByName(store, name)?.status;
+    if (status === 'running' || status === 'paused')
+      setRunStatus(store, id, 'failed', new Date().toISOString());
+  } catch {
+    // A killed process leaves its run like this too: "ls" tells that it gives no sign of life.
+  }
+}
+
+async function execute(request: ExecuteRequest, caller: Caller): Promise<RunOutcome> {
   const { store, root, run, config } = request;
   const redactor = secretsOf(request, caller);
   recover(request, caller);

@@ -1,7 +1,8 @@
 // A daemon that takes the request for a container and never answers: grading has no watchdog of its own, so the start has a limit.
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createContainer } from '../../../src/environment/docker/container.ts';
+import { createContainer, removeContainer } from '../../../src/environment/docker/container.ts';
+import { createEngineWatch } from '../../../src/environment/engines/engineWatch.ts';
 import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 
@@ -31,6 +32,8 @@ test.each<[string, object]>([
     quietEnv: true,
     capAdd: [],
     storageBytes: 0,
+    watch: createEngineWatch({ ping: never, limitMs: 30_000 }),
+    discard: async (container) => void (await removeContainer(container)),
   });
   const refused = expect(started).rejects.toMatchObject({
     code: 'start_failed',

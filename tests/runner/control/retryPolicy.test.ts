@@ -1,9 +1,14 @@
 // Which attempts are followed by another one.
 import { expect, test } from 'vitest';
 import type { ExitReason } from '../../../src/outcome.ts';
-import { settlementOf } from '../../../src/runner/control/retryPolicy.ts';
+import { FREE_OUTAGES, settlementOf } from '../../../src/runner/control/retryPolicy.ts';
 
-const policy = (reasons: Record<string, number> = {}) => ({ attempts: 3, reasons, made: new Map() });
+const policy = (reasons: Record<string, number> = {}) => ({
+  attempts: 3,
+  reasons,
+  made: new Map(),
+  outages: new Map(),
+});
 const pull = (detail: string | null) => ({ reason: 'env_image_pull_failed' as ExitReason, detail });
 
 test('a pull that a registry will refuse again ends its trial; what another try may mend is tried again', () => {
@@ -30,4 +35,16 @@ test('what the agent did to its own container uses up no attempt, and is never s
   expect(settlementOf(once, 1, ended)).toBe('again');
   expect(settlementOf(once, 1, { ...ended, reason: 'env_ended_by_agent' })).toBe('seal');
   expect(settlementOf({ ...policy(), attempts: 1 }, 1, { ...ended, byAgent: false })).toBe('seal');
+});
+
+test('an outage of the engine uses up no attempt, but a trial that it comes with every time does', () => {
+  const lost = { reason: 'env_died' as ExitReason, detail: 'daemon_lost' };
+  const once = { ...policy(), attempts: 1 };
+  for (let i = 0; i < FREE_OUTAGES; i++) expect(settlementOf(once, 1, lost)).toBe('again');
+  expect(settlementOf(once, 1, lost)).toBe('seal');
+  expect(settlementOf(once, 2, lost)).toBe('again');
+  // The attempts of the trial are all still there.
+  const two = { ...policy(), attempts: 2 };
+  expect(settlementOf(two, 1, lost)).toBe('again');
+  expect(settlementOf(two, 1, { reason: 'env_died', detail: 'killed' })).toBe('again');
 });

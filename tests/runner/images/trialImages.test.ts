@@ -37,6 +37,7 @@ function setUp(
   const trials = images.map((image, i) => ({ trialId: i, images: [image].flat() }));
   const gradings = (more.gradings ?? []).map((image, i) => ({ trialId: 100 + i, images: [image] }));
   const made = createTrialImages({
+    here: new Set(),
     service,
     trials,
     gradings,

@@ -1,0 +1,83 @@
+// In which order trials take their slots, with images that become ready in any order.
+import { expect, test } from 'vitest';
+import type { PlannedTrial } from '../../../src/runner/plannedTrial.ts';
+import { createDelays } from '../../../src/runner/schedule/delays.ts';
+import { createTrialQueue } from '../../../src/runner/schedule/trialQueue.ts';
+
+const trialOf = (n: number) =>
+  ({
+    id: n,
+    image: `image-${n}`,
+    arm: { environment: { environment_class: 'docker' } },
+  }) as unknown as PlannedTrial;
+
+/** The trials in the order of their starts. `readyAfter`: turns of the event loop until an image is there. */
+async function starts(
+  workers: number,
+  count: number,
+  readyAfter: (n: number) => number,
+  isHere: (image: string) => boolean,
+): Promise<number[]> {
+  const started: number[] = [];
+  const turns = async (n: number) => {
+    for (let i = 0; i < n; i++) await new Promise((turn) => setImmediate(turn));
+  };
+  const queue = createTrialQueue<number>({
+    workers,
+    stop: { why: null },
+    images: {
+      ahead: 3,
+      isHere,
+      ready: async (image) => {
+        await turns(readyAfter(Number(image.slice(6))));
+        return { failure: undefined, place: undefined };
+      },
+      mayStart: async () => {
+        await turns(started.length === 0 ? 5 : 1);
+        return true;
+      },
+      finish: async () => undefined,
+    },
+    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
+    delays: createDelays(),
+    now: () => 0,
+    attempt: async ({ trial }) => {
+      started.push(trial.id);
+      await turns(3);
+      return trial.id;
+    },
+    attempted: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await queue.workThrough(Array.from({ length: count }, (_, n) => trialOf(n)));
+  return started;
+}
+
+const inOrder = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+test.each([1, 2, 3, 6, 20])(
+  'images that are here: the order of the dataset, with %d workers',
+  async (workers) => {
+    // The later an image, the sooner its engine answers.
+    expect(
+      await starts(
+        workers,
+        12,
+        (n) => 30 - n,
+        () => true,
+      ),
+    ).toEqual(inOrder(12));
+  },
+);
+
+test('a trial whose image is pulled is overtaken, and holds up nobody', async () => {
+  const order = await starts(
+    1,
+    4,
+    (n) => (n === 0 ? 40 : 10 - n),
+    (image) => image !== 'image-0',
+  );
+  expect(order).toEqual([1, 2, 3, 0]);
+});
