@@ -19,6 +19,20 @@ export const nanoOrNull = (nano: number): NanoDollars | null =>
 
 export const nanoToDollars = (nano: NanoDollars): number => nano / NANO_PER_DOLLAR;
 
+/** The name of the same amount in dollars: `cost_nano` is `cost_usd`, `nano` is `usd`; null for what is no money. */
+export const dollarKey = (key: string): string | null =>
+  key === 'nano' || key.endsWith('_nano') ? `${key.slice(0, -4)}usd` : null;
+
+/** The field and, beside an amount in nano-dollars, the same in dollars. */
+export function withDollars(key: string, value: unknown): [string, unknown][] {
+  const dollars = dollarKey(key);
+  if (dollars === null || (typeof value !== 'number' && value !== null)) return [[key, value]];
+  return [
+    [key, value],
+    [dollars, value === null ? null : nanoToDollars(value)],
+  ];
+}
+
 /** "$1.23", "$0.0042" for small amounts, "unknown" for null. */
 export function formatCost(nano: NanoDollars | null): string {
   if (nano === null) return 'unknown';

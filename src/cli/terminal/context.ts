@@ -2,10 +2,12 @@
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
 import { OutsideRootError } from '../../base/files/pathInside.ts';
+import { isRecord } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import { DatasetChangedError } from '../../dataset/read/rowInFile.ts';
+import { DatasetChangedError } from '../../dataset/read/datasetChanged.ts';
 import { ModelConfigError } from '../../model/failure.ts';
+import { withDollars } from '../../money.ts';
 import { type Notice, variable } from '../../service/caller.ts';
 import { redactorOf } from '../../service/secrets.ts';
 import { UserError } from '../../service/userError.ts';
@@ -42,7 +44,11 @@ export function printExactly(text: string): void {
   if (!stdoutGone) process.stdout.write(text);
 }
 
-export const printJson = (value: unknown): void => printData(JSON.stringify(value, null, 2));
+/** Dollars stand beside nano-dollars. */
+export const printJson = (value: unknown): void => printData(JSON.stringify(value, dollarsToo, 2));
+
+const dollarsToo = (_: string, value: unknown): unknown =>
+  isRecord(value) ? Object.fromEntries(Object.entries(value).flatMap(([k, v]) => withDollars(k, v))) : value;
 
 /** The value with `--json`, else the text. */
 export const printResult = (json: boolean, value: unknown, text: () => string): void =>

@@ -1,6 +1,7 @@
 /** Rows of a large dataset stay in its file: a plan needs their names, and only a run reads them again, one at a time. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Instance, InstanceHead } from '../instance.ts';
+import { DatasetChangedError } from './datasetChanged.ts';
 import type { RawEntry } from './jsonLines.ts';
 import { rowOfLine } from './jsonLines.ts';
 import { normaliseRow, rowHashOf } from './row.ts';
@@ -46,14 +47,6 @@ function readAgain(place: Place, rowHash: string): Instance {
     // Said below.
   }
   throw new DatasetChangedError(place.path);
-}
-
-/** The file is no longer the one whose rows were selected. */
-export class DatasetChangedError extends Error {
-  override readonly name = 'DatasetChangedError';
-  constructor(path: string) {
-    super(`${path} was changed while it was in use; begin again when nothing writes it any more`);
-  }
 }
 
 export interface RowInFile {

@@ -1,5 +1,6 @@
-/** Reports as JSON: snake_case keys, as in every file of this field; text that no UTF-8 reader takes is replaced. */
+/** Reports as JSON: snake_case keys, as in every file of this field; dollars beside nano-dollars; text that no UTF-8 reader takes is replaced. */
 import { wellFormed } from '../../base/text/wellFormed.ts';
+import { withDollars } from '../../money.ts';
 
 const snake = (key: string): string => key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
@@ -9,7 +10,7 @@ export function toJson(value: unknown): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== 'object' || value === null) return wellFormed(value);
-  return Object.fromEntries(Object.entries(value).map(([k, v]) => [snake(k), toJson(v)]));
+  return Object.fromEntries(Object.entries(value).flatMap(([k, v]) => withDollars(snake(k), toJson(v))));
 }
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(toJson(value), null, 2)}\n`;

@@ -1,5 +1,6 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
 import { type CsvValue, toCsv } from '../../base/text/csv.ts';
+import { nanoToDollars } from '../../money.ts';
 import type { AttemptCost, RunData } from '../../store/records/reportQueries.ts';
 import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import { flagsOf } from '../measure/verdict.ts';
@@ -17,6 +18,8 @@ const costOf = (row: Row): number | null =>
   row.costs.every((c) => c.costNano !== null && c.unknownCalls === 0)
     ? total(row, (c) => c.costNano ?? 0)
     : null;
+
+const dollars = (nano: number | null): number | null => (nano === null ? null : nanoToDollars(nano));
 
 const COLUMNS: Readonly<Record<string, (row: Row) => CsvValue>> = {
   run: ({ run }) => run,
@@ -40,6 +43,7 @@ const COLUMNS: Readonly<Record<string, (row: Row) => CsvValue>> = {
   elapsed_ms: ({ trial }) => trial.elapsedMs,
   working_ms: ({ trial }) => trial.workingMs,
   cost_nano: costOf,
+  cost_usd: (row) => dollars(costOf(row)),
   input_tokens: (row) => total(row, (c) => c.inputTokens),
   cache_read_tokens: (row) => total(row, (c) => c.cacheReadTokens),
   cache_write_tokens: (row) => total(row, (c) => c.cacheWriteTokens),

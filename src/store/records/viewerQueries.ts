@@ -201,8 +201,11 @@ const aboutAttempts = ({ all, one }: Reader) => ({
        (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state = 'failed') AS failedCalls,
        ${tokenSums((column) => `c.${column}`)} FROM attempt_costs c WHERE c.attempt_id = ?`,
   ),
-  messageOutline: all<Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number }, OfAttempt>(
-    'SELECT seq, role, length(content) AS chars, created_at FROM messages WHERE attempt_id = ? ORDER BY seq',
+  messageOutline: all<
+    Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },
+    OfAttempt
+  >(
+    'SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM messages WHERE attempt_id = ? ORDER BY seq',
   ),
   messages: all<MessageRow, Between>(
     'SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ? AND seq >= ? AND seq < ? ORDER BY seq',

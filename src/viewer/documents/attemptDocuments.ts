@@ -21,6 +21,7 @@ import {
   type RawChunk,
 } from './documents.ts';
 import { readBytes, readFlags, readMessage, readRow, readTexts } from './lenient.ts';
+import { shownExit } from './shownExit.ts';
 import { testsOf } from './testResults.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */
@@ -150,11 +151,14 @@ function outlineOf(queries: ViewerQueries, attemptId: number): OutlineRow[] {
       call: calls.findLast((call) => call.state === 'ok') ?? null,
       tries: calls.length,
       execMs: command?.ms ?? null,
-      exitCode: command?.code ?? null,
+      exitCode: command?.code ?? (observes(message.role) ? shownExit(message.head) : null),
       timedOut: command?.timedOut ?? false,
     };
   });
 }
+
+/** A reply of the model may quote an exit code. */
+const observes = (role: string): boolean => role === 'user' || role === 'tool';
 
 function range(chunk: number): [from: number, to: number] {
   return [chunk * MESSAGES_PER_CHUNK, (chunk + 1) * MESSAGES_PER_CHUNK];
