@@ -35,6 +35,12 @@ export const RULES: readonly Rule[] = [
     by: '',
   },
   {
+    what: 'what has come since: dollars beside nano-dollars',
+    from: 'one record',
+    pattern: /,\n *"\w*usd": (?:null|[\d.e+-]+)/g,
+    by: '',
+  },
+  {
     what: 'when a baseline was set and a page was made',
     from: 'one record',
     pattern: /(?<="?(?:set_at|madeAt)\\*": ?\\*"|^default\t\w+\t)[^"\n]+/gm,
