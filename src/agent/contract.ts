@@ -2,10 +2,10 @@
  * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
 import type { CommandResult, Environment } from '../environment/environment.ts';
+import type { ArmGateway, GatewayCall } from '../gateway/gateway.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';
-import type { GatewayPort } from './installed/gatewayPort.ts';
 
 export interface AgentContext {
   readonly instanceId: string;
@@ -26,13 +26,25 @@ export interface CommandRecord {
   readonly startedAt: number;
 }
 
+/** A call of an installed program, and which messages of the record it added. */
+export interface ProgramCallRecord {
+  readonly call: GatewayCall;
+  /** As `onCallBegan` names it. */
+  readonly label: string | null;
+  readonly firstMessage: number;
+  /** Its answer is the last of them; null where none came. */
+  readonly replyMessage: number | null;
+}
+
 /**
- * `onMessage`, `onCommand`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
+ * `onMessage`, `onCommand`, `onProgramCall`, `onCallWanted`, `onCallBegan` and `onCallEnded` are the record: if one throws, `run` rejects with that error.
  * The others are for display: what they throw is ignored.
  */
 export interface AgentCallbacks {
   onMessage?(ctx: AgentContext, message: Message, index: number): void;
   onCommand?(ctx: AgentContext, command: CommandRecord): void;
+  /** After its messages: a call of a program that was answered, or failed for good. */
+  onProgramCall?(ctx: AgentContext, call: ProgramCallRecord): void;
   /** Before a call that may cost money: resolves when it may be made. */
   onCallWanted?(
     ctx: AgentContext,
@@ -91,7 +103,7 @@ export interface AgentParts {
   readonly model: Model;
   readonly environment: Environment;
   /** For agents that are programs: it answers their calls of models. */
-  readonly gateway?: GatewayPort;
+  readonly gateway?: ArmGateway;
   readonly config: AgentConfig;
   readonly callbacks?: AgentCallbacks;
   readonly signal?: AbortSignal | undefined;

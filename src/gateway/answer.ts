@@ -33,6 +33,8 @@ export interface Answer {
   head(): Head | null;
   finish(outcome: Outcome): void;
   outcome(): Outcome | null;
+  /** What has come so far. */
+  bytes(): Uint8Array;
   /** Calls back once, when nothing more comes from the provider. */
   ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. Returns the end of it. */
@@ -68,6 +70,7 @@ export function createAnswer(): Answer {
       readers.clear();
     },
     outcome: () => outcome,
+    bytes: () => Buffer.concat(chunks),
     ended: (tell) => void over.promise.then(tell),
     read(reader) {
       if (head) reader.head(head);

@@ -4,9 +4,21 @@
  */
 import type { Duplex } from 'node:stream';
 import type { DialectName } from '../model/dialects/dialectName.ts';
-import type { CallListener, Message, Model, ModelErrorResponse, ModelReply } from '../model/model.ts';
+import type {
+  CallListener,
+  Message,
+  Model,
+  ModelErrorResponse,
+  ModelReply,
+  WireRequest,
+} from '../model/model.ts';
 import type { NanoDollars } from '../money.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
+
+/** The gateway with the rules of an arm. */
+export interface ArmGateway {
+  open(spec: Omit<SessionSpec, 'config'>): GatewaySession;
+}
 
 export interface Gateway {
   /** Throws where the model has no connection to a provider (scripted, replayed, a user's module). */
@@ -56,8 +68,13 @@ export interface GatewayCall extends CallFacts {
   readonly streamed: boolean;
   /** What the program got. */
   readonly status: number;
+  readonly operation: WireRequest['operation'];
   /** The body as the program sent it. */
   readonly request: unknown;
+  /** The body as it went out: without what the policy takes away. */
+  readonly sent: Uint8Array;
+  /** What the program got, as it came. */
+  readonly answer: ProgramAnswer;
   /** The body of the answer, of a stream as it comes to; null where there is none. */
   readonly response: unknown;
   readonly reply: ModelReply | null;
@@ -70,6 +87,14 @@ export interface GatewayCall extends CallFacts {
   readonly stripped: readonly string[];
   readonly startedAt: number;
   readonly endedAt: number;
+}
+
+export interface ProgramAnswer {
+  /** `cut`: it broke off; `refused`: an error in the provider's words; `error`: one in those of the gateway, without bytes of a provider. */
+  readonly end: 'whole' | 'cut' | 'refused' | 'error';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
 }
 
 /** Why the gateway wants the attempt to end. */

@@ -4,9 +4,16 @@ import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
 import { conversationOf } from './conversation.ts';
-import type { CallFacts, CallLabel, GatewayEnd, GatewaySummary, SessionSpec } from './gateway.ts';
+import type {
+  CallFacts,
+  CallLabel,
+  GatewayEnd,
+  GatewaySummary,
+  ProgramAnswer,
+  SessionSpec,
+} from './gateway.ts';
 import { type Allowed, type Ask, judge, type Policy } from './policy.ts';
-import { isRetry, subAgentOf } from './requestHeaders.ts';
+import { isRetry, returnedHeaders, subAgentOf } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
@@ -88,6 +95,23 @@ function stop(session: Session, why: GatewayEnd, message: string): void {
   session.end.resolve(why);
 }
 
+/** What the program got, from the call's head or its refusal. */
+function answerOf(answer: Answer): ProgramAnswer {
+  const outcome = answer.outcome();
+  const head = answer.head();
+  if (outcome?.kind === 'refused')
+    return {
+      ...{ end: 'refused', status: outcome.status, headers: returnedHeaders(outcome.headers) },
+      bytes: Buffer.from(outcome.text),
+    };
+  return {
+    end: outcome?.kind ?? 'cut',
+    status: head?.status ?? 400,
+    headers: returnedHeaders(head?.headers ?? {}),
+    bytes: answer.bytes(),
+  };
+}
+
 /** The record's side of a call that has ended. */
 function tell(
   { spec, threads, wire }: Session,
@@ -95,7 +119,7 @@ function tell(
   reply: ModelReply | null,
   failure: ModelErrorResponse | null,
 ): void {
-  const outcome = answer.outcome();
+  const got = answerOf(answer);
   const counted = facts.label.kind === 'count_tokens';
   const { thread, messages } = counted
     ? { thread: 'count_tokens', messages: [] }
@@ -106,9 +130,12 @@ function tell(
     translated: translation ? wire.dialect : null,
     modelAsked: allowed.modelAsked,
     model: allowed.model,
+    operation: allowed.operation,
     streamed: allowed.operation === 'stream',
-    status: answer.head()?.status ?? (outcome?.kind === 'refused' ? outcome.status : 400),
+    status: got.status,
     request: allowed.request,
+    sent: allowed.body,
+    answer: got,
     response: reply?.raw ?? null,
     reply,
     failure,

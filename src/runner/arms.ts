@@ -1,7 +1,6 @@
 /** The arms of a run, ready to work: the configuration of each and what is built from it. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import type { CreateAgent } from '../agent/contract.ts';
-import type { GatewayPort } from '../agent/installed/gatewayPort.ts';
 import { installedProgram } from '../agent/installed/programs.ts';
 import { loadAgent } from '../agent/loadAgent.ts';
 import type { Closing } from '../base/async/closing.ts';
@@ -12,7 +11,7 @@ import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
 import type { Program } from '../environment/programs/program.ts';
-import type { Gateway } from '../gateway/gateway.ts';
+import type { ArmGateway, Gateway } from '../gateway/gateway.ts';
 import { gatewayConfigSchema } from '../gateway/gatewayConfig.ts';
 import { createGateway } from '../gateway/httpGateway.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
@@ -33,7 +32,7 @@ export interface ArmRuntime {
   readonly environmentFactory: EnvironmentFactory;
   readonly createAgent: CreateAgent;
   /** Where programs ask the arm's model, by the arm's rules. */
-  readonly gateway: GatewayPort;
+  readonly gateway: ArmGateway;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
 }

@@ -4,10 +4,17 @@
  */
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
+import type {
+  ArmGateway,
+  CallFacts,
+  GatewayCall,
+  GatewayEnd,
+  GatewaySession,
+  GatewaySummary,
+} from '../../gateway/gateway.ts';
 import type { Vars } from '../../template/render.ts';
 import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
-import type { GatewayEnd, GatewayPort, GatewaySession, GatewaySummary, SessionCall } from './gatewayPort.ts';
 import type { InstalledProgram } from './launch.ts';
 import { LAUNCH_FOLDER, PROGRAM_HOME, PROMPT_FILE, runProgram } from './runProgram.ts';
 import { promptOf } from './taskPrompt.ts';
@@ -41,20 +48,24 @@ async function work(
   const { environment, gateway } = parts;
   if (!gateway || !environment.listen)
     return impossible(parts, 'the environment has no way to a gateway: use docker or local');
+  if (!parts.model.wire)
+    return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
   const follow = followCalls(parts, program);
   const session = openSession(gateway, parts, follow);
   const run = await runBehind(session, program, parts, promptOf(parts, task, extraVars));
   return conclude(run, follow.transcript);
 }
 
-function labelOf({ label }: SessionCall): string | null {
-  if (!label || label.kind === 'main') return null;
-  return label.id === undefined ? label.kind : `${label.kind}:${label.id}`;
+/** null: the agent's own turns. */
+function labelOf({ label }: CallFacts): string | null {
+  if (label.kind === 'main') return null;
+  return label.kind === 'subagent' ? `${label.kind}:${label.id}` : label.kind;
 }
 
 interface Follow {
   readonly transcript: Transcript;
-  readonly listener: Parameters<GatewayPort['open']>[0]['listener'];
+  readonly listener: Parameters<ArmGateway['open']>[0]['listener'];
+  readonly onCall: (call: GatewayCall) => void;
   readonly note: (text: string) => void;
 }
 
@@ -65,7 +76,7 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
   let out = 0;
   const context = (): AgentContext => ({ instanceId, step });
   told.onPhase?.(context(), 'program');
-  const listener = (call: SessionCall) => {
+  const listener = (call: CallFacts) => {
     const label = labelOf(call);
     const at = (): AgentContext => ({
       ...{ instanceId, step: call.step, call: call.index },
@@ -89,14 +100,19 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
       },
     };
   };
+  const transcript = createTranscript(told, program, context);
   return {
-    transcript: createTranscript(told, program, context),
+    transcript,
     listener,
+    onCall(call) {
+      const added = transcript.add(call);
+      told.onProgramCall?.(context(), { call, label: labelOf(call), ...added });
+    },
     note: (text) => callbacks?.onNote?.(text),
   };
 }
 
-const openSession = (gateway: GatewayPort, parts: AgentParts, follow: Follow): GatewaySession =>
+const openSession = (gateway: ArmGateway, parts: AgentParts, follow: Follow): GatewaySession =>
   gateway.open({
     attempt: parts.instanceId,
     model: parts.model,
@@ -106,7 +122,7 @@ const openSession = (gateway: GatewayPort, parts: AgentParts, follow: Follow): G
       tokens: parts.config.token_limit,
     },
     listener: follow.listener,
-    onCall: (call) => follow.transcript.add(call),
+    onCall: follow.onCall,
     onNote: follow.note,
     signal: parts.signal,
   });

@@ -2,10 +2,10 @@
  * The calls that the gateway answered, as messages and commands of the record. A program runs its commands itself: what it ran is read
  * from its calls of tools, and what came of it from the answers that it sends with a later call.
  */
+import type { GatewayCall } from '../../gateway/gateway.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
-import type { AgentCallbacks, AgentContext } from '../contract.ts';
+import type { AgentCallbacks, AgentContext, ProgramCallRecord } from '../contract.ts';
 import { textResult } from '../textResult.ts';
-import type { AnsweredCall } from './gatewayPort.ts';
 import { type InstalledProgram, objectOf } from './launch.ts';
 
 interface Asked {
@@ -15,9 +15,11 @@ interface Asked {
   readonly at: number;
 }
 
+type AddedCall = Pick<GatewayCall, 'newMessages' | 'reply' | 'thread' | 'step' | 'startedAt' | 'endedAt'>;
+
 export interface Transcript {
   readonly messages: readonly Message[];
-  add(call: AnsweredCall): void;
+  add(call: AddedCall): Pick<ProgramCallRecord, 'firstMessage' | 'replyMessage'>;
   /** Commands whose end nobody saw, and the last message. */
   end(exitStatus: string, text: string): void;
 }
@@ -47,7 +49,8 @@ export function createTranscript(
   };
   return {
     messages,
-    add({ newMessages, thread, step, startedAt, endedAt }) {
+    add({ newMessages, reply, thread, step, startedAt, endedAt }) {
+      const firstMessage = messages.length;
       const extra = thread === 'main' ? {} : { thread };
       for (const message of newMessages) {
         const asked = message.tool_call_id === undefined ? undefined : open.get(message.tool_call_id);
@@ -65,6 +68,8 @@ export function createTranscript(
           if (command !== null) open.set(call.id, { command, step, index, at: endedAt });
         }
       }
+      const answered = reply !== null && newMessages.length > 0;
+      return { firstMessage, replyMessage: answered ? messages.length - 1 : null };
     },
     end(exitStatus, text) {
       for (const asked of open.values()) ran(asked, '', false);

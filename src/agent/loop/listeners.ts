@@ -30,6 +30,7 @@ export function guardDisplay(callbacks: AgentCallbacks): AgentCallbacks {
 const bindRecord = (callbacks: AgentCallbacks): AgentCallbacks => ({
   ...(callbacks.onMessage ? { onMessage: callbacks.onMessage.bind(callbacks) } : {}),
   ...(callbacks.onCommand ? { onCommand: callbacks.onCommand.bind(callbacks) } : {}),
+  ...(callbacks.onProgramCall ? { onProgramCall: callbacks.onProgramCall.bind(callbacks) } : {}),
   ...(callbacks.onCallWanted ? { onCallWanted: callbacks.onCallWanted.bind(callbacks) } : {}),
   ...(callbacks.onCallBegan ? { onCallBegan: callbacks.onCallBegan.bind(callbacks) } : {}),
   ...(callbacks.onCallEnded ? { onCallEnded: callbacks.onCallEnded.bind(callbacks) } : {}),

@@ -7,10 +7,12 @@ import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import { beginCall, endCall, loseCall } from '../../store/records/modelCalls.ts';
+import { insertProgramCall } from '../../store/records/programCalls.ts';
 import * as steps from '../../store/records/steps.ts';
 import type { RunBudget, Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
 import { endedRow } from './ledgerRow.ts';
+import { createProgramRecord } from './programRecord.ts';
 
 export interface RecorderParts {
   readonly store: Store;
@@ -66,11 +68,12 @@ function mustBeOpen(isClosed: () => boolean): void {
   if (isClosed()) throw new Error('the attempt has ended');
 }
 
-/** Messages and commands. */
+/** Messages, commands, and the calls of programs. */
 function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
   const { store, attemptId, redactor } = parts;
   /** Commands whose observation has not come yet. */
   const unlinked: number[] = [];
+  const program = createProgramRecord(redactor);
   let oomKills = 0;
   const callbacks: AgentCallbacks = {
     onMessage(_ctx, message, index) {
@@ -93,6 +96,10 @@ function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
       if (record.result.oomKilled) oomKills += 1;
       unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
       crashPoint('command_recorded');
+    },
+    onProgramCall(_ctx, record) {
+      mustBeOpen(isClosed);
+      insertProgramCall(store, { attempt_id: attemptId, ...program.row(record) });
     },
   };
   return { callbacks, oomKills: () => oomKills };
@@ -125,6 +132,7 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
         step: ctx.step,
         try: call.try,
         label: ctx.label ?? null,
+        call: ctx.call ?? null,
         started_at: new Date(call.startedAt).toISOString(),
         model_asked: call.modelAsked,
         estimate_nano: call.estimateNano,

@@ -9,6 +9,8 @@ export interface ModelCallRow {
   try: number;
   /** What it was for, beside the agent's own turns. */
   label: string | null;
+  /** Which call of an installed program it is a try of; null for the built-in agent. */
+  call: number | null;
   state: 'in_flight' | 'ok' | 'failed' | 'aborted';
   started_at: string;
   latency_ms: number | null;
@@ -40,7 +42,7 @@ export type CallBegan = Pick<
   ModelCallRow,
   'attempt_id' | 'step' | 'try' | 'started_at' | 'model_asked' | 'estimate_nano'
 > &
-  Partial<Pick<ModelCallRow, 'label'>>;
+  Partial<Pick<ModelCallRow, 'label' | 'call'>>;
 
 /** The row of a finished call. */
 export type EndedCallRow = ModelCallRow & { state: 'ok' | 'failed' | 'aborted' };

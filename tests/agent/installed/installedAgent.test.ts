@@ -3,12 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, AgentParts } from '../../../src/agent/contract.ts';
 import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
-import type {
-  AnsweredCall,
-  GatewayEnd,
-  GatewaySummary,
-  SessionRequest,
-} from '../../../src/agent/installed/gatewayPort.ts';
 import { installedAgent } from '../../../src/agent/installed/installedAgent.ts';
 import { textResult } from '../../../src/agent/textResult.ts';
 import {
@@ -17,10 +11,13 @@ import {
   EnvironmentError,
   type ExecuteOptions,
 } from '../../../src/environment/environment.ts';
+import type { GatewayCall, GatewayEnd, GatewaySummary, SessionSpec } from '../../../src/gateway/gateway.ts';
 import type { Model, ModelErrorResponse } from '../../../src/model/model.ts';
+import { answeredCall } from '../../support/agents/answeredCall.ts';
 
 const model: Model = {
   name: 'm',
+  wire: { dialect: 'chat', model: 'm-1', send: () => Promise.reject(new Error('not asked')) },
   query: () => Promise.reject(new Error('not asked')),
   templateVars: () => ({ model_name: 'm' }),
 };
@@ -29,7 +26,7 @@ interface Played {
   /** What the program does; it gets the session and a signal that kills it. */
   readonly program: (
     session: {
-      request: SessionRequest;
+      request: Omit<SessionSpec, 'config'>;
       end: (end: GatewayEnd) => void;
       breakDoor: (error: EnvironmentError) => void;
     },
@@ -47,7 +44,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
   const files: Record<string, string> = {};
   const happened: string[] = [];
   let lines: [string, ExecuteOptions][] = [];
-  let request: SessionRequest | undefined;
+  let request: Omit<SessionSpec, 'config'> | undefined;
   const environment: Environment = {
     info: { kind: 'test', transport: 'local', history: 'skipped', notes: [] },
     execute: async (command, options = {}) => {
@@ -77,11 +74,16 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
     gateway: {
       open: (asked) => {
         request = asked;
+        const used: GatewaySummary = {
+          ...{ steps: 2, costNano: 7, spentNano: 7, tokens: 0, calls: 2, lastFailure: null },
+          ...summary,
+        };
         return {
           ...{ key: 'sk-attempt', model: 'm-1', dialect: 'chat', handle: () => {}, ended: ended.promise },
+          state: () => used,
           close: async () => {
             happened.push('session closed');
-            return { steps: 2, costNano: 7, calls: 2, lastFailure: null, ...summary };
+            return used;
           },
         };
       },
@@ -247,9 +249,8 @@ describe('an installed agent', () => {
 });
 
 describe('the record of an installed agent', () => {
-  const call = (index: number, newMessages: AnsweredCall['newMessages'], thread = 'main'): AnsweredCall => ({
-    ...{ index, step: index + 1, thread, newMessages, startedAt: 1000 * index, endedAt: 1000 * index + 500 },
-  });
+  const call = (index: number, newMessages: GatewayCall['newMessages'], thread = 'main'): GatewayCall =>
+    answeredCall({ index, newMessages, thread });
   const runs = (id: string, command: unknown, name = 'bash') => ({
     ...{ role: 'assistant' as const, content: null },
     tool_calls: [
@@ -266,14 +267,16 @@ describe('the record of an installed agent', () => {
         ),
       onCommand: (_, { step, index, command, result }) =>
         void seen.push(`ran ${step}.${index} ${command} -> ${result.output} (${result.exitCode})`),
+      onProgramCall: (_, { call: { index }, label, firstMessage, replyMessage }) =>
+        void seen.push(`call ${index} ${label}: ${firstMessage} to ${replyMessage}`),
     };
     const { run } = await play({
       program: async ({ request }) => {
-        request.onCall(
+        request.onCall!(
           call(0, [{ role: 'system', content: 's' }, { role: 'user', content: 'u' }, runs('1', 'ls')]),
         );
-        request.onCall(call(1, [{ role: 'user', content: 'a sub-agent' }], 'sub-1'));
-        request.onCall(
+        request.onCall!(call(1, [{ role: 'user', content: 'a sub-agent' }], 'sub-1'));
+        request.onCall!(
           call(2, [{ role: 'tool', tool_call_id: '1', content: 'a b' }, runs('2', ['rm', '-rf', 'x'])]),
         );
         return textResult('');
@@ -285,10 +288,13 @@ describe('the record of an installed agent', () => {
       '0 system ',
       '1 user ',
       '2 assistant ',
+      'call 0 null: 0 to 2',
       '3 user sub-1',
+      'call 1 subagent:sub-1: 3 to null',
       'ran 1.0 ls -> a b (-1)',
       '4 tool +',
       '5 assistant ',
+      'call 2 null: 4 to 5',
       'ran 3.0 rm -rf x ->  (-1)',
       '6 exit ',
     ]);
@@ -306,8 +312,8 @@ describe('the record of an installed agent', () => {
     const began = { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: null };
     const { run } = await play({
       program: async ({ request }) => {
-        const one = request.listener({ index: 0, step: 1 });
-        const two = request.listener({ index: 1, step: 2 });
+        const one = request.listener({ index: 0, step: 1, label: { kind: 'main' } });
+        const two = request.listener({ index: 1, step: 2, label: { kind: 'main' } });
         await one.wanted?.(null, undefined);
         one.began(began);
         one.phase?.('model');

@@ -1,0 +1,124 @@
+/**
+ * Calls of installed programs as rows and back. Each request repeats the whole conversation, so a row holds only what is new since the
+ * call that it goes on from.
+ */
+import { createHash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { z } from 'zod';
+import type { ProgramCallRecord } from '../../agent/contract.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { ProgramCallRow } from '../../store/records/programCalls.ts';
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Where each dialect keeps what was said; the rest of a request hardly changes. */
+const LISTS: Readonly<Record<DialectName, string>> = {
+  chat: 'messages',
+  responses: 'input',
+  messages: 'messages',
+  gemini: 'contents',
+};
+
+const storedSchema = z.object({
+  base: z.number().int().nullable(),
+  shared: z.number().int().min(0),
+  items: z.array(z.unknown()),
+  /** null: that of the base. */
+  rest: z.record(z.string(), z.unknown()).nullable(),
+});
+
+interface Known {
+  readonly call: number;
+  readonly rest: string;
+  readonly items: readonly string[];
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64');
+
+function split(dialect: DialectName, bytes: Uint8Array): { items: readonly unknown[]; rest: Body } {
+  const body = JSON.parse(Buffer.from(bytes).toString('utf8')) as Body;
+  const name = LISTS[dialect];
+  const { [name]: list, ...rest } = body;
+  return Array.isArray(list) ? { items: list, rest } : { items: [], rest: body };
+}
+
+function commonLength(a: readonly string[], b: readonly string[]): number {
+  let same = 0;
+  while (same < a.length && same < b.length && a[same] === b[same]) same += 1;
+  return same;
+}
+
+export interface ProgramRecord {
+  row(record: ProgramCallRecord): Omit<ProgramCallRow, 'attempt_id'>;
+}
+
+/** For one attempt: it remembers what each conversation has said so far. */
+export function createProgramRecord(redactor: Redactor): ProgramRecord {
+  const threads = new Map<string, Known>();
+  const request = ({ call }: ProgramCallRecord): Buffer => {
+    const { items, rest } = split(call.dialect, call.sent);
+    const texts = items.map((item) => JSON.stringify(item));
+    const now: Known = { call: call.index, rest: digest(JSON.stringify(rest)), items: texts.map(digest) };
+    const base = threads.get(call.thread);
+    threads.set(call.thread, now);
+    const shared = base ? commonLength(base.items, now.items) : 0;
+    const kept = {
+      ...{ base: base?.call ?? null, shared, items: items.slice(shared) },
+      rest: base?.rest === now.rest ? null : rest,
+    };
+    return gzipSync(redactor.json(JSON.stringify(kept)));
+  };
+  return {
+    row(record) {
+      const { call, label, firstMessage, replyMessage } = record;
+      const { end, status, headers, bytes } = call.answer;
+      return {
+        ...{ call: call.index, step: call.step, label, thread: call.thread, dialect: call.dialect },
+        ...{ operation: call.operation, model: call.model },
+        ...{ first_message: firstMessage, reply_message: replyMessage },
+        ...{ answer: end, status, headers: redactor.json(JSON.stringify(headers)) },
+        request: request(record),
+        response: gzipSync(redactor.bytes(bytes)),
+        failure: call.failure && redactor.json(JSON.stringify(call.failure)),
+      };
+    },
+  };
+}
+
+export interface StoredRequest {
+  readonly row: ProgramCallRow;
+  readonly body: Body;
+}
+
+const MOST_BYTES = 256 * 1024 * 1024;
+export const unpacked = (bytes: Buffer): Buffer => gunzipSync(bytes, { maxOutputLength: MOST_BYTES });
+
+interface Whole {
+  readonly items: readonly unknown[];
+  readonly rest: Body;
+}
+
+/** The whole requests of an attempt, in the order of its calls. Throws where a row cannot be read. */
+export function requestsOf(rows: readonly ProgramCallRow[]): StoredRequest[] {
+  const byCall = new Map(rows.map((row) => [row.call, row]));
+  const known = new Map<number, Whole | 'open'>();
+  const wholeOf = (call: number): Whole => {
+    const found = known.get(call);
+    const row = byCall.get(call);
+    if (found === 'open' || !row) throw new Error(`call ${call} goes on from a call that is not there`);
+    if (found) return found;
+    known.set(call, 'open');
+    const stored = storedSchema.parse(JSON.parse(unpacked(row.request).toString('utf8')));
+    const base = stored.base === null ? null : wholeOf(stored.base);
+    const items = [...(base?.items.slice(0, stored.shared) ?? []), ...stored.items];
+    const whole = { items, rest: stored.rest ?? base?.rest ?? {} };
+    known.set(call, whole);
+    return whole;
+  };
+  return rows.map((row) => {
+    const { items, rest } = wholeOf(row.call);
+    const name = LISTS[row.dialect as DialectName];
+    return { row, body: name in rest ? rest : { ...rest, [name]: items } };
+  });
+}
