@@ -30,7 +30,8 @@ describe.skipIf(!available).each(tested)('$agent (needs Docker and npm)', (one) 
     const missing = await addedFromNpm(one);
     if (missing) return context.skip(missing);
     const turns = [runs(LOOK), runs(solve(ID)), runs('git diff --stat')];
-    await using provider = await startFakeProvider([...turns, { say: 'It is done.' }]);
+    const provider = await startFakeProvider([...turns, { say: 'It is done.' }]);
+    await using _ = provider;
     const agentClass = { agent_class: agent, wall_time_limit_seconds: 120 };
     const bench = agentBench({ ids: [ID], url: provider.url, dialect, agent: agentClass, grading: true });
     const done = await bench.run();

@@ -10,7 +10,7 @@ import { environmentConfigSchema } from '../../environment/environmentConfig.ts'
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
-import { firstDifference } from '../../model/offline/replayed.ts';
+import { firstDifference } from '../../model/offline/firstDifference.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';

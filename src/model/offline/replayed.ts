@@ -22,6 +22,8 @@ import type {
   Usage,
 } from '../model.ts';
 import { answerFrom, type CannedAnswer } from './canned.ts';
+import { firstDifference } from './firstDifference.ts';
+import { type RecordedWire, replayedWire } from './replayedWire.ts';
 
 interface Recorded {
   /** Ledger rows of the tries that failed before it (of a failure: all its tries); they are told to the listener again, without their waits. */
@@ -55,6 +57,8 @@ export interface ReplaySource {
    * were played before: of the recorded ones the next is given, the last again and again.
    */
   repliesFor(instanceId: string, epoch: number, earlier: number): Promise<readonly RecordedReply[]>;
+  /** Where an installed program made the calls. */
+  readonly wire?: RecordedWire;
 }
 
 /** The environment answered differently than in the recording. */
@@ -83,18 +87,6 @@ const textOf = (message: Message | undefined): string | null => {
   if (!message) return null;
   return typeof message.content === 'string' ? message.content : JSON.stringify(message.content);
 };
-
-const AROUND = 60;
-
-/** The first place where two texts differ, with what stands around it. */
-export function firstDifference(recorded: string, now: string): string {
-  let at = 0;
-  const end = Math.min(recorded.length, now.length);
-  while (at < end && recorded[at] === now[at]) at += 1;
-  const from = Math.max(0, at - AROUND);
-  const cut = (text: string) => JSON.stringify(text.slice(from, at + AROUND).toWellFormed());
-  return `differs at character ${at}: recorded ${cut(recorded)}, now ${cut(now)}`;
-}
 
 function findDivergence(
   recorded: readonly Message[],
@@ -154,6 +146,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
   const { name } = options;
   const clock = options.clock ?? systemClock;
   const { instanceId, epoch } = attempt;
+  const { wire } = options.source;
   let replies: readonly RecordedReply[] | undefined;
   let next = 0;
   let seen = 0;
@@ -168,6 +161,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
 
   return {
     name,
+    ...(wire && { wire: replayedWire({ ...options, source: wire, clock }, attempt) }),
     templateVars: () => ({ model_name: name, model_kwargs: {} }),
     async query(messages, queryOptions = {}): Promise<ModelResponse<ModelReply>> {
       if (queryOptions.signal?.aborted) throw abortError(queryOptions.signal);

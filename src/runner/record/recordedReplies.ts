@@ -18,6 +18,7 @@ import type { RunRow } from '../../store/records/runs.ts';
 import { messagesOf } from '../../store/records/steps.ts';
 import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import { callOf } from './ledgerRow.ts';
+import { programOf, recordedWireOf } from './recordedProgram.ts';
 import type { RecordedTrial } from './recording.ts';
 
 const bodySchema = z.looseObject({
@@ -54,20 +55,30 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
 
 /** By instance and epoch: of one arm, or of the first one that has the instance. */
 export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
-  return {
-    repliesFor: async (instanceId, epoch, earlier) => {
-      const trial = first<{ id: number }>(
-        store,
-        `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
+  const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
+    const trial = first<{ id: number }>(
+      store,
+      `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
          WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
          ORDER BY t.arm_id LIMIT 1`,
-        run.id,
-        instanceId,
-        epoch,
-        armId ?? null,
-      );
-      const attempts = trial ? playedAttempts(store, trial.id) : [];
-      const played = attempts[Math.min(earlier, attempts.length - 1)];
+      run.id,
+      instanceId,
+      epoch,
+      armId ?? null,
+    );
+    const attempts = trial ? playedAttempts(store, trial.id) : [];
+    return attempts[Math.min(earlier, attempts.length - 1)];
+  };
+  const wire = recordedWireOf(store, run, armId, (...trial) => {
+    const played = playedFor(...trial);
+    if (!played) return { calls: [], end: null };
+    const end = endOf(attemptById(store, played.id), played.again)?.failure ?? null;
+    return { calls: programOf(store, played.id), end };
+  });
+  return {
+    ...(wire && { wire }),
+    async repliesFor(...trial) {
+      const played = playedFor(...trial);
       return played ? repliesOf(store, played) : [];
     },
   };

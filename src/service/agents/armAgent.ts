@@ -77,6 +77,8 @@ function wrongPlace({ agent, environment }: Named): AgentProblem | null {
 
 function wrongModel({ agent, model, gateway }: Named, dialect: string | null): AgentProblem | null {
   const { agent_class: name } = agent;
+  // The recording says what it speaks.
+  if (model.model_name?.startsWith('replay:')) return null;
   if (isFreeName(model.model_name) || model.model_class !== 'openai')
     return {
       message: `${name} asks a provider, and ${model.model_name ?? model.model_class} has none behind it`,

@@ -77,6 +77,8 @@ export interface AgentBench {
   run(...more: string[]): Promise<CliResult>;
   start(...more: string[]): RunningCli;
   resume(...more: string[]): Promise<CliResult>;
+  /** The same run again, answered from the record; its name ends in -again. */
+  replay(...more: string[]): Promise<CliResult>;
   query<T>(sql: string): T[];
 }
 
@@ -115,7 +117,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
   );
   const env = { FAKE_KEY: REAL_KEY };
   const filter = `^(${options.ids.join('|')})$`;
-  const args = (...more: string[]) => [
+  const argsOf = (name: string, ...more: string[]) => [
     'run',
     '--subset',
     DATASET,
@@ -126,13 +128,15 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     '-o',
     out,
     '--run-id',
-    id,
+    name,
     ...more,
   ];
+  const args = (...more: string[]) => argsOf(id, ...more);
   return {
     ...{ out, id, args },
     run: (...more) => cli(args(...more), { env }),
     start: (...more) => startCli(args(...more), { env }),
+    replay: (...more) => cli(argsOf(`${id}-again`, '-m', `replay:${id}`, ...more), { env: {} }),
     resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
     query<T>(sql: string) {
       const db = new Database(join(out, 'swebatch.db'), { readonly: true });

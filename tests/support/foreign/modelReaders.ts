@@ -9,7 +9,7 @@ import { providerError } from '../../../src/model/dialects/providerError.ts';
 import { knownModel } from '../../../src/model/knownModels.ts';
 import { parseReset, rateHint, retryAfter } from '../../../src/model/limits/retryAfter.ts';
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
-import { firstDifference } from '../../../src/model/offline/replayed.ts';
+import { firstDifference } from '../../../src/model/offline/firstDifference.ts';
 import { isFreeName } from '../../../src/model/prices.ts';
 import { type Reader, readersOf } from './reader.ts';
 
