@@ -1,36 +1,12 @@
 // `npm run demo`: from a fresh clone to a graded run of the bundled dataset, with scripted replies: no key, no cost.
 // Plain JavaScript without any package, for the same reason as setup.mjs. A second run reuses packages, engine, images and
 // build, and makes a new run beside the first; one that was interrupted is continued.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { ensureBuild, RESULTS, runsSoFar, swebatch } from './demo/command.mjs';
 import { demoRunIds } from './demo/runId.mjs';
 import { SetupError, say } from './setup/say.mjs';
-import { npm, projectNode, REPO_ROOT, setUp } from './setup/steps.mjs';
-
-const RESULTS = 'results';
-const COMMAND = join(REPO_ROOT, 'dist', 'cli', 'bin.js');
-
-function newest(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce(
-      (time, entry) => Math.max(time, statSync(join(entry.parentPath ?? entry.path, entry.name)).mtimeMs),
-      0,
-    );
-}
-
-function ensureBuild() {
-  if (existsSync(COMMAND) && statSync(COMMAND).mtimeMs >= newest(join(REPO_ROOT, 'src'))) return;
-  say('build: npm run build');
-  npm('run', 'build', '--silent');
-}
-
-function swebatch(args) {
-  say(`\n$ npx swebatch ${args.join(' ')}`);
-  const done = spawnSync(projectNode(), [COMMAND, ...args], { cwd: REPO_ROOT, stdio: 'inherit' });
-  return done.status ?? 1;
-}
+import { REPO_ROOT, setUp } from './setup/steps.mjs';
 
 function listWritten(run) {
   const folder = join(RESULTS, run);
@@ -47,13 +23,6 @@ function listWritten(run) {
   const width = Math.max(...written.map(([path]) => path.length));
   say('\nWritten:');
   for (const [path, what] of written) say(`  ${path.padEnd(width)}  ${what}`);
-}
-
-/** Runs of the results folder; none when there is no folder yet. */
-function runsSoFar() {
-  const args = [COMMAND, 'ls', '-o', RESULTS, '--json'];
-  const done = spawnSync(projectNode(), args, { cwd: REPO_ROOT, encoding: 'utf8' });
-  return done.status === 0 ? JSON.parse(done.stdout) : [];
 }
 
 function runDemo(run) {

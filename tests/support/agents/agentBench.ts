@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AddableAgent } from '../../../src/agent/installed/agentPackages.ts';
 import { type CliResult, cli, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
-import type { Turn } from './playedProvider.ts';
+import type { SeenRequest, Turn } from './playedProvider.ts';
 
 const DATASET = join(REPO, 'datasets', 'demo', 'demo.jsonl');
 /** The provider's key, in pieces where a command looks for it. */
@@ -35,6 +35,10 @@ export const AGENTS: readonly AgentUnderTest[] = [
   { agent: 'claude-code', version: '2.1.330', dialect: 'messages', runs: withDescription('Bash') },
 ];
 
+/** Claude Code is under commercial terms: a person says that it may be run. */
+export const agentsTested = (): AgentUnderTest[] =>
+  AGENTS.filter(({ agent }) => agent !== 'claude-code' || process.env.SWEBATCH_TEST_CLAUDE_CODE === '1');
+
 const added = new Map<string, Promise<CliResult>>();
 
 /** Fetched into the person's own cache, once on a machine. Null when it is there; else why not. */
@@ -57,6 +61,7 @@ async function addOnce(spec: string): Promise<CliResult> {
 export interface DemoRow {
   readonly instance_id: string;
   readonly patch: string;
+  readonly problem_statement: string;
 }
 
 export const demoRow = (id: string): DemoRow =>
@@ -68,6 +73,18 @@ export const demoRow = (id: string): DemoRow =>
 
 /** A command that applies the instance's gold patch. */
 export const solve = (id: string): string => `git apply <<'PATCH'\n${demoRow(id).patch}\nPATCH`;
+
+/** The turns of whichever instance a request is about. */
+export function byInstance(turns: Readonly<Record<string, readonly Turn[]>>) {
+  const known = Object.entries(turns).map(([id, played]) => {
+    const [title] = demoRow(id).problem_statement.split('\n');
+    return { title: JSON.stringify(title).slice(1, -1), played };
+  });
+  return (seen: SeenRequest, results: number): Turn | undefined => {
+    const text = JSON.stringify(seen.body);
+    return known.find(({ title }) => text.includes(title))?.played[results];
+  };
+}
 
 export interface AgentBench {
   readonly out: string;
@@ -88,6 +105,8 @@ export interface AgentBenchOptions {
   readonly dialect: string;
   readonly agent: Readonly<Record<string, unknown>>;
   readonly run?: Readonly<Record<string, unknown>>;
+  /** Tries of a call after its first one. */
+  readonly retries?: number;
   readonly gateway?: Readonly<Record<string, unknown>>;
   readonly grading?: boolean;
   readonly arms?: readonly Readonly<Record<string, unknown>>[];
@@ -97,7 +116,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
   const out = tempDir('agents-');
   const id = `agents-${randomBytes(4).toString('hex')}`;
   const config = join(out, 'agents.yaml');
-  const { dialect, url, agent, run, grading = false } = options;
+  const { dialect, url, agent, run, grading = false, retries = 2 } = options;
   const base = dialect === 'messages' || dialect === 'gemini' ? url : `${url}/v1`;
   writeFileSync(
     config,
@@ -107,7 +126,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
       model: {
         ...{ model_name: 'fake-1', base_url: base, dialect, api_key_env: 'FAKE_KEY' },
         prices: { input: 1, output: 2 },
-        retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
+        retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: retries },
       },
       run: { breaker: { consecutive: 0, fraction: 0, empty_patches: 0 }, retry: { attempts: 1 }, ...run },
       grading: { enabled: grading },

@@ -184,10 +184,21 @@ const DIALECTS = [
   ['enerateContent', gemini],
 ] as const;
 
+/** The turn after so many results of tools; undefined where the model is done. */
+export type Turns = readonly Turn[] | ((seen: SeenRequest, results: number) => Turn | undefined);
+
+/** What is known of a request before it is answered. */
+export interface Play {
+  readonly results: number;
+  readonly aside: boolean;
+  /** Sends the first event of the answer, and leaves the stream open. */
+  begin(): void;
+}
+
 /** After its last turn the model says that it is done. `before` may answer by itself: true when it did. */
 export async function startFakeProvider(
-  turns: readonly Turn[],
-  before?: (seen: SeenRequest, response: ServerResponse) => boolean | Promise<boolean>,
+  turns: Turns,
+  before?: (seen: SeenRequest, response: ServerResponse, play: Play) => boolean | Promise<boolean>,
 ): Promise<FakeProvider> {
   const requests: SeenRequest[] = [];
   const server = createServer((request, response) => {
@@ -199,20 +210,27 @@ export async function startFakeProvider(
     const body = raw === '' ? {} : (JSON.parse(raw) as Record<string, unknown>);
     const seen = { path: request.url ?? '', headers: request.headers, body };
     requests.push(seen);
-    if (before && (await before(seen, response))) return;
     const speaks = DIALECTS.find(([end]) => path.endsWith(end))?.[1];
+    const model = typeof body.model === 'string' ? body.model : (/models\/([^:]+):/.exec(path)?.[1] ?? '');
+    const results = speaks?.results(body) ?? 0;
+    const aside = speaks?.aside(body) ?? false;
+    const begin = () => {
+      const turn = turnOf(turns, seen, results);
+      writeEvents(response, speaks?.answer(turn, results, model).events.slice(0, 1) ?? []);
+    };
+    if (before && (await before(seen, response, { results, aside, begin }))) return;
     if (!speaks) {
       response
         .writeHead(404, { 'content-type': 'application/json' })
         .end('{"error":{"message":"no such path"}}');
       return;
     }
-    const model = typeof body.model === 'string' ? body.model : (/models\/([^:]+):/.exec(path)?.[1] ?? '');
-    const done = speaks.results(body);
-    const turn = speaks.aside(body) ? { say: 'A title' } : (turns[done] ?? { say: 'It is done.' });
-    const answer = speaks.answer(turn, done, model);
-    if (body.stream === true || path.endsWith(':streamGenerateContent')) stream(response, answer);
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.whole));
+    const turn = aside ? { say: 'A title' } : turnOf(turns, seen, results);
+    const answer = speaks.answer(turn, results, model);
+    if (body.stream === true || path.endsWith(':streamGenerateContent')) {
+      writeEvents(response, answer.events);
+      response.end();
+    } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer.whole));
   };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -227,11 +245,15 @@ export async function startFakeProvider(
   };
 }
 
-function stream(response: ServerResponse, { events }: Answer): void {
+function turnOf(turns: Turns, seen: SeenRequest, results: number): Turn {
+  const turn = typeof turns === 'function' ? turns(seen, results) : turns[results];
+  return turn ?? { say: 'It is done.' };
+}
+
+function writeEvents(response: ServerResponse, events: Answer['events']): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const [name, data] of events) {
     const line = typeof data === 'string' ? data : JSON.stringify(data);
     response.write(`${name === null ? '' : `event: ${name}\n`}data: ${line}\n\n`);
   }
-  response.end();
 }
