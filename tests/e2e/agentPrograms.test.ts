@@ -1,8 +1,8 @@
 // The real programs from npm, in containers without network, against providers of their dialects: they solve instances and never see the
 // provider's key. What goes wrong around them is played with one of them here, and with each in tests/long. Claude Code is under commercial
 // terms: SWEBATCH_TEST_CLAUDE_CODE=1 runs it too.
-import { describe, test } from 'vitest';
-import { AGENTS, addedFromNpm, agentsTested } from '../support/agents/agentBench.ts';
+import { describe, expect, test } from 'vitest';
+import { AGENTS, addedFromNpm, agentBench, agentsTested } from '../support/agents/agentBench.ts';
 import { outlastsStorm, outlivesRelay, solvesTwo, survivesKill } from '../support/agents/programFaults.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
@@ -19,6 +19,21 @@ describe.skipIf(!available)('a real program (needs Docker and npm)', () => {
       await solvesTwo(one);
     },
   );
+
+  test('with a model of another protocol is refused before the run, and what would help is named', {
+    timeout: 120_000,
+  }, async (context) => {
+    const missing = await addedFromNpm(codex);
+    if (missing) return context.skip(missing);
+    const bench = agentBench({
+      ...{ ids: ['swebatch__tabular-23'], url: 'http://127.0.0.1:9', dialect: 'chat' },
+      agent: { agent_class: 'codex' },
+    });
+    const { code, stderr } = await bench.run();
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain('codex@0.169.0 speaks responses, and the model is asked in chat');
+    expect(stderr).toContain('or gateway.translate: true');
+  });
 
   test.for([
     ['hears nothing of a storm of 429 and 529', outlastsStorm],

@@ -1,4 +1,5 @@
 // Any shell line as an agent: limits, time, floods and the budget end it, and what it left in the tree is its patch.
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { agentBench } from '../support/agents/agentBench.ts';
 import { startFakeProvider } from '../support/agents/playedProvider.ts';
@@ -135,6 +136,64 @@ for n in range(int(sys.argv[1])):
       'submitted',
     ]);
     expect(await containers(bench.id)).toEqual([]);
+  }, 120_000);
+
+  test('that neither ends nor asks its model is stalled, and its work is captured', async () => {
+    const { provider, bench } = await play(script('echo two > new.txt; sleep 1000'), {
+      stall: { exec_s: 2 },
+    });
+    await using _ = provider;
+    const done = await bench.run();
+    expect(done.code, done.stderr).toBe(3);
+    expect(bench.query<Attempt>(attempt)).toMatchObject([{ exit_reason: 'stalled', exit_class: 'infra' }]);
+    expect(await containers(bench.id)).toEqual([]);
+  }, 90_000);
+
+  test('that is interrupted in the middle of a call goes on at resume, in every epoch', async () => {
+    const held = Promise.withResolvers<ServerResponse>();
+    let first = true;
+    await using provider = await startFakeProvider([], (_seen, response) => {
+      const hold = first;
+      first = false;
+      if (hold) held.resolve(response);
+      return hold;
+    });
+    const agent = script(`${ASK} 1 {{model}}; echo two > new.txt`);
+    const bench = agentBench({ ids: [ID], url: provider.url, dialect: 'chat', agent });
+    const running = bench.start('--epochs', '2', '-w', '1');
+    const response = await held.promise;
+    running.process.kill('SIGINT');
+    await running.said('Again: capture');
+    running.process.kill('SIGINT');
+    await running.said('Again: exit at once');
+    response.destroy();
+    expect((await running.done).code).toBe(130);
+    const resumed = await bench.resume();
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(bench.query<Attempt>(attempt).map(({ exit_reason }) => exit_reason)).toEqual([
+      'cancelled',
+      'submitted',
+      'submitted',
+    ]);
+    expect(await containers(bench.id)).toEqual([]);
+  }, 120_000);
+
+  test('whose provider is down opens the breaker, and nothing more is started', async () => {
+    await using provider = await startFakeProvider([], (_seen, response) => {
+      response.writeHead(503).end('{"error":{"message":"down"}}');
+      return true;
+    });
+    const ids = [ID, 'swebatch__tabular-25', 'swebatch__tabular-26'];
+    const run = {
+      breaker: { consecutive: 1, fraction: 0, empty_patches: 0, max_probes: 1, probe_after_s: 1 },
+    };
+    const agent = script(`${ASK} 1 {{model}}`);
+    const bench = agentBench({ ids, url: provider.url, dialect: 'chat', agent, run });
+    const done = await bench.run('-w', '1');
+    expect(done.code, done.stderr).toBe(3);
+    const reasons = bench.query<Attempt>(attempt).map(({ exit_reason }) => exit_reason);
+    expect(new Set(reasons)).toEqual(new Set(['model_unavailable']));
+    expect(reasons.length).toBeLessThan(ids.length);
   }, 120_000);
 
   test('works beside the built-in agent as an arm of one run, on one model, and its commands are judged alike', async () => {

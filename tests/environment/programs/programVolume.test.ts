@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import type { Program } from '../../../src/environment/programs/program.ts';
@@ -12,7 +14,7 @@ import {
   removeProgramVolume,
   volumeName,
 } from '../../../src/environment/programs/programVolume.ts';
-import { packageAt } from '../../support/agents/packages.ts';
+import { packageAt, packed } from '../../support/agents/packages.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { BASE_IMAGE, repositoryImage, testDocker } from '../../support/dockerEnvironment.ts';
 
@@ -108,6 +110,34 @@ describe.skipIf(!available)('a program in a volume', () => {
     await expect(start()).rejects.toMatchObject(refused);
     const name = `${volumeName(damaged, damaged.variants[0]!)}-lock`;
     expect(await docker.listContainers({ all: true, filters: { name: [name] } })).toEqual([]);
+  });
+
+  test.each([
+    ['musl', ['lib/ld-musl-x86_64.so.1']],
+    ['musl', ['lib/ld-musl-x86_64.so.1', 'lib64/ld-linux-x86-64.so.2', 'etc/alpine-release']],
+    ['glibc', ['lib/ld-musl-x86_64.so.1', 'lib64/ld-linux-x86-64.so.2']],
+  ])('the variant for %s is taken where the image holds %o', async (libc, files) => {
+    const tag = `swebatch-envtest/libc:${randomBytes(4).toString('hex')}`;
+    const image = await packed(files.map((name) => ({ name, content: 'x' })));
+    const [repo, version] = tag.split(':') as [string, string];
+    const imported = await docker.importImage(Readable.from([image]) as never, { repo, tag: version });
+    await buffer(imported as unknown as AsyncIterable<Buffer>);
+    try {
+      const { Id: id } = await docker.getImage(tag).inspect();
+      const [{ packages }] = (await program()).variants as [Program['variants'][number]];
+      const { name } = await program();
+      const both: Program = {
+        ...{ name, architecture: 'amd64' },
+        variants: [
+          { libc: 'glibc', packages },
+          { libc: 'musl', packages },
+        ],
+      };
+      const volume = await createProgramVolumes(docker).ensure(both, { id, architecture: 'amd64' }, owner);
+      expect(volume).toContain(`-${libc}-`);
+    } finally {
+      await docker.getImage(tag).remove({ force: true });
+    }
   });
 
   test('an image with another C library says what is missing', async () => {
