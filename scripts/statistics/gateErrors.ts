@@ -29,6 +29,8 @@ export interface GateCase {
   readonly loss: { readonly how: Loss; readonly drop: number } | null;
   readonly epochs?: number;
   readonly limit?: number;
+  /** Nights on record before the reference; default 60. */
+  readonly record?: number;
 }
 
 export interface GateRates {
@@ -43,9 +45,6 @@ export interface GateRates {
   readonly rules: Readonly<Record<string, number>>;
 }
 
-/** Nights on record before the reference. */
-const RECORD = 60;
-
 export function gateRates(of: GateCase, nights: number, seed = 1): GateRates {
   const random = seeded(seed);
   const rules: Record<string, number> = {};
@@ -57,7 +56,7 @@ export function gateRates(of: GateCase, nights: number, seed = 1): GateRates {
     const comparison = compareNights(nightOf('a', before, random, of.epochs), b);
     const again = of.again > 0 ? measuredAgain(toMeasureAgain(comparison), now, of.again, random) : new Map();
     const policy = of.limit === undefined ? {} : { maxDrop: of.limit };
-    const streaks = recordOf(comparison.broken, before, random);
+    const streaks = recordOf(comparison.broken, before, of.record ?? 60, random);
     const result = gate(comparison, candidateFrom(b), policy, again, streaks);
     for (const { rule, passed } of result.rules) if (!passed) rules[rule] = (rules[rule] ?? 0) + 1 / nights;
     if (!result.passed) red++;
@@ -76,13 +75,47 @@ function populationOf({ population, n, disagreement, again }: GateCase, random: 
 }
 
 /** The reference resolved them; and so did so many nights before it, without a failure between. */
-function recordOf(ids: readonly string[], skills: Skills, random: Random): Map<string, number> {
+function recordOf(
+  ids: readonly string[],
+  skills: Skills,
+  nights: number,
+  random: Random,
+): Map<string, number> {
   return new Map(
     ids.map((id) => {
       const p = skillOf(skills, id);
       let streak = 1;
-      while (streak <= RECORD && random() < p) streak++;
+      while (streak <= nights && random() < p) streak++;
       return [id, streak];
     }),
   );
 }
+
+const POPULATIONS = ['mixed', 'coins', 'steady'] as const;
+const percent = (x: number): string => (100 * x).toFixed(x < 0.0995 ? 1 : 0);
+
+/** The table of docs/statistics.md: `npx node scripts/statistics/gateErrors.ts`. */
+export function gateTable(instances: number): string[] {
+  const line = (n: number, disagreement: number, again: number): string => {
+    const of = { n, disagreement, again, population: 'mixed' } as const;
+    const nights = Math.round(instances / n);
+    const quiet = POPULATIONS.map((population) => gateRates({ ...of, population, loss: null }, nights));
+    const power = [0.05, 0.1].flatMap((drop) => {
+      const loss = { how: 'broken', drop } as const;
+      const [young, old] = [0, 60].map((record) => gateRates({ ...of, loss, record }, nights / 4));
+      return [young!, old!];
+    });
+    const bias = [...quiet, ...power].reduce((most, r) => Math.max(most, Math.abs(r.bias)), 0);
+    const found = [0, 2].map((i) => {
+      const [young, old] = [power[i]!, power[i + 1]!];
+      return `${percent(young.plain)} / ${percent(young.red)} / ${percent(old.red)}`;
+    });
+    const red = Math.max(...quiet.map((r) => r.red));
+    return `| ${n} | ${100 * disagreement} % | ${again} | ${percent(red)} | ${(100 * bias).toFixed(2)} | ${found.join(' | ')} |`;
+  };
+  return [50, 100, 500].flatMap((n) =>
+    [0.02, 0.05, 0.1, 0.2].flatMap((disagreement) => [1, 3].map((again) => line(n, disagreement, again))),
+  );
+}
+
+if (import.meta.main) for (const line of gateTable(Number(process.argv[2] ?? 200_000))) console.log(line);

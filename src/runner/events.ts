@@ -76,6 +76,8 @@ export type RunEvent =
       broken: readonly string[];
       drop: number | null;
       p: number | null;
+      /** Comparable nights that are newer than the baseline and none: their gate failed, or they did not end as a whole. */
+      passedOver: readonly { readonly run: string; readonly why: string }[];
     }
   | { type: 'run_ended'; run: string; status: string; counts: Record<string, number>; spentNano: number };
 

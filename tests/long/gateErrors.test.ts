@@ -16,12 +16,15 @@ const title = ({ n, disagreement, again }: Pick<GateCase, 'n' | 'disagreement' |
   `${n} instances, ${100 * disagreement} % disagree, measured again ${again} times`;
 
 describe.each(cases)('$n instances, $disagreement disagree, measured again $again times', (of) => {
-  test.each(POPULATIONS)('nothing changed (%s): at most 5 %% fail, and the drop is 0', (population) => {
-    const found = gateRates({ ...of, population, loss: null }, INSTANCES / of.n);
-    console.log(`${title(of)}, ${population}: ${JSON.stringify(found)}`);
-    expect(found.red).toBeLessThanOrEqual(0.05);
-    expect(Math.abs(found.bias)).toBeLessThanOrEqual(0.003);
-  });
+  test.each(POPULATIONS)(
+    'nothing changed (%s): at most one night in twenty fails, and the drop is 0',
+    (population) => {
+      const found = gateRates({ ...of, population, loss: null }, INSTANCES / of.n);
+      console.log(`${title(of)}, ${population}: ${JSON.stringify(found)}`);
+      expect(found.red).toBeLessThanOrEqual(0.05);
+      expect(Math.abs(found.bias)).toBeLessThanOrEqual(0.003);
+    },
+  );
   test.each([0.05, 0.1].flatMap((drop) => (['broken', 'faded'] as const).map((how) => ({ how, drop }))))(
     'a loss of $drop ($how) is found as often as by the paired test, and reported as it is',
     (loss) => {
@@ -47,11 +50,14 @@ test.each(SIZES)('instances of the chance that most often looks like a rock that
 test.each([
   { epochs: 2, n: 50 },
   { epochs: 3, n: 100 },
-])('$epochs epochs, $n instances: at most 5 %% fail where nothing changed', ({ epochs, n }) => {
-  for (const disagreement of [0.05, 0.2]) {
-    const of = { n, disagreement, again: 3, population: 'mixed', loss: null, epochs } as const;
-    const found = gateRates(of, 2000);
-    console.log(`${title(of)}, ${epochs} epochs: ${JSON.stringify(found)}`);
-    expect(found.red).toBeLessThanOrEqual(0.05);
-  }
-});
+])(
+  '$epochs epochs, $n instances: at most one night in twenty fails where nothing changed',
+  ({ epochs, n }) => {
+    for (const disagreement of [0.05, 0.2]) {
+      const of = { n, disagreement, again: 3, population: 'mixed', loss: null, epochs } as const;
+      const found = gateRates(of, 2000);
+      console.log(`${title(of)}, ${epochs} epochs: ${JSON.stringify(found)}`);
+      expect(found.red).toBeLessThanOrEqual(0.05);
+    }
+  },
+);

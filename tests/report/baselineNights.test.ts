@@ -135,6 +135,22 @@ describe('a night is no baseline', () => {
   });
 });
 
+test('the arms of a night share its error rate', async () => {
+  using db = openMemory();
+  // 6 of 20 lost: p = .031.
+  const arms = ['x', 'y'];
+  const config = { run: {}, grading: {}, arms: arms.map((name) => ({ name })) };
+  night(db, 'one-1');
+  night(db, 'one-2', 6);
+  expect((await judge(db, 'one-2')).exitCode).toBe(1);
+  night(db, 'two-1', 0, { arms, config });
+  night(db, 'two-2', 6, { arms, config });
+  const both = await judge(db, 'two-2', 'two-1');
+  expect([both.exitCode, both.arms.map(({ result }) => result.p! < 0.05)]).toEqual([0, [true, true]]);
+  night(db, 'two-3', 8, { arms, config });
+  expect((await judge(db, 'two-3', 'two-1')).exitCode).toBe(1);
+});
+
 test('a rock is one by the record: so many nights up to the baseline, without a failure between', async () => {
   using db = openMemory();
   const nights = 8;

@@ -109,7 +109,7 @@ function testFacts(
       ],
     c.clusters && [
       'by repository',
-      `sensitivity only: SE ${(100 * c.clusters.test.se).toFixed(1)} pp, ${pValue(c.clusters.test.p)}, ${c.clusters.clusters} clusters worth ${c.clusters.effective.toFixed(1)}; leaving one out ${pointDifference(c.clusters.leaveOneOut.low, null)} to ${pointDifference(c.clusters.leaveOneOut.high, null)}`,
+      `sensitivity only: SE ${(100 * c.clusters.test.se).toFixed(1)} pp, ${c.clusters.clusters} clusters worth ${c.clusters.effective.toFixed(1)}; leaving one out ${pointDifference(c.clusters.leaveOneOut.low, null)} to ${pointDifference(c.clusters.leaveOneOut.high, null)}`,
     ],
   ]);
 }
@@ -124,7 +124,13 @@ function detectable(c: Comparison): string {
 
 function resourceTable({ ratios, costPerResolved, seed }: Comparison): Block[] {
   const row = (name: string, r: Bootstrapped | null, show: (x: number) => string) =>
-    r && [name, `${show(r.estimate)} [${show(r.interval.low)}, ${show(r.interval.high)}]`, String(r.n)];
+    r && [
+      name,
+      r.interval
+        ? `${show(r.estimate)} [${show(r.interval.low)}, ${show(r.interval.high)}]`
+        : `${show(r.estimate)} (no interval of ${r.n})`,
+      String(r.n),
+    ];
   const ratio = (x: number) => x.toFixed(3);
   const rows = compact([
     row('cost, B / A', ratios.cost, ratio),

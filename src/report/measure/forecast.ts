@@ -84,7 +84,13 @@ export function forecast(
     if (pools.some((pool) => pool.length === 0)) return null;
     const random = seeded(seed);
     const pick = <T>(pool: readonly T[]): T => pool[Math.floor(random() * pool.length)]!;
-    return rangeOf(Array.from({ length: draws }, () => total(pools.map(pick))));
+    const kinds = [...new Set(pools)];
+    // What is known is a sample too: each draw first draws another past that could as well have been recorded.
+    const night = () => {
+      const pasts = new Map(kinds.map((pool) => [pool, pool.map(() => pick(pool))]));
+      return total(pools.map((pool) => pick(pasts.get(pool)!)));
+    };
+    return rangeOf(Array.from({ length: draws }, night));
   };
   const pullTimes = timeHolds.pulls ? pullsOf(pulls!, seed) : () => new Map<string, number>();
   return {

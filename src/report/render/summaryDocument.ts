@@ -82,7 +82,7 @@ function stratified(arm: ArmSummary): Block[] {
   return compact([
     block.heading(3, 'Estimate for the whole dataset (stratified)'),
     block.text(
-      `${percent(s.p)} ${range(s.interval)}, n = ${s.n}, weights = stratum sizes${s.pooled ? `; ${plural(s.pooled, 'stratum', 'strata')} of one instance pooled for the error` : ''}`,
+      `${percent(s.p)} ${s.interval ? range(s.interval) : '(no interval: a single instance stands for more than a quarter of the dataset; take a larger sample)'}, n = ${s.n}, weights = stratum sizes${s.pooled ? `; ${plural(s.pooled, 'stratum', 'strata')} of one instance pooled for the error` : ''}`,
     ),
     block.table(
       ['stratum', 'weight', 'size', 'valid', 'resolved'],

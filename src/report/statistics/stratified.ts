@@ -15,7 +15,8 @@ export interface StratifiedEstimate {
   readonly p: number;
   /** Null when a single instance is all there is: its spread is unknown, and 0 would be a claim. */
   readonly se: number | null;
-  readonly interval: Interval;
+  /** Null where one instance stands for so much of the dataset that no interval holds: see `TOO_MUCH_FOR_ONE`. */
+  readonly interval: Interval | null;
   readonly n: number;
   /** Strata with one instance, pooled for the error. */
   readonly pooled: number;
@@ -27,6 +28,12 @@ export interface StratifiedEstimate {
 interface Seen extends StratumResult {
   readonly weight: number;
 }
+
+/**
+ * Above this share of the dataset for a single instance, while others stand for less, an interval covers too seldom (91 % for 95 where one of 12
+ * instances stands for 46 %).
+ */
+const TOO_MUCH_FOR_ONE = 0.25;
 
 /**
  * With `finite`, inference is to this dataset alone and the share already seen shrinks the error. A sample spread over many strata has
@@ -44,13 +51,18 @@ export function stratifiedEstimate(
   // A stratum seen whole has no sampling error left, even when it holds one instance.
   const open = weighted.filter((s) => !(finite && s.n >= s.size));
   const groups = collapse(open);
-  const variance = groups?.reduce((sum, s) => sum + varianceOf(s, finite), 0) ?? null;
+  const variance = groups?.reduce((sum, group) => sum + varianceOf(group, finite), 0) ?? null;
   const n = seen.reduce((s, x) => s + x.n, 0);
   const se = variance === null ? null : Math.sqrt(variance);
   return {
     p,
     se,
-    interval: open.length === 0 ? { low: p, high: p } : intervalOf(p, se, n, confidence),
+    interval:
+      open.length === 0
+        ? { low: p, high: p }
+        : isLopsided(weighted, n)
+          ? null
+          : intervalOf(p, se, { n, most: worthOf(open, finite) }, confidence),
     n,
     pooled: open.filter((s) => s.n < 2).length,
     strata: weighted,
@@ -58,32 +70,45 @@ export function stratifiedEstimate(
   };
 }
 
-/** Strata of one instance joined; a single such stratum with the smallest other one. Null when there is but one instance. */
-function collapse(open: readonly Seen[]): Seen[] | null {
-  const [single, large] = [open.filter((s) => s.n < 2), open.filter((s) => s.n >= 2)];
-  if (single.length === 0) return large;
-  const rest = large.toSorted((a, b) => a.n - b.n);
-  if (single.length > 1) return [join(single), ...rest];
-  const [smallest, ...others] = rest;
-  return smallest ? [join([...single, smallest]), ...others] : null;
-}
-
-const join = (parts: readonly Seen[]): Seen => {
-  const weight = parts.reduce((s, x) => s + x.weight, 0);
-  const n = parts.reduce((s, x) => s + x.n, 0);
-  const rate = parts.reduce((s, x) => s + (x.weight * x.resolved) / x.n, 0) / weight;
-  return { key: '', size: parts.reduce((s, x) => s + x.size, 0), n, resolved: rate * n, weight };
+const isLopsided = (strata: readonly Seen[], n: number): boolean => {
+  const most = Math.max(...strata.map((s) => s.weight / s.n));
+  return most > TOO_MUCH_FOR_ONE && most > 1.5 / n;
 };
 
-function varianceOf(s: Seen, finite: boolean): number {
-  const rate = s.resolved / s.n;
-  const left = finite ? 1 - s.n / s.size : 1;
-  return (s.weight ** 2 * left * rate * (1 - rate)) / (s.n - 1);
+/** Strata of one instance together; a single such stratum with the smallest other one. Null when there is but one instance. */
+function collapse(open: readonly Seen[]): Seen[][] | null {
+  const [single, large] = [open.filter((s) => s.n < 2), open.filter((s) => s.n >= 2)];
+  const rest = large.toSorted((a, b) => a.n - b.n).map((s) => [s]);
+  if (single.length === 0) return rest;
+  if (single.length > 1) return [single, ...rest];
+  const [smallest, ...others] = rest;
+  return smallest ? [[...single, ...smallest], ...others] : null;
 }
 
+/** What the weights alone make of a variance of 1: an instance that stands for many counts with the square of its share. */
+const spreadOfWeights = (strata: readonly Seen[], finite: boolean): number =>
+  strata.reduce((s, x) => s + (x.weight ** 2 * (finite ? 1 - x.n / x.size : 1)) / x.n, 0);
+
+/** One variance for the whole group, which each stratum of it enters with its own weight. */
+function varianceOf(group: readonly Seen[], finite: boolean): number {
+  const weight = group.reduce((s, x) => s + x.weight, 0);
+  const n = group.reduce((s, x) => s + x.n, 0);
+  // A sum of shares may end a bit above one, and a variance below nothing has no root.
+  const rate = Math.min(1, group.reduce((s, x) => s + (x.weight * x.resolved) / x.n, 0) / weight);
+  return ((rate * (1 - rate) * n) / (n - 1)) * spreadOfWeights(group, finite);
+}
+
+/** How many instances of a plain sample the sample is worth by its weights alone: a few instances a stratum cannot show that strata differ less. */
+const worthOf = (open: readonly Seen[], finite: boolean): number => 1 / spreadOfWeights(open, finite);
+
 /** Wilson's, with as many instances as the error is worth; where every stratum is all or nothing the formula finds none, as for 0 of 10. */
-function intervalOf(p: number, se: number | null, n: number, confidence: number): Interval {
+function intervalOf(
+  p: number,
+  se: number | null,
+  { n, most }: { n: number; most: number },
+  confidence: number,
+): Interval {
   const share = Math.min(1, p);
-  const worth = se === null || isNoSpread(se) ? n : (share * (1 - share)) / se ** 2;
+  const worth = Math.min(se === null || isNoSpread(se) ? n : (share * (1 - share)) / se ** 2, most);
   return wilson(share * worth, worth, confidence);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
+import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { RunEvent } from '../../runner/events.ts';
 import { plannedConfig } from '../../runner/schedule/plannedConfig.ts';
 import type { Store } from '../../store/open.ts';
@@ -66,9 +67,11 @@ export async function judgeRun(
   const references = sidesOfRun(store, baseline);
   const arms: ArmVerdict[] = [];
   const court: Court = { store, options, caller, hooks, passedOver };
-  for (const b of sidesOfRun(store, run)) {
-    const a = referenceFor(b, references);
-    if (a) arms.push(await judgeArm(court, run, a, b));
+  const sides = sidesOfRun(store, run).map((b) => ({ b, a: referenceFor(b, references) }));
+  // Every arm is a chance of a false alarm: they share the error rate of the night.
+  const judged = sides.filter(({ a }) => a).length;
+  for (const { a, b } of sides) {
+    if (a) arms.push(await judgeArm(court, run, a, b, judged));
     else
       caller.tell({
         level: 'warning',
@@ -94,17 +97,32 @@ interface Court {
   readonly passedOver: readonly PassedOver[];
 }
 
-async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): Promise<ArmVerdict> {
+async function judgeArm(
+  court: Court,
+  run: RunRow,
+  a: NamedSide,
+  b: NamedSide,
+  arms: number,
+): Promise<ArmVerdict> {
   const { store, options, caller, hooks, passedOver } = court;
   const root = options.results;
   const { arm, data } = b.from!;
+  const given = options.policy ?? {};
   const epochs = options.remeasure ?? REMEASURE_DEFAULT;
   const ended = hooks.remeasured;
   const again = async (ids: readonly string[]) => {
     await remeasure({ store, root, run, arm, ids, epochs, ...(ended && { ended }) }, caller);
   };
   const gated = await runGate({
-    ...{ a, b, store, policy: options.policy ?? {}, tell: caller.tell, passedOver, record: true },
+    ...{
+      a,
+      b,
+      store,
+      policy: { ...given, alpha: (given.alpha ?? NIGHT_ERROR) / arms },
+      tell: caller.tell,
+      passedOver,
+      record: true,
+    },
     test: fixedTest(b) ?? 'exact',
     seed: DEFAULT_SEED,
     ...(epochs > 0 && { remeasure: again }),
@@ -119,7 +137,7 @@ async function judgeArm(court: Court, run: RunRow, a: NamedSide, b: NamedSide): 
     event: {
       ...{ type: 'gate', run: run.name, arm, baseline: a.side.label, verdict, passed },
       exitCode: gated.exitCode,
-      ...{ line, broken, drop, p },
+      ...{ line, broken, drop, p, passedOver },
     },
   };
   hooks.judged?.(judged);

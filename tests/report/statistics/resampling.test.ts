@@ -57,33 +57,50 @@ describe('bootstrap', () => {
         [2, 1],
         [20, 10],
         [0.2, 0.1],
+        [8, 4],
+        [6, 3],
+        [4, 2],
         [0, 5],
       ],
       1,
     )!;
     expect(found.estimate).toBeCloseTo(2, 12);
-    expect(found.interval.low).toBeCloseTo(2, 12);
-    expect(found.interval.high).toBeCloseTo(2, 12);
-    expect(found.n).toBe(3);
+    expect(found.interval!.low).toBeCloseTo(2, 12);
+    expect(found.interval!.high).toBeCloseTo(2, 12);
+    expect(found.n).toBe(6);
   });
   test('its interval covers a known ratio and shrinks with n', () => {
     const random = seeded(3);
     const pairs = (n: number) =>
       Array.from({ length: n }, () => [1.5 * Math.exp(random()), Math.exp(random())] as [number, number]);
     const [small, large] = [ratioOfGeometricMeans(pairs(30), 1)!, ratioOfGeometricMeans(pairs(600), 1)!];
-    expect(large.interval.low).toBeLessThan(1.5);
-    expect(large.interval.high).toBeGreaterThan(1.5);
-    expect(large.interval.high - large.interval.low).toBeLessThan(small.interval.high - small.interval.low);
+    expect(large.interval!.low).toBeLessThan(1.5);
+    expect(large.interval!.high).toBeGreaterThan(1.5);
+    expect(large.interval!.high - large.interval!.low).toBeLessThan(
+      small.interval!.high - small.interval!.low,
+    );
+  });
+  test('fewer than six units have an estimate and no interval', () => {
+    const pairs = [1, 2, 3, 4, 5].map((x) => [x, 1] as const);
+    expect(ratioOfGeometricMeans(pairs, 1)).toMatchObject({ interval: null, n: 5, draws: 0 });
+    expect(ratioOfGeometricMeans([...pairs, [6, 1]], 1)!.interval).not.toBeNull();
+  });
+  test('few units get wider ends than plain percentiles, many the same', () => {
+    const width = (n: number) => {
+      const { low, high } = bootstrap(n, (ids) => ids.reduce((s, i) => s + i, 0) / n, 1, 4000)!.interval!;
+      return (high - low) / Math.sqrt((n * n - 1) / 12 / n);
+    };
+    // In standard errors: t(7) is 2.36, times 8/7 for the spread of the resamples.
+    expect(width(8)).toBeGreaterThan(4.5);
+    expect(width(400)).toBeGreaterThan(3.7);
+    expect(width(400)).toBeLessThan(4.2);
   });
   test('cost per resolved: unbounded above when a draw may resolve nothing, undefined when nothing was resolved', () => {
-    const rows = [
-      { cost: 1, resolved: 1 },
-      { cost: 3, resolved: 0 },
-    ];
+    const rows = [{ cost: 1, resolved: 1 }, ...Array.from({ length: 5 }, () => ({ cost: 3, resolved: 0 }))];
     const found = costPerResolved(rows, 1)!;
-    expect(found.estimate).toBe(4);
-    expect(found.interval.low).toBe(1);
-    expect(found.interval.high).toBe(Number.POSITIVE_INFINITY);
+    expect(found.estimate).toBe(16);
+    expect(found.interval!.low).toBeLessThan(4);
+    expect(found.interval!.high).toBe(Number.POSITIVE_INFINITY);
     expect(costPerResolved([rows[1]!, rows[1]!], 1)).toBeNull();
     expect(bootstrap(1, () => 1, 1)).toBeNull();
   });
@@ -111,9 +128,10 @@ describe('stratified estimate', () => {
       { key: 'rare', size: 5, n: 1, resolved: 1 },
     ])!;
     const joined = (40 * 0.2 + 5) / 45;
+    const pooled = (joined * (1 - joined) * 11) / 10;
     const variance =
       ((60 / 105) ** 2 * (1 - 12 / 60) * 0.75 * 0.25) / 11 +
-      ((45 / 105) ** 2 * (1 - 11 / 45) * joined * (1 - joined)) / 10;
+      pooled * (((40 / 105) ** 2 * (1 - 10 / 40)) / 10 + (5 / 105) ** 2 * (1 - 1 / 5));
     expect(one).toMatchObject({ pooled: 1 });
     expect(one.p).toBeCloseTo((60 * 0.75 + 40 * 0.2 + 5) / 105, 12);
     expect(one.se!).toBeCloseTo(Math.sqrt(variance), 12);
@@ -131,6 +149,27 @@ describe('stratified estimate', () => {
     expect(alone).toMatchObject({ se: null, interval: wilson(1, 1) });
     expect(stratifiedEstimate([...strata, { key: 'rare', size: 1, n: 1, resolved: 1 }])!.se).not.toBeNull();
     expect(stratifiedEstimate([])).toBeNull();
+  });
+  test('an instance that stands for many counts by its weight; one that stands for nearly half leaves no interval', () => {
+    // 12 repositories, one instance each, as SWE-bench Verified gives for a sample of 12: worth 3.9 instances, and not 12.
+    const sizes = [231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1];
+    const twelve = sizes.map((size, i) => ({ key: `${i}`, size, n: 1, resolved: i % 2 }));
+    const found = stratifiedEstimate(twelve)!;
+    const left = sizes.reduce((s, size) => s + (size / 500) ** 2 * (1 - 1 / size), 0);
+    expect(found.interval).toBeNull();
+    // The stratum of one was seen whole: 11 are pooled.
+    const rate = (found.p - 1 / 500) / (499 / 500);
+    expect(found.se!).toBeCloseTo(Math.sqrt(((rate * (1 - rate) * 11) / 10) * left), 12);
+    const two = twelve.map((s) => ({
+      ...s,
+      n: Math.min(2, s.size),
+      resolved: s.resolved && Math.min(2, s.size),
+    }));
+    const { interval } = stratifiedEstimate(two)!;
+    expect(interval!.high - interval!.low).toBeGreaterThan(0.5);
+    // Equal shares are a plain sample, however few they are.
+    const three = [0, 1, 1].map((resolved, i) => ({ key: `${i}`, size: 9, n: 1, resolved }));
+    expect(stratifiedEstimate(three)!.interval).not.toBeNull();
   });
   test('where every stratum is all or nothing the interval is no point', () => {
     const none = [10, 20].map((size, i) => ({ key: `${i}`, size, n: 5, resolved: 0 }));

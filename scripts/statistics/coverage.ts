@@ -1,0 +1,329 @@
+// How often the intervals of the reports hold the truth, and how often their tests find something where nothing is: simulated with truths that
+// are known. `npx node scripts/statistics/coverage.ts` prints the tables of docs/statistics.md.
+import { forecast } from '../../src/report/measure/forecast.ts';
+import { passTable, shareInterval } from '../../src/report/statistics/epochs.ts';
+import { clustered, mean, tTest } from '../../src/report/statistics/means.ts';
+import { holm } from '../../src/report/statistics/multiplicity.ts';
+import { cochranQ, mcnemarExact, mcnemarMidP, newcombe10 } from '../../src/report/statistics/paired.ts';
+import { type Interval, wilson } from '../../src/report/statistics/proportions.ts';
+import {
+  costPerResolved,
+  ratioOfGeometricMeans,
+  seeded,
+  signFlip,
+} from '../../src/report/statistics/resampling.ts';
+import { normalQuantile } from '../../src/report/statistics/special.ts';
+import { stratifiedEstimate } from '../../src/report/statistics/stratified.ts';
+import { type Random, skillsOf } from './simulatedNights.ts';
+
+export interface Row {
+  readonly what: string;
+  readonly says: number;
+  /** What was asked of it, and what it gave; null where it refused. */
+  readonly cells: readonly { readonly of: string; readonly got: number | null }[];
+}
+
+const holds = (truth: number, interval: Interval | null): boolean | null =>
+  interval && interval.low <= truth + 1e-12 && truth <= interval.high + 1e-12;
+
+/** The share of draws that held; draws that refused do not count. */
+function share(draws: number, draw: () => boolean | null): number | null {
+  let [n, hits] = [0, 0];
+  for (let i = 0; i < draws; i++) {
+    const found = draw();
+    if (found === null) continue;
+    n++;
+    if (found) hits++;
+  }
+  return n < draws / 2 ? null : hits / n;
+}
+
+const times = <T>(n: number, one: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => one(i));
+const normal = (random: Random): number => normalQuantile(Math.min(1 - 1e-12, Math.max(1e-12, random())));
+const successes = (n: number, p: number, random: Random): number =>
+  times(n, () => random() < p).filter(Boolean).length;
+const RATES = [0.1, 0.3, 0.5, 0.65, 0.9];
+
+/** Over all rates, because the truth is not known; discrete counts make single rates go up and down. */
+function overRates(draws: number, draw: (p: number) => boolean | null): number | null {
+  const found = RATES.map((p) => share(draws, () => draw(p)));
+  return found.every((x) => x !== null) ? mean(found) : null;
+}
+
+function proportions(draws: number, random: Random): Row[] {
+  const sizes = [5, 10, 20, 50, 100, 500];
+  return [
+    {
+      what: 'resolved of valid (Wilson)',
+      says: 0.95,
+      cells: sizes.map((n) => ({
+        of: `n = ${n}`,
+        got: overRates(draws, (p) => holds(p, wilson(successes(n, p, random), n))),
+      })),
+    },
+    ...[2, 3, 5].map((epochs) => ({
+      what: `mean over ${epochs} epochs, new instances`,
+      says: 0.95,
+      cells: sizes.map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          // Chances of a U form: most instances nearly always or nearly never.
+          const items = times(n, () => successes(epochs, skill(random), random) / epochs);
+          return holds(MEAN_SKILL, shareInterval(items, n * epochs));
+        }),
+      })),
+    })),
+    ...(['passAtK', 'passHatK'] as const).map((which) => ({
+      what: which === 'passAtK' ? 'pass@2 of 4 epochs' : 'pass^2 of 4 epochs',
+      says: 0.95,
+      cells: sizes.map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          const items = times(n, () => ({ n: 4, c: successes(4, skill(random), random) }));
+          return holds(which === 'passAtK' ? PASS_AT_2 : PASS_HAT_2, passTable(items, 2)[1]![which].interval);
+        }),
+      })),
+    })),
+  ];
+}
+
+/** 0.4 always, 0.2 never, the others uniform. */
+const skill = (random: Random): number => {
+  const kind = random();
+  return kind < 0.4 ? 1 : kind < 0.6 ? 0 : random();
+};
+const MEAN_SKILL = 0.4 + 0.4 / 2;
+const PASS_HAT_2 = 0.4 + 0.4 / 3;
+const PASS_AT_2 = 0.4 + 0.4 * (2 / 3);
+
+/** Repositories of SWE-bench Verified. */
+const REPOSITORIES = [231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1];
+
+/** How many of each stratum a sample of n holds, as `stratifiedSample` takes them. */
+export function allocation(n: number): number[] {
+  const places = REPOSITORIES.flatMap((size, h) =>
+    times(size, (k) => ({ h, size, place: k === 0 ? 0 : (k + 0.5) / size })),
+  ).sort((a, b) => a.place - b.place || b.size - a.size);
+  const taken = places.slice(0, n);
+  return REPOSITORIES.map((_, h) => taken.filter((t) => t.h === h).length);
+}
+
+export function stratifiedCell(n: number, draws: number, random: Random): number | null {
+  const sampled = allocation(n);
+  return overRates(draws, (rate) => {
+    const outcomes = REPOSITORIES.map((size) => {
+      const p = Math.min(1, Math.max(0, rate + 0.25 * (2 * random() - 1)));
+      return times(size, () => Number(random() < p));
+    });
+    const strata = outcomes.map((own, h) => {
+      const order = own.map((x) => [random(), x] as const).sort((a, b) => a[0] - b[0]);
+      const resolved = order.slice(0, sampled[h]).reduce((s, [, x]) => s + x, 0);
+      return { key: String(h), size: own.length, n: sampled[h]!, resolved };
+    });
+    return holds(mean(outcomes.flat()), stratifiedEstimate(strata)!.interval);
+  });
+}
+
+function pairs(draws: number, random: Random): Row[] {
+  const pair = (n: number, disagreement: number, drop: number) => {
+    const skills = skillsOf('mixed', n, disagreement, random);
+    const table = { both: 0, aOnly: 0, bOnly: 0, neither: 0 };
+    for (const p of skills) {
+      const a = random() < p;
+      const b = random() < p && random() >= drop;
+      table[a ? (b ? 'both' : 'aOnly') : b ? 'bOnly' : 'neither']++;
+    }
+    return table;
+  };
+  return [0, 0.1].flatMap((lost) =>
+    [0.05, 0.2].map((disagreement) => ({
+      what: `paired difference (Newcombe 10), ${100 * disagreement} % disagree, ${100 * lost} % of the resolved lost`,
+      says: 0.95,
+      cells: [10, 20, 50, 100, 500].map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          const truth = lost * (0.65 * (1 - 3 * disagreement) + (3 * disagreement) / 2);
+          return holds(truth, newcombe10(pair(n, disagreement, lost)));
+        }),
+      })),
+    })),
+  );
+}
+
+function epochPairs(draws: number, random: Random): Row[] {
+  const gains = (n: number, a: number, b: number) =>
+    times(n, () => {
+      const p = skill(random);
+      return successes(b, p, random) / b - successes(a, p, random) / a;
+    });
+  const sides = [
+    [3, 3],
+    [1, 3],
+  ] as const;
+  return sides.flatMap(([a, b]) => [
+    {
+      what: `difference of means over ${a} and ${b} epochs (t)`,
+      says: 0.95,
+      cells: [5, 10, 20, 50, 100].map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          const t = tTest(gains(n, a, b));
+          return t === null || t.se < 1e-12 ? null : holds(0, t.interval);
+        }),
+      })),
+    },
+    {
+      what: `sign-flip permutation, ${a} and ${b} epochs`,
+      says: 0.05,
+      cells: [10, 20, 50, 100].map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws / 4, () => signFlip(gains(n, a, b), 1, 1000).p < 0.05),
+      })),
+    },
+  ]);
+}
+
+function tests(draws: number, random: Random): Row[] {
+  const discordant = (n: number, disagreement: number) => {
+    const differing = successes(n, disagreement, random);
+    const lost = successes(differing, 0.5, random);
+    return [lost, differing - lost] as const;
+  };
+  const arms = (n: number) =>
+    times(n, () => {
+      const p = skill(random);
+      return times(3, () => random() < p);
+    });
+  const mcnemars = [
+    ['exact McNemar', mcnemarExact],
+    ['mid-p McNemar', mcnemarMidP],
+  ] as const;
+  const sizes = [20, 50, 100, 500];
+  return [
+    ...mcnemars.map(([what, test]) => ({
+      what: `${what}, 20 % disagree`,
+      says: 0.05,
+      cells: sizes.map((n) => ({
+        of: `n = ${n}`,
+        got: share(4 * draws, () => test(...discordant(n, 0.2)) < 0.05),
+      })),
+    })),
+    {
+      what: 'Cochran Q, three sides',
+      says: 0.05,
+      cells: sizes.map((n) => ({ of: `n = ${n}`, got: share(draws, () => cochranQ(arms(n))!.p < 0.05) })),
+    },
+    {
+      what: 'Holm over three pairs, any',
+      says: 0.05,
+      cells: sizes.map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          const rows = arms(n);
+          const p = (
+            [
+              [0, 1],
+              [0, 2],
+              [1, 2],
+            ] as const
+          ).map(([i, j]) =>
+            mcnemarExact(rows.filter((r) => r[i] && !r[j]).length, rows.filter((r) => !r[i] && r[j]).length),
+          );
+          return holm(p).some((x) => x < 0.05);
+        }),
+      })),
+    },
+    ...[0, 0.2].map((shared) => ({
+      what: `by repository (CR1), ${shared === 0 ? 'instances independent' : 'repositories differ'}`,
+      says: 0.05,
+      cells: [50, 100, 500].map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () => {
+          const sampled = allocation(n);
+          const own = sampled.map(() => shared * normal(random));
+          const repos = sampled.flatMap((k, h) => times(k, () => h));
+          const xs = repos.map((h) => own[h]! + normal(random));
+          return clustered(xs, repos.map(String))!.test.p < 0.05;
+        }),
+      })),
+    })),
+  ];
+}
+
+function resources(draws: number, random: Random): Row[] {
+  const cost = (spread: number) => Math.exp(spread * normal(random));
+  return [
+    ...[0.5, 1.5].map((spread) => ({
+      what: `ratio of geometric means, logs spread by ${spread}`,
+      says: 0.95,
+      cells: [5, 6, 10, 20, 50, 100].map((n) => ({
+        of: `n = ${n}`,
+        got: share(draws, () =>
+          holds(
+            1,
+            ratioOfGeometricMeans(
+              times(n, () => [cost(spread), cost(spread)] as const),
+              1,
+              1000,
+            )?.interval ?? null,
+          ),
+        ),
+      })),
+    })),
+    ...[0.5, 1].map((spread) => ({
+      what: `cost per resolved, logs of costs spread by ${spread}`,
+      says: 0.95,
+      cells: [5, 6, 10, 20, 50, 100, 500].map((n) => ({
+        of: `n = ${n}`,
+        got: share(n > 100 ? draws / 4 : draws, () => {
+          const rows = times(n, () => ({ cost: cost(spread), resolved: Number(random() < 0.6) }));
+          return holds(Math.exp(spread ** 2 / 2) / 0.6, costPerResolved(rows, 1, 1000)?.interval ?? null);
+        }),
+      })),
+    })),
+    ...[20, 100].map((n) => ({
+      what: `forecast of a night of ${n}: cost, from other instances`,
+      says: 0.9,
+      cells: [20, 50, 200, 1000].map((past) => ({
+        of: `${past} attempts known`,
+        got: share(draws / 8, () => {
+          const known = times(past, (i) => ({
+            model: 'm',
+            instanceId: `o-${i}`,
+            repo: 'o',
+            costNano: 1e9 * cost(1),
+            elapsedMs: 1,
+          }));
+          const trials = times(n, (i) => ({ model: 'm', instanceId: `i-${i}`, repo: 'i' }));
+          const truth = times(n, () => 1e9 * cost(1)).reduce((s, x) => s + x, 0);
+          return holds(truth, forecast(known, trials, { slots: 1, seed: 1 }).costNano);
+        }),
+      })),
+    })),
+  ];
+}
+
+export function coverage(draws: number, seed = 1): Row[] {
+  const random = seeded(seed);
+  return [
+    ...proportions(draws, random),
+    {
+      what: 'stratified sample by repository, whole dataset',
+      says: 0.95,
+      cells: [12, 13, 15, 20, 30, 50, 100].map((n) => ({
+        of: `n = ${n}`,
+        got: stratifiedCell(n, draws / 4, random),
+      })),
+    },
+    ...pairs(draws, random),
+    ...epochPairs(draws, random),
+    ...resources(draws, random),
+    ...tests(draws, random),
+  ];
+}
+
+if (import.meta.main)
+  for (const { what, says, cells } of coverage(Number(process.argv[2] ?? 4000)))
+    console.log(
+      `| ${what} | ${100 * says} | ${cells.map(({ of, got }) => `${of}: ${got === null ? 'refused' : (100 * got).toFixed(1)}`).join(', ')} |`,
+    );
