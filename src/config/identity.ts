@@ -33,11 +33,14 @@ const LATER: ReadonlySet<string> = new Set([
   'gateway.translate',
 ]);
 
+/** Values that stood here before a key lost its default: a configuration that leaves it out keeps its hash. */
+const FORMER_DEFAULTS: Readonly<Record<string, unknown>> = { 'grading.memory': '0' };
+
 /** Hash over the identity fields, independent of the order of keys. */
 export function configHash(config: Config): string {
-  const identity = IDENTITY.map((path) => [path, at(config, path.split('.')) ?? null] as const).filter(
-    ([path, value]) => value !== null || !LATER.has(path),
-  );
+  const identity = IDENTITY.map(
+    (path) => [path, at(config, path.split('.')) ?? FORMER_DEFAULTS[path] ?? null] as const,
+  ).filter(([path, value]) => value !== null || !LATER.has(path));
   return sha256(canonical(identity));
 }
 

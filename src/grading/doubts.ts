@@ -8,6 +8,7 @@ import { universalNewlines } from '../base/python/lines.ts';
 import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
+import { limitMet } from './gradingLimits.ts';
 import { StatusMap } from './parsers/logParser.ts';
 import { doubtfulPaths, type Finding, few, finding } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
@@ -228,7 +229,7 @@ export function examine(examination: Examination): Examined {
         'the eval script did not end by itself: something killed it while it ran',
         '/eval.sh',
       ),
-    limitsMet !== '' && finding('limit_met', 'the tests met a limit of their container', limitsMet, false),
+    limitsMet !== '' && limitMet(limitsMet),
   ]);
   return {
     suspicion: findings.map((found) => ({ ...found, inferred: true })),

@@ -13,6 +13,7 @@ import { createRunLog, type RunLog } from './createRunLog.ts';
 import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
 import type { GradingConfig } from './gradingConfig.ts';
+import { type GradingLimits, limitMet, limitsOf } from './gradingLimits.ts';
 import { brokenEnding, classifyLog } from './infra.ts';
 import { readingGit } from './ownGit.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
@@ -26,7 +27,7 @@ export interface EvaluationRequest {
   readonly patch: string | null;
   /** Made with `gradingEnvironment`; every start is a new container from the row's image. */
   readonly factory: EnvironmentFactory;
-  readonly config: Pick<GradingConfig, 'timeout' | 'network'>;
+  readonly config: Pick<GradingConfig, 'timeout' | 'network' | 'memory' | 'pids_limit' | 'cpus'>;
   readonly owner: Owner;
   readonly parsers?: ParserRegistry;
   readonly signal?: AbortSignal | undefined;
@@ -58,6 +59,8 @@ export interface EvaluationResult {
   readonly durationMs: number;
   readonly imageDigest: string | null;
   readonly network: GradingConfig['network'];
+  /** Of the container; null when none was started. */
+  readonly limits: GradingLimits | null;
   readonly dialect: GradeSpec['dialect'];
   readonly specHash: string;
   readonly patchSha256: string;
@@ -150,6 +153,7 @@ function timedOut(spec: GradeSpec, run: TestRun, timeoutS: number): Ending {
     outcome: run.oomKilled ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
     repeatAlone: !run.oomKilled,
+    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
     errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
   };
 }
@@ -209,6 +213,7 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
   const began = performance.now();
   const log = createRunLog(now);
   let imageDigest: string | null = null;
+  let environment: Environment | undefined;
   const result = (ending: Ending): EvaluationResult => ({
     instanceId: spec.instanceId,
     resolved: null,
@@ -222,6 +227,7 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
     suspicion: [],
     errorMessage: null,
     network: request.config.network,
+    limits: environment ? limitsOf(request.config) : null,
     dialect: spec.dialect,
     specHash: spec.specHash,
     patchSha256: patchHash(patch),
@@ -235,7 +241,6 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
   // The harness never runs an empty prediction.
   if (patch === null || patch === '') return result({ outcome: 'empty_patch' });
 
-  let environment: Environment | undefined;
   let container = '';
   try {
     signal?.throwIfAborted();

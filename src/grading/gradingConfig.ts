@@ -11,8 +11,15 @@ export const gradingConfigSchema = z.strictObject({
     .meta(identity("default is the harness's own: a bridge")),
   workers: z.number().int().min(1).default(2).meta(runtime()),
   timeout: z.number().min(0).default(1800).meta(identity('seconds for the eval script')),
-  memory: z.string().default('0').meta(identity('0: no limit, as the harness')),
-  // Without a default here: runs that were recorded before these keys keep their hash.
+  // Without defaults here: runs that were recorded before these limits keep their hash.
+  memory: z
+    .string()
+    .optional()
+    .meta(
+      identity(
+        'default: 16g, or three quarters of this machine where that is less; 0: no limit, as the harness',
+      ),
+    ),
   pids_limit: z
     .number()
     .int()

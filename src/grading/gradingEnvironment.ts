@@ -1,11 +1,10 @@
-/** The environment that grading runs in: the harness's own, with its network and no limit except on processes, unless the user says otherwise. */
+/** The environment that grading runs in: the harness's own, with its network, and limits that only a bomb meets, unless the user says otherwise. */
 import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
 import type { GradingConfig } from './gradingConfig.ts';
+import { limitsOf } from './gradingLimits.ts';
 
 /** Output of one test run that is kept; the largest official log is under 10 MB. */
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
-/** Far above what test suites start; a fork bomb of a prediction ends here. */
-const PIDS_LIMIT = 8192;
 /** Pull, patch and clean-up around the tests. */
 const AROUND_S = 3600;
 
@@ -13,12 +12,13 @@ export function gradingEnvironment(
   grading: GradingConfig,
   base: Partial<EnvironmentConfig> = {},
 ): EnvironmentConfig {
+  const limits = limitsOf(grading);
   return environmentConfigSchema.parse({
     ...base,
     network: grading.network === 'none' ? 'none' : 'bridge',
-    memory: grading.memory,
-    pids_limit: grading.pids_limit ?? PIDS_LIMIT,
-    cpus: grading.cpus ?? 0,
+    memory: grading.memory ?? String(limits.memory_bytes),
+    pids_limit: limits.pids,
+    cpus: limits.cpus,
     disk: '0',
     cwd: '/testbed',
     env: {},

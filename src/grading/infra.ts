@@ -8,6 +8,7 @@ import { isLoss } from '../environment/engines/enginePool.ts';
 import { EnvironmentError } from '../environment/environment.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
+import { limitMet } from './gradingLimits.ts';
 
 type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {
@@ -72,6 +73,9 @@ export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
   return {
     outcome: 'infra',
     infraReason: oom ? 'oom' : error.code,
+    ...(oom && {
+      suspicion: [{ ...limitMet('memory limit reached, and the container ended'), inferred: true }],
+    }),
     errorMessage: `${instanceId}: ${error.message}`,
     repeatAlone: engineLost,
     engineLost,

@@ -11,6 +11,7 @@ import { runLogText } from '../../src/formats/harness/runLogText.ts';
 import { type EvaluationRequest, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
+import { limitsOf } from '../../src/grading/gradingLimits.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const PASSED = '>>>>> Start Test Output\nok 1 a\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n';
@@ -280,8 +281,8 @@ describe('trouble becomes a result', () => {
   });
 });
 
-test("the grading environment is the harness's: a network, root, no limit but of processes, nothing of ours inside", () => {
-  const plain = gradingEnvironment(gradingConfigSchema.parse({}));
+test("the grading environment is the harness's: a network, root, limits that only a bomb meets, nothing of ours inside", () => {
+  const plain = gradingEnvironment(gradingConfigSchema.parse({ memory: '0' }));
   expect(plain).toMatchObject({
     network: 'bridge',
     memory: '0',
@@ -299,4 +300,29 @@ test("the grading environment is the harness's: a network, root, no limit but of
   expect(cut).toMatchObject({ network: 'none', memory: '2g', pull: 'never' });
   const limited = gradingEnvironment(gradingConfigSchema.parse({ pids_limit: 100, cpus: 1.5 }));
   expect(limited).toMatchObject({ pids_limit: 100, cpus: 1.5 });
+});
+
+test('the memory of a grading container is 16 GiB, or three quarters of a smaller machine; a person may say otherwise', () => {
+  const GiB = 2 ** 30;
+  const limits = (memory: string | undefined, machine: number) =>
+    limitsOf(gradingConfigSchema.parse({ memory }), machine);
+  expect(limits(undefined, 64 * GiB)).toEqual({ memory_bytes: 16 * GiB, pids: 8192, cpus: 0 });
+  expect(limits(undefined, 8 * GiB).memory_bytes).toBe(6 * GiB);
+  expect(limits('0', 8 * GiB).memory_bytes).toBe(0);
+  expect(limits('32g', 8 * GiB).memory_bytes).toBe(32 * GiB);
+});
+
+test('limits stand beside the verdict, and one that was met is flagged beside a timeout too', async () => {
+  const exceptionInfo = 'process limit 8192 reached (fork: Resource temporarily unavailable).';
+  const { factory } = stage((command) =>
+    tests(command) ? { output: '', timedOut: true, exitCode: -1, exceptionInfo } : {},
+  );
+  const result = await evaluatePrediction(request(factory));
+  expect(result).toMatchObject({ outcome: 'timeout', limits: { pids: 8192 } });
+  expect(result.suspicion).toMatchObject([{ rule: 'limit_met', evidence: 'process limit 8192 reached' }]);
+  const died = stage((command) =>
+    tests(command) ? new EnvironmentError('died', 'gone', { sub: 'oom' }) : {},
+  );
+  expect((await evaluatePrediction(request(died.factory))).suspicion).toMatchObject([{ rule: 'limit_met' }]);
+  expect((await evaluatePrediction(request(factory, { patch: '' }))).limits).toBeNull();
 });

@@ -1,4 +1,5 @@
 // Real evaluations in Docker: the matrix of T-59 on one image, the patch ladder, deadlines, and what is left behind.
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
@@ -200,6 +201,30 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     const result = await evaluate(PATCHES.impossibleEnd);
     expect(result).toMatchObject({ outcome: 'infra', infraReason: 'died', resolved: null, exitCode: null });
     expect(result.errorMessage).toMatch(/interfered.*"NaN 1e400 0 1e400"/s);
+  });
+
+  test('a fork bomb of a prediction stays in its container: its verdict is flagged, another grading beside it goes on', async () => {
+    const processes = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length;
+    const before = processes();
+    const [bomb, beside] = await Promise.all([
+      evaluate(PATCHES.forkBomb, { config: { pids_limit: 150, timeout: 20 } }),
+      evaluate(PATCHES.gold),
+    ]);
+    expect(beside).toMatchObject({ outcome: 'resolved', limits: { pids: 8192 } });
+    expect(rules(bomb)).toContain('limit_met');
+    expect(bomb.limits).toMatchObject({ pids: 150 });
+    expect(await containersLeft()).toBe(0);
+    expect(processes()).toBeLessThan(before + 150);
+  });
+
+  test('a memory bomb is ended by the limit of its container, flagged, and costs no other grading', async () => {
+    const [bomb, beside] = await Promise.all([
+      evaluate(PATCHES.hungry, { config: { memory: '200m' } }),
+      evaluate(PATCHES.gold),
+    ]);
+    expect(beside.outcome).toBe('resolved');
+    expect(bomb).toMatchObject({ limits: { memory_bytes: 200 * 2 ** 20 }, resolved: false });
+    expect(rules(bomb)).toContain('limit_met');
   });
 
   test('streams keep their order: the trace of the script and the output of the tests interleave as written', async () => {

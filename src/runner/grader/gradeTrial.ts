@@ -116,6 +116,7 @@ function ungradable(
     durationMs: 0,
     imageDigest: null,
     network: config.network,
+    limits: null,
     dialect: config.dialect,
     specHash: '',
     patchSha256: patchHash(g.model_patch),

@@ -57,6 +57,7 @@ export function recordVerdict(
     suspicion: redactor.json(JSON.stringify([...result.suspicion, ...secretFlags(redactor, result.log)])),
     error_message: result.errorMessage === null ? null : redactor.text(result.errorMessage),
     network: result.network,
+    limits: result.limits === null ? null : JSON.stringify(result.limits),
     image_digest: result.imageDigest,
     source: 'native',
     started_at: result.startedAt.toISOString(),

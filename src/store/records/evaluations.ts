@@ -25,6 +25,8 @@ export interface EvaluationRow {
   suspicion: string;
   error_message: string | null;
   network: string | null;
+  /** JSON: memory_bytes, pids, cpus. */
+  limits: string | null;
   image_digest: string | null;
   source: string;
   started_at: string;
