@@ -22,7 +22,7 @@ const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
 const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/(?:\b|_)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '‹id›'],
   [/\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z| ?[+-]\d{2}:?\d{2})?)?/g, '‹date›'],
-  [new RegExp(`\\b(?:\\d{1,2} )?${MONTH}\\.?,? +\\d{1,4}(?:,? \\d{4})?\\b`, 'g'), '‹date›'],
+  [new RegExp(`\\b(?:\\d{1,2} )?${MONTH}\\.?,? {1,3}\\d{1,4}(?:,? \\d{4})?\\b`, 'g'), '‹date›'],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}\b/g, '‹day›'],
   [/\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AP]M)?\b/g, '‹time›'],
   [/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|min|minutes?|hours?)\b/g, '‹duration›'],
@@ -31,7 +31,7 @@ const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
     '$1$2‹duration›',
   ],
   [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
-  [/(\/(?:private\/)?(?:var\/)?tmp\/)[\w.+-]{1,255}/g, '$1‹name›'],
+  [/\/tmp\/[\w.+-]{1,255}/g, '/tmp/‹name›'],
   [/\b0x[0-9a-f]{1,32}\b/gi, '‹hex›'],
   [/\b\d{10,20}(?:\.\d{1,9})?\b/g, '‹number›'],
 ];
