@@ -12,11 +12,11 @@ import { type FetchAsset, fetchAsset, stageAssets, withRestore } from './assets.
 import { createRunLog, type RunLog } from './createRunLog.ts';
 import { examine, type GradeSuspicion } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
-import type { GradingConfig } from './gradingConfig.ts';
-import { type GradingLimits, limitMet, limitsOf } from './gradingLimits.ts';
+import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
 import { brokenEnding, classifyLog } from './infra.ts';
 import { readingGit } from './ownGit.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
+import { limitMet } from './patchDoubts.ts';
 import { MARK } from './readLog.ts';
 import { runTests, type TestRun } from './runTests.ts';
 import type { GradeSpec } from './specs/spec.ts';

@@ -1,6 +1,8 @@
 /** What a user may set under `grading:`. */
+import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
+import { parseSize } from '../base/text/units.ts';
 
 export const gradingConfigSchema = z.strictObject({
   enabled: z.boolean().default(false).meta(runtime('grade predictions as they arrive (--evaluate)')),
@@ -39,3 +41,26 @@ export const gradingConfigSchema = z.strictObject({
     .meta(identity('log parser id to the path of a module that exports parseLog')),
 });
 export type GradingConfig = z.infer<typeof gradingConfigSchema>;
+
+/** Of a grading container, as recorded beside each verdict; 0 is no limit. Far above what test suites need: only a bomb meets them. */
+export interface GradingLimits {
+  readonly memory_bytes: number;
+  readonly pids: number;
+  readonly cpus: number;
+}
+
+const MEMORY_BYTES = 16 * 2 ** 30;
+/** Beside the container there are the engine, the other gradings and this program. */
+const SHARE = 0.75;
+const PIDS = 8192;
+
+/** `machineBytes`: the memory of the machine; a container that may take all of it ends others. */
+export const limitsOf = (
+  { memory, pids_limit, cpus }: Pick<GradingConfig, 'memory' | 'pids_limit' | 'cpus'>,
+  machineBytes = totalmem(),
+): GradingLimits => ({
+  memory_bytes:
+    memory === undefined ? Math.floor(Math.min(MEMORY_BYTES, machineBytes * SHARE)) : parseSize(memory),
+  pids: pids_limit ?? PIDS,
+  cpus: cpus ?? 0,
+});

@@ -18,6 +18,9 @@ export const finding = (rule: string, says: string, evidence: string, strict = t
   strict,
 });
 
+export const limitMet = (evidence: string): Finding =>
+  finding('limit_met', 'the tests met a limit of their container', evidence, false);
+
 /** Files that a test runner or the interpreter loads by itself. */
 const LOADED_UNASKED =
   /(?:^|\/)(?:conftest\.py|pytest\.ini|\.pytest\.ini|tox\.ini|sitecustomize\.py|usercustomize\.py|[^/]*\.pth|\.mocharc\.[^/]+|(?:jest|vitest|karma)\.conf(?:ig)?\.[^/]+)$/;

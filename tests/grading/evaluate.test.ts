@@ -9,9 +9,8 @@ import {
 } from '../../src/environment/environment.ts';
 import { runLogText } from '../../src/formats/harness/runLogText.ts';
 import { type EvaluationRequest, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
-import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
+import { gradingConfigSchema, limitsOf } from '../../src/grading/gradingConfig.ts';
 import { gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
-import { limitsOf } from '../../src/grading/gradingLimits.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 
 const PASSED = '>>>>> Start Test Output\nok 1 a\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n';
