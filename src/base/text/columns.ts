@@ -21,7 +21,7 @@ const UNITS_A_COLUMN = 16;
 /** Its characters as they are drawn. The beginning of a long text is enough for a place of `width` columns. */
 function* drawn(text: string, width: number): Generator<string> {
   const enough = text.slice(0, Math.max(1, width) * UNITS_A_COLUMN);
-  for (const { segment } of new Intl.Segmenter().segment(enough)) yield segment;
+  yield* segments(enough);
 }
 
 /** Of a text longer than any line its length. */
@@ -67,3 +67,29 @@ export const pad = (text: string, width: number): string =>
   text + ' '.repeat(Math.max(0, width - columns(text)));
 export const padLeft = (text: string, width: number): string =>
   ' '.repeat(Math.max(0, width - columns(text))) + text;
+
+/** Parts that fit, the first into `first` columns and the others into `rest`; each has at least one character. One pass over the text. */
+export function broken(text: string, first: number, rest: number): string[] {
+  const parts: string[] = [];
+  let part = '';
+  let used = 0;
+  let room = first;
+  // A text that is plain has one character a column, and a segmenter is slow.
+  const characters = PLAIN.test(text) ? text : segments(text);
+  for (const character of characters) {
+    const wide = columns(character);
+    if (part !== '' && used + wide > room) {
+      parts.push(part);
+      part = '';
+      used = 0;
+      room = rest;
+    }
+    part += character;
+    used += wide;
+  }
+  return [...parts, part];
+}
+
+function* segments(text: string): Generator<string> {
+  for (const { segment } of new Intl.Segmenter().segment(text)) yield segment;
+}

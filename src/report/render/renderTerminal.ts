@@ -1,6 +1,6 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
 import { stripChars } from '../../base/python/text.ts';
-import { head as beginning, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
+import { broken, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
 import { plain, line as wholeLine } from '../../base/text/plain.ts';
 import type { Block, Document } from './document.ts';
 
@@ -118,13 +118,12 @@ function wrap(text: string, width: number, indent: string): string[] {
       current = indent;
       empty = true;
     }
-    while (size(current) + size(word) > width) {
-      // At least one character goes on, or a wide one in a narrow place would never.
-      const part = beginning(word, width - size(current)) || [...word][0]!;
-      lines.push(current + part);
-      word = word.slice(part.length);
+    const pieces = broken(word, width - size(current), width - size(indent));
+    for (const piece of pieces.slice(0, -1)) {
+      lines.push(current + piece);
       current = indent;
     }
+    word = pieces.at(-1)!;
     current += empty ? word : ` ${word}`;
     empty = false;
   }
