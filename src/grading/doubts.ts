@@ -62,6 +62,8 @@ function testFiles(spec: GradeSpec, patch: string, log: string): Finding | undef
   );
 }
 
+const PYTEST_SUMMARY = /^=+ .*\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b/;
+
 /** The last lines of the runners whose summaries are known: how many passed, or undefined when the run never reached its end. */
 const RUNNERS: readonly { readonly parsers: RegExp; readonly passed: (log: string) => number | undefined }[] =
   [
@@ -73,12 +75,7 @@ const RUNNERS: readonly { readonly parsers: RegExp; readonly passed: (log: strin
     {
       parsers:
         /^parse_log_(pytest|pytest_options|pytest_v2|astroid|astropy|flask|marshmallow|matplotlib|pvlib|pydicom|pylint|pyvista|requests|scikit|seaborn|sphinx|sqlfluff|xarray)$/,
-      passed: (log) =>
-        summary(
-          log,
-          ' in ',
-          /^=+ .*\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b/,
-        ),
+      passed: (log) => summary(log, ' in ', PYTEST_SUMMARY),
     },
   ];
 
@@ -140,6 +137,24 @@ function markers(log: string): Finding | undefined {
   );
 }
 
+/** Tests of a test runner print what an inner run failed. The last summary is that of the run which gave the exit code. */
+function failedInside(section: string): boolean {
+  const log = withoutAnsi(section);
+  const last = log.lastIndexOf(' in ', log.lastIndexOf('s =') < 0 ? undefined : log.lastIndexOf('s ='));
+  return last >= 0 && isGreen(lineAt(log, last));
+}
+
+function lineAt(log: string, at: number): string {
+  const end = log.indexOf('\n', at);
+  return log.slice(log.lastIndexOf('\n', at) + 1, end < 0 ? undefined : end);
+}
+
+const isGreen = (line: string): boolean =>
+  line.length < 1000 &&
+  PYTEST_SUMMARY.test(line) &&
+  / \d+ passed/.test(line) &&
+  !/ (?:failed|errors?)\b/.test(line);
+
 function exitCode(grade: Grade): Finding | undefined {
   const { exitCode: code, notFound, statuses } = grade.read;
   if (notFound === 'exit_code_contradicts')
@@ -149,7 +164,7 @@ function exitCode(grade: Grade): Finding | undefined {
       `exit code ${code}`,
     );
   const failed = [...statuses].filter(([, status]) => status === 'FAILED').map(([name]) => name);
-  if (code !== 0 || failed.length === 0) return undefined;
+  if (code !== 0 || failed.length === 0 || failedInside(grade.read.section)) return undefined;
   return finding(
     'exit_code_hides_failures',
     'tests are reported as failed, but the test command ended with exit code 0',

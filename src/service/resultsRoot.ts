@@ -1,7 +1,9 @@
 /** A results root: its database, and runs by name. */
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { makeFolder } from '../base/files/makeFolder.ts';
 import { closest } from '../base/text/closest.ts';
+import { errorText } from '../base/text/errorText.ts';
 import { openStore, type Store } from '../store/open.ts';
 import { findRun, hasRuns, listRuns, type RunRow } from '../store/records/runs.ts';
 import { UserError } from './userError.ts';
@@ -12,11 +14,57 @@ export const databasePath = (root: string): string => resolve(root, 'swebatch.db
 
 export const openForReading = (root: string): Store => openStore(databasePath(root), { readonly: true });
 
-export const openForWriting = (root: string): Store => openStore(databasePath(root));
+export function openForWriting(root: string): Store {
+  refuseUnwritable(root);
+  return openStore(databasePath(root));
+}
 
 export function makeAndOpen(root: string): Store {
-  mkdirSync(root, { recursive: true });
-  return openForWriting(root);
+  refuseUnwritable(root);
+  try {
+    makeFolder(root);
+  } catch (error) {
+    throw unusable(root, error);
+  }
+  return openStore(databasePath(root));
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EROFS: 'the file system is read-only',
+  EACCES: 'you may not write there',
+  EPERM: 'you may not write there',
+  ENOENT: 'no folder can be made there',
+  ENAMETOOLONG: 'the path is too long',
+  ELOOP: 'it leads through links in a circle',
+};
+
+function unusable(root: string, error: unknown): UserError {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return new UserError(`results cannot be kept in ${root}: ${REASONS[code] ?? errorText(error)}`, {
+    next: { do: 'name_results' },
+  });
+}
+
+/** f_type of proc, sysfs and cgroup: root may write there, and no folder of ours can be made. */
+const OF_THE_KERNEL: ReadonlySet<number> = new Set([0x9fa0, 0x62656572, 0x63677270]);
+
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
+
+/** Makes nothing: what a run would refuse, a dry run refuses too. A record that is there has errors of its own. */
+export function refuseUnwritable(root: string): void {
+  if (existsSync(databasePath(root))) return;
+  try {
+    let path = root;
+    while (!statOf(path) && dirname(path) !== path) path = dirname(path);
+    if (!statOf(path)!.isDirectory())
+      throw new UserError(`results cannot be kept in ${root}: ${path} is a file`, {
+        next: { do: 'name_results' },
+      });
+    accessSync(path, constants.W_OK | constants.X_OK);
+    if (OF_THE_KERNEL.has(statfsSync(path).type)) throw Object.assign(new Error(), { code: 'ENOENT' });
+  } catch (error) {
+    throw error instanceof UserError ? error : unusable(root, error);
+  }
 }
 
 /** Opened for reading when it is first asked for: comparing files needs no database. */

@@ -1,6 +1,7 @@
 /** The viewer as static files: the same page and the same documents, opened from any web server, with no program behind it. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { makeFolder } from '../base/files/makeFolder.ts';
 import { pathInside } from '../base/files/pathInside.ts';
 import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
@@ -79,7 +80,7 @@ export function writeBundle(
     let [files, bytes] = [0, 0];
     const write = (name: string, body: string | Buffer) => {
       const path = pathInside(dir, name);
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       writeFileSync(path, body);
       files += 1;
       bytes += body.length;

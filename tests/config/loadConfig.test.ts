@@ -94,6 +94,20 @@ describe('key=value', () => {
   });
 });
 
+describe('images', () => {
+  test.each(['../../x', 'evil.example/../x', 'a b', 'http://x/y', '-x', 'a@b'])('%s is no name', (image) => {
+    expect(problems([`environment.image="${image}"`])[0]).toMatch(
+      /environment\.image: .* is not an image name/,
+    );
+  });
+  test('a module of its own may name images as it likes', () => {
+    expect(
+      load(['environment.image="docker://a"', 'environment.environment_class=./a.ts']).config.environment
+        .image,
+    ).toBe('docker://a');
+  });
+});
+
 describe('YAML', () => {
   test('merge keys and anchors work', () => {
     const yaml = 'agent: &a {step_limit: 3}\narms:\n  - name: x\n    agent: {<<: *a, cost_limit: 1}\n';

@@ -200,4 +200,16 @@ describe('images', () => {
   ])('%j is a name', (image) => {
     expect(normaliseRow(rawRow('a__a-1', { image }))).toMatchObject({ ok: true });
   });
+
+  // The same name is asked for on the network, whether a row says it or an id leads to it.
+  test.each(['a..b-1', 'a-', 'a.', '_a', 'a.-b', 'a__b-1.', '.a', 'a_._b'])(
+    'the id %s leads to no name',
+    (id) => {
+      expect(normaliseRow(rawRow(id))).toMatchObject({
+        ok: false,
+        messages: [`instance_id "${id}" makes no image name, and the row names no image`],
+      });
+      expect(normaliseRow(rawRow(id, { image: 'reg/img:1' }))).toMatchObject({ ok: true });
+    },
+  );
 });

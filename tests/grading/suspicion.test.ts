@@ -88,6 +88,18 @@ describe('forged output', () => {
     });
     expect(look({ body, after: '>>>>> Test Exit Code: 1\n' }).rules).toEqual([]);
   });
+  test('what an inner run of pytest failed hides nothing: the last summary is the outer one', () => {
+    const inner = 'FAILED test_inner.py::test_that_fails\n======== 1 failed in 0.01s ========\n';
+    const ended = { after: '>>>>> Test Exit Code: 0\n' };
+    expect(look({ ...ended, body: `${inner}${BODY}` }).rules).toEqual([]);
+    expect(look({ ...ended, body: `${inner}\x1b[32m${BODY}` }).rules).toEqual([]);
+    // An inner run that passes is followed by the outer one that fails.
+    const outer = `${BODY}FAILED t.py::z\n===== 1 failed, 2 passed in 1s =====\n`;
+    expect(look({ ...ended, body: outer }).rules).toContain('exit_code_hides_failures');
+    expect(look({ ...ended, body: `${inner}PASSED t.py::a\nPASSED t.py::b\n` }).rules).toContain(
+      'exit_code_hides_failures',
+    );
+  });
 });
 
 describe('test set-up and test files', () => {

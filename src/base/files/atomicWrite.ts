@@ -1,6 +1,7 @@
 /** A reader sees the old file or the new one, never a part: temporary file beside it, fsync, rename, fsync of the folder. */
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { makeFolder } from './makeFolder.ts';
 
 let serial = 0;
 
@@ -17,7 +18,7 @@ export async function writeAtomically(
   content: string | Uint8Array | Iterable<Uint8Array>,
   mode = 0o666,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const temporary = temporaryFor(path);
   try {
     const file = await open(temporary, 'w', mode);

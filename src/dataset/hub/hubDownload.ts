@@ -5,13 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises';
+import { readdir, rename, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { retry } from '../../base/async/retry.ts';
 import { startTimer } from '../../base/async/timer.ts';
 import { moveIntoPlace } from '../../base/files/atomicWrite.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { errorText } from '../../base/text/errorText.ts';
 
@@ -98,8 +99,8 @@ export async function downloadIntoCache(file: HubFile, into: DownloadInto): Prom
   const [folder] = /^(?:.*\/)?/.exec(file.path)!;
   const snapshot = pathInside(into.repoDir, 'snapshots', into.commit, ...folder.split('/'));
   const pointer = join(snapshot, basename(file.path));
-  await mkdir(dirname(blob), { recursive: true });
-  await mkdir(dirname(pointer), { recursive: true });
+  makeFolder(dirname(blob));
+  makeFolder(dirname(pointer));
   const isThere = (await sizeOf(blob)) === file.size && (await etagOf(blob, file.etag)) === file.etag;
   const reusedBytes = isThere ? file.size : await fetchBlob(file, blob, into);
   await rm(pointer, { force: true });

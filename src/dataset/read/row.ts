@@ -8,7 +8,7 @@ import { parseReference } from '../../base/imageReference.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
-import { type Instance, instanceSchema } from '../instance.ts';
+import { type Instance, imageOf, instanceSchema } from '../instance.ts';
 import { parseTestIds } from './testIds.ts';
 
 type RawRow = Readonly<Record<string, unknown>>;
@@ -139,6 +139,10 @@ export function normaliseRow(given: unknown): NormalisedRow {
   // The name is sent over the network, so an invalid one is refused here, with its line.
   const named = typeof image === 'string' ? parseReference(image) : null;
   if (named?.ok === false) messages.push(`image ${named.message}`);
+  if (parsed.success && image === undefined && !parseReference(imageOf(parsed.data)).ok)
+    messages.push(
+      `instance_id ${JSON.stringify(parsed.data.instance_id)} makes no image name, and the row names no image`,
+    );
   const commit = textOf(candidate.base_commit);
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);

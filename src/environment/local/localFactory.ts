@@ -4,9 +4,10 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import {
   type CapturedPatch,
   type CommandResult,
@@ -95,7 +96,7 @@ async function startLocal(
     }),
     capturePatch: () => capturePatch(session, run, snapshot),
     async putFile(path, content, mode = 0o644) {
-      await mkdir(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       await writeFile(path, content, { mode });
     },
     getFile: async (path) => new Uint8Array(await readFile(path)),

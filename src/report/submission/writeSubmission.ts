@@ -2,12 +2,13 @@
  * Writes an entry for the SWE-bench leaderboard into a new folder, or refuses it with every reason at once. The files are written to a
  * folder beside the target, scanned for secrets, and renamed. So a refused entry leaves nothing that could be published.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { compact } from '../../base/compact.ts';
 import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
@@ -133,7 +134,7 @@ function writeFiles(
   const put = (path: string, content: string) => {
     findings.push(...scanForSecrets(path, content, request.redactor));
     const full = pathInside(root, path);
-    mkdirSync(dirname(full), { recursive: true });
+    makeFolder(dirname(full));
     writeFileSync(full, content);
     hashes.push([path, sha256(content)]);
     bytes += Buffer.byteLength(content);

@@ -3,18 +3,10 @@
  * time. Of two processes one wins; a lock is taken over when its owner is
  * provably dead.
  */
-import {
-  closeSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, linkSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 
 const holderSchema = z.object({
   pid: z.number(),
@@ -45,7 +37,7 @@ export function takeLock(
   exclusively: Exclusively,
   formerPath?: string,
 ): LockResult {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   return exclusively(() => {
     const mine = (tookOver: LockHolder | null): LockResult => ({
       ok: true,

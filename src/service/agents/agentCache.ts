@@ -4,11 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTemporary, writeAtomically } from '../../base/files/atomicWrite.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { type Variables, variable } from '../caller.ts';
 
@@ -87,7 +88,7 @@ export const hasPackage = (dir: string, integrity: string): Promise<boolean> =>
 /** A fetched file whose hash was compared takes its place, at once. */
 export async function keepPackage(dir: string, integrity: string, fetched: string): Promise<number> {
   const path = packageFile(dir, integrity);
-  await mkdir(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   await rename(fetched, path);
   return (await stat(path)).size;
 }

@@ -1,5 +1,5 @@
 /** `agents`: adding, checking and removing agents, without printing. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   ADDABLE,
@@ -8,6 +8,7 @@ import {
   parseAgentSpec,
   type WantedPackage,
 } from '../../agent/installed/agentPackages.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import { listProgramVolumes, removeProgramVolume } from '../../environment/programs/programVolume.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';
@@ -90,7 +91,7 @@ async function fetchPackage(
   dir: string,
   { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
 ): Promise<void> {
-  await mkdir(dir, { recursive: true });
+  makeFolder(dir);
   const folder = await mkdtemp(join(dir, '.fetching-'));
   try {
     const file = await npm.fetch(name, version, folder);

@@ -3,9 +3,10 @@
  * more with the hash that the registry gave.
  */
 import { type ExecFileException, execFile } from 'node:child_process';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 
@@ -56,7 +57,7 @@ export function npmClient(env: Variables, cwd: string): NpmClient {
       return { integrity: found.data['dist.integrity'], licence: found.data.license ?? null };
     },
     async fetch(name, version, folder) {
-      await mkdir(folder, { recursive: true });
+      makeFolder(folder);
       const cache = join(folder, 'npm-cache');
       const words = ['--pack-destination', folder, '--cache', cache, '--ignore-scripts'];
       const answer = await npm('pack', `${name}@${version}`, ...words);

@@ -1,7 +1,7 @@
 /** The debug log of a run: JSON lines beside its exports, written at once so that a crash loses nothing. */
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino from 'pino';
+import { makeFolder } from '../../base/files/makeFolder.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 
 export interface RunLog {
@@ -9,7 +9,7 @@ export interface RunLog {
 }
 
 export function openLog(path: string, redactor: Redactor): RunLog {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const destination = pino.destination({ dest: path, append: true, sync: true });
   destination.on('error', () => {});
   const logger = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);

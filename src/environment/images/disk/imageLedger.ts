@@ -3,10 +3,11 @@
  * kept beside it: an append-only file whose lines several processes may write. Whatever is not in here is never removed.
  */
 
-import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTemporary, writeAtomically } from '../../../base/files/atomicWrite.ts';
+import { makeFolder } from '../../../base/files/makeFolder.ts';
 import { imageKey } from '../../../base/imageReference.ts';
 import type { Owner } from '../../environment.ts';
 import { currentOwner, isOwnerAlive, LABELS, type Liveness } from '../../owner.ts';
@@ -84,7 +85,7 @@ const isHalfWritten = (name: string): boolean => isTemporary(name) || name.endsW
 export function openImageLedger(path: string, self: LedgerProcess = ownProcess()): ImageLedger {
   const needDir = join(dirname(path), 'needed');
   const append = async (line: z.infer<typeof lineSchema>) => {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     // One write below the size of a pipe buffer with O_APPEND: lines of several processes do not mix.
     await appendFile(path, `${JSON.stringify(line)}\n`);
   };

@@ -1,0 +1,52 @@
+// A results root that cannot be one: told with what to do, before anything is made, and never waited for.
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeAndOpen, openForWriting, refuseUnwritable } from '../../src/service/resultsRoot.ts';
+import { cli } from '../support/cli.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'results-folder-'));
+const file = join(dir, 'file');
+writeFileSync(file, '');
+symlinkSync(join(dir, 'loop'), join(dir, 'loop'));
+const predictions = join(dir, 'preds.json');
+writeFileSync(
+  predictions,
+  JSON.stringify({ 'swebatch__cronwheel-23': { model_name_or_path: 'm', model_patch: '' } }),
+);
+
+const UNUSABLE: [string, RegExp][] = [
+  ['/proc/results', /no folder can be made there/],
+  ['/proc/self/fd/results/a', /no folder can be made there/],
+  ['/sys/results', /no folder can be made there|you may not write|read-only/],
+  [file, /file is a file/],
+  [join(file, 'a/b'), /file is a file/],
+  [join(dir, 'loop/a'), /links in a circle/],
+  [join(dir, 'n'.repeat(300)), /too long/],
+];
+test.each(UNUSABLE)('%s is refused before anything is made', (root, why) => {
+  for (const open of [refuseUnwritable, makeAndOpen]) expect(() => open(root)).toThrow(why);
+});
+
+test('one that is not there yet is made, with the folders above it', () => {
+  const root = join(dir, 'a/b/c');
+  expect(() => refuseUnwritable(root)).not.toThrow();
+  expect(existsSync(root)).toBe(false);
+  makeAndOpen(root).close();
+  openForWriting(root).close();
+  mkdirSync(join(dir, 'link-to'));
+  symlinkSync(join(dir, 'link-to'), join(dir, 'link'));
+  makeAndOpen(join(dir, 'link')).close();
+});
+
+test.each([
+  ['evaluate', predictions, '--subset', 'datasets/demo/demo.jsonl'],
+  ['run', '--subset', 'datasets/demo/demo.jsonl', '-m', 'gpt-5.4', '--dry-run'],
+])('%s says what to do and ends with 2', async (...args) => {
+  const ended = await cli([...args, '-o', file]);
+  expect(ended.code).toBe(2);
+  expect(ended.stderr).toMatch(
+    /results cannot be kept in .*file is a file\n {2}name another results root with -o/,
+  );
+});
