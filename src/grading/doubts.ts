@@ -20,6 +20,15 @@ export interface GradeSuspicion extends Suspicion {
   readonly strict: boolean;
 }
 
+/** A test log is evidence: one with a secret of ours is kept unchanged, and told of. */
+export const LOG_HOLDS_SECRET: GradeSuspicion = {
+  rule: 'log_holds_secret',
+  says: 'the test log holds a secret of this machine and was kept as it is: do not publish it',
+  evidence: 'test_output.txt',
+  strict: false,
+  inferred: false,
+};
+
 export interface Examined {
   readonly suspicion: readonly GradeSuspicion[];
   readonly resolvedStrict: boolean;

@@ -1,12 +1,13 @@
 /** Verdicts from saved logs, without containers: the harness's own folders, unchanged. */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { writeAtomically } from '../base/files/atomicWrite.ts';
+import { pathInside } from '../base/files/pathInside.ts';
 import type { Instance } from '../dataset/instance.ts';
 import { type FoundFolder, findInstanceFolders } from '../formats/harness/findInstanceFolders.ts';
 import { FILES } from '../formats/harness/logLayout.ts';
 import { type InstanceReport, instanceReportText, reportedIds } from '../formats/reports/instanceReport.ts';
-import { examine, type GradeSuspicion } from './doubts.ts';
+import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
@@ -22,6 +23,8 @@ export interface RegradeOptions {
   readonly only?: ReadonlySet<string>;
   /** Replaces report.json in each folder. */
   readonly write: boolean;
+  /** Such a log is flagged; its bytes and its verdict stay. */
+  readonly holdsSecret?: (log: Uint8Array) => boolean;
 }
 
 export interface Regrading {
@@ -99,7 +102,9 @@ async function regradeOne(
   const patchBytes = await read(join(folder.path, FILES.patch));
   const patch = patchBytes === undefined ? null : decode(patchBytes);
   const known = { ...row, patch, specHash: spec.specHash };
-  return { ...known, ...gradeOutput(spec, decode(output), patch, options) };
+  const graded = gradeOutput(spec, decode(output), patch, options);
+  const secret = options.holdsSecret?.(output) === true ? [LOG_HOLDS_SECRET] : [];
+  return { ...known, ...graded, suspicion: [...(graded.suspicion ?? []), ...secret] };
 }
 
 function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options: RegradeOptions) {
@@ -131,7 +136,11 @@ export async function regradeFolder(root: string, options: RegradeOptions): Prom
     if (options.only && !options.only.has(row.instance_id)) continue;
     rows.push(row);
     if (options.write && row.report)
-      await writeAtomically(join(folder.path, FILES.report), instanceReportText(row.report));
+      // A link of theirs may lead to a folder that is nobody's log.
+      await writeAtomically(
+        pathInside(root, relative(root, folder.path), FILES.report),
+        instanceReportText(row.report),
+      );
   }
   return { rows, skipped };
 }

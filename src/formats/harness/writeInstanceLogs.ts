@@ -1,7 +1,7 @@
 /** Writes the folder of one graded prediction as the harness leaves it. */
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { instanceReportText } from '../reports/instanceReport.ts';
 import { FILES } from './logLayout.ts';
 import { type RunLogLine, runLogText } from './runLogText.ts';
@@ -33,7 +33,7 @@ export async function writeInstanceLogs(
     [FILES.report, logs.report && instanceReportText(logs.report)],
   ];
   for (const [name, content] of files) {
-    const path = join(folder, name);
+    const path = pathInside(folder, name);
     if (content !== null)
       await writeAtomically(path, content, secretLog && name === FILES.output ? 0o600 : 0o666);
     else await rm(path, { force: true });

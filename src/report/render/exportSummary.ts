@@ -1,6 +1,7 @@
 /** summary.json, summary.md and summary.html of a run's folder: made from the database, and always able to be made again. */
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
 import type { SummaryOptions } from '../measure/armSummary.ts';
@@ -30,6 +31,6 @@ export async function exportSummary(
   if (!data) throw new Error(`there is no run with id ${runId} in this results root`);
   const summary = summarize(data, { pricesOf: pricesOf(data) });
   const files = summaryFiles(summary);
-  for (const [name, content] of files) await writeAtomically(join(folder, name), content);
+  for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);
   return { summary, paths: files.map(([name]) => join(folder, name)) };
 }

@@ -1,7 +1,7 @@
 /** Records a verdict, then emits its event. */
 import { gzipSync } from 'node:zlib';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { GradeSuspicion } from '../../grading/doubts.ts';
+import { type GradeSuspicion, LOG_HOLDS_SECRET } from '../../grading/doubts.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -15,19 +15,9 @@ export interface VerdictPorts {
   readonly events: RunEvents;
 }
 
-/** A test log is evidence, so one with a secret is kept unchanged, in a file that only its owner can read. */
+/** It lies in a file that only its owner can read. */
 const secretFlags = (redactor: Redactor, log: string | null): GradeSuspicion[] =>
-  log === null || !redactor.contains(log)
-    ? []
-    : [
-        {
-          rule: 'log_holds_secret',
-          says: 'the test log holds a secret of this machine and was kept as it is: do not publish it',
-          evidence: 'test_output.txt',
-          strict: false,
-          inferred: false,
-        },
-      ];
+  log !== null && redactor.contains(log) ? [LOG_HOLDS_SECRET] : [];
 
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
 

@@ -40,9 +40,9 @@ export async function exportPredictions({ store, run, dir }: ExportTarget): Prom
   for (const part of partsOf(predictionRows(store, run.id))) {
     const folder = pathInside(dir, part.folder);
     const predictions = predictionsOf(part.rows, run.emit_empty === 1);
-    await writeAtomically(join(folder, 'preds.json'), predsJson(predictions));
-    await writeAtomically(join(folder, 'all_preds.jsonl'), predsJsonl(predictions));
-    await writeAtomically(join(folder, 'exit_statuses.yaml'), exitStatusesYaml(part.rows));
+    await writeAtomically(pathInside(folder, 'preds.json'), predsJson(predictions));
+    await writeAtomically(pathInside(folder, 'all_preds.jsonl'), predsJsonl(predictions));
+    await writeAtomically(pathInside(folder, 'exit_statuses.yaml'), exitStatusesYaml(part.rows));
     written.push(join(folder, 'preds.json'));
   }
   return written;
@@ -81,7 +81,7 @@ export async function exportTrajectories(target: ExportTarget): Promise<string[]
 export async function exportManifest({ store, run, dir }: ExportTarget): Promise<void> {
   // The manifest of the start, and what was observed since.
   const manifest = { ...storedManifest(runById(store, run.id)!), observed: observedIn(store, run.id) };
-  await writeAtomically(join(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeAtomically(pathInside(dir, 'run.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 export async function exportRun(target: ExportTarget): Promise<string[]> {

@@ -4,6 +4,7 @@ import type { Instance } from '../../dataset/instance.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { type Regraded, type Regrading, regradeFolder } from '../../grading/regradeFolder.ts';
 import type { Caller, Variables } from '../caller.ts';
+import { redactorOf } from '../secrets.ts';
 import { UserError } from '../userError.ts';
 import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
 
@@ -34,10 +35,14 @@ export async function regradeLogs(
   const instances = await rowsOf(options.datasets, env);
   const parsers = await requireParsers(config, cwd);
   const only = options.instances?.length ? { only: new Set(options.instances) } : {};
+  const redactor = redactorOf(env);
   const rows: Regraded[] = [];
   const skipped: string[] = [];
   for (const folder of options.folders) {
-    const found = await regradeFolder(folder, { dialect, instances, parsers, write: options.write, ...only });
+    const found = await regradeFolder(folder, {
+      ...{ dialect, instances, parsers, write: options.write, ...only },
+      holdsSecret: redactor.contains,
+    });
     rows.push(...found.rows);
     skipped.push(...found.skipped);
   }

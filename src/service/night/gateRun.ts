@@ -2,6 +2,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
 import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
@@ -146,7 +147,7 @@ export async function writeArtifacts(
     const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
     files.push(['junit.xml', junitXml(b.from.data, result, b.from.arm)], ...summaryFiles(summary));
   }
-  for (const [name, content] of files) await writeAtomically(join(folder, name), content);
+  for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);
   const step = variable(env, 'GITHUB_STEP_SUMMARY');
   if (step) appendFileSync(step, renderMarkdown(document));
   return files.map(([name]) => join(folder, name));

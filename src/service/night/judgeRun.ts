@@ -1,5 +1,5 @@
 /** The end of a night: finds the baseline, judges every arm, writes the artifacts and runs `run.on_finish`. */
-import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
@@ -127,7 +127,7 @@ async function judgeArm(
     seed: DEFAULT_SEED,
     ...(epochs > 0 && { remeasure: again }),
   });
-  const folder = join(root, run.name, data.arms.length > 1 ? pathName(arm) : '');
+  const folder = pathInside(root, run.name, data.arms.length > 1 ? pathName(arm) : '');
   const artifacts = await writeArtifacts(folder, b, gated, caller.env);
   const { verdict, passed, line, broken, drop, p } = gated.result;
   const judged: ArmVerdict = {

@@ -1,5 +1,4 @@
 /** The common part of new and continued runs: recovery after a dead process, the session, the outcome. */
-import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
@@ -77,7 +76,7 @@ async function execute(request: ExecuteRequest, caller: Caller): Promise<RunOutc
   await reapOrphans(request.arms, caller);
   const all = trialsOf(store, run.id);
   const toDo = (request.choose ?? ((t) => t))(all).filter((t) => t.state === 'pending');
-  const log = openLog(join(root, run.name, 'run.log'), redactor);
+  const log = openLog(pathInside(root, run.name, 'run.log'), redactor);
   const events = createEvents(
     (error) => log.write('warn', 'a listener failed', { error: String(error) }),
     cleanedBy(redactor),
