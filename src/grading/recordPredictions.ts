@@ -4,7 +4,7 @@
  */
 import type { LoadedRow } from '../dataset/read/loadDataset.ts';
 import { datasetHash, recordedRow } from '../dataset/record.ts';
-import { isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
+import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
 import type { Store } from '../store/open.ts';
 import { insert } from '../store/query.ts';
 import {
@@ -110,6 +110,7 @@ function seal(db: Store, trial: TrialRow, prediction: Prediction, request: Predi
   const at = request.now().toISOString();
   const attempt = beginAttempt(db, trial.id, { startedAt: at, slot: 0, config: request.armConfig });
   const empty = isEmptyPatch(prediction.model_patch);
+  const whole = patch.isWellFormed();
   endAttempt(
     db,
     attempt.id,
@@ -119,12 +120,12 @@ function seal(db: Store, trial: TrialRow, prediction: Prediction, request: Predi
       exit_status: 'Submitted',
       submission: empty ? null : Buffer.from(patch),
       patch_source: empty ? 'none' : 'submitted',
-      patch_state: empty ? 'empty' : 'ok',
+      patch_state: empty ? 'empty' : whole ? 'ok' : 'invalid',
       model_patch: patch,
       patch_sha256: sha256,
       elapsed_ms: 0,
       working_ms: 0,
-      notes: JSON.stringify(['imported prediction']),
+      notes: JSON.stringify(['imported prediction', ...(whole ? [] : [HALF_CHARACTERS])]),
     },
     'seal',
   );

@@ -108,3 +108,12 @@ test.skipIf(!existsSync(aider))(`a real file whose rows carry many extra keys ($
     expect(read.predictions.every(({ model_name_or_path }) => model_name_or_path !== 'None')).toBe(true);
   }
 });
+
+test('half characters, as Python writes bytes that are not UTF-8, are told of', () => {
+  const read = parsePredictions(
+    '{"a__b-1": {"model_patch": "+\\udce9\\n"}, "a__b-2": {"model_patch": "\\ud83d\\ude00"}}',
+    'p.json',
+  );
+  if (!read.ok) throw new Error(read.problems.join());
+  expect(read.warnings).toEqual([expect.stringMatching(/^p\.json: line 1, "a__b-1".* half characters/)]);
+});

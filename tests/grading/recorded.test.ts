@@ -82,6 +82,14 @@ function verdict(trial: ReturnType<typeof gradableTrials>[number], more: Partial
   }); // prettier-ignore
 }
 
+test('a patch that no file can hold is marked invalid, with the reason; any other text is not', () => {
+  record([p('a', 'diff --git a/x b/x\n+\udce9\n'), p('b', 'diff --git a/x b/x\n+é😀\ufffd\n')]);
+  const [torn, whole] = trialsOf(db, 1).map((trial) => attemptsOf(db, trial.id)[0]!);
+  expect(torn).toMatchObject({ patch_state: 'invalid', notes: expect.stringContaining('half characters') });
+  expect(torn!.model_patch).toContain('+\ufffd\n');
+  expect(whole).toMatchObject({ patch_state: 'ok', notes: expect.not.stringContaining('half') });
+});
+
 describe('recording', () => {
   test('each prediction is a sealed attempt that can be graded, and the record is whole', () => {
     expect(record([p('a'), p('b', ''), p('c', null)])).toMatchObject({

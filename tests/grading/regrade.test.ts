@@ -1,5 +1,14 @@
 // The harness's folders: written by us, found again wherever they lie, regraded without containers.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -205,3 +214,14 @@ test.skipIf(!hasData)(
     }
   },
 );
+
+test('--write replaces no report behind a link that leads outside', async () => {
+  const outside = mkdtempSync(join(tmpdir(), 'swebatch-outside-'));
+  mkdirSync(join(outside, 'a__b-1'));
+  writeFileSync(join(outside, 'a__b-1', 'test_output.txt'), LOG);
+  symlinkSync(join(outside, 'a__b-1'), join(root, 'a__b-1'));
+  expect((await regrade()).rows).toMatchObject([{ resolved: true }]);
+  await expect(regrade({ write: true })).rejects.toThrow(/is a link that leads outside/);
+  expect(existsSync(join(outside, 'a__b-1', 'report.json'))).toBe(false);
+  rmSync(outside, { recursive: true });
+});

@@ -46,6 +46,9 @@ interface Entry {
 
 /** The harness writes this into paths where a prediction names no model. */
 export const NO_MODEL = 'None';
+/** JSON can spell them (`\ud800`), and Python writes bytes that are not UTF-8 in this way. */
+export const HALF_CHARACTERS =
+  'the patch holds half characters, so it was not UTF-8: no file can hold them, and each becomes U+FFFD';
 const PATCH_KEYS = ['model_patch', 'patch', 'fix_patch'] as const;
 const MODEL_KEYS = ['model_name_or_path', 'prefix'] as const;
 
@@ -84,10 +87,12 @@ function readRow({ value, place, line, key }: Entry): RowRead {
     return inRow(`model_name_or_path is ${kindOf(named)}, not text`);
   return {
     prediction: { instance_id: id, model_name_or_path: named || NO_MODEL, model_patch: patch },
-    warnings:
-      key !== undefined && id !== key
+    warnings: [
+      ...(key !== undefined && id !== key
         ? [`${place} calls itself "${id}"; the inner id counts, as in the harness`]
-        : [],
+        : []),
+      ...(patch?.isWellFormed() === false ? [`${place} (${id}): ${HALF_CHARACTERS}`] : []),
+    ],
   };
 }
 

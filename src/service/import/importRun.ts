@@ -6,6 +6,7 @@ import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { recordedRow } from '../../dataset/record.ts';
+import { HALF_CHARACTERS } from '../../formats/predictions/readPredictions.ts';
 import type { TrajectoryMessage } from '../../formats/trajectories/miniTrajectory.ts';
 import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
@@ -151,6 +152,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
   // The prediction is what was published; the submission in the trajectory is the same text where both are there.
   const patch = choosePatch('submitted', instance.modelPatch ? Buffer.from(instance.modelPatch) : null, null);
   const known = instance.modelPatch !== null;
+  const torn = instance.modelPatch?.isWellFormed() === false;
   const exitClass = exitClassOf(instance.exitReason);
   endAttempt(
     store,
@@ -162,7 +164,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
       error_message: instance.errorMessage,
       submission,
       patch_source: known ? patch.source : null,
-      patch_state: known ? patch.state : null,
+      patch_state: known ? (torn ? 'invalid' : patch.state) : null,
       model_patch: known ? patch.modelPatch : null,
       // Its verdict still has to find it.
       patch_sha256: known ? patch.sha256 : '',
@@ -172,6 +174,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
           ? durationOrNull(Math.round((instance.endedAt - instance.startedAt) * 1000))
           : null,
       notes: JSON.stringify([
+        ...(torn ? [HALF_CHARACTERS] : []),
         ...(instance.file === null ? ['imported from a prediction alone'] : []),
         ...(instance.notes ?? []),
       ]),
