@@ -114,28 +114,71 @@ function backtrack(a: readonly string[], b: readonly string[], trace: readonly I
   return edits.reverse();
 }
 
-function editsOf(a: readonly string[], b: readonly string[]): Edit[] {
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
+const LINE_END = 0x0a;
+
+/** Where the last lines before `at` begin, as many as a hunk shows. */
+function contextBefore(content: Buffer, at: number): number {
+  let begin = at;
+  for (let lines = 0; lines < CONTEXT && begin > 0; lines += 1)
+    begin = begin < 2 ? 0 : content.lastIndexOf(LINE_END, begin - 2) + 1;
+  return begin;
+}
+
+/** Where as many lines from `at` on end. */
+function contextAfter(content: Buffer, at: number): number {
+  let end = at;
+  for (let lines = 0; lines < CONTEXT && end < content.length; lines += 1) {
+    const lineEnd = content.indexOf(LINE_END, end);
+    end = lineEnd < 0 ? content.length : lineEnd + 1;
+  }
+  return end;
+}
+
+function countLines(content: Buffer, until: number): number {
+  let lines = 0;
+  for (let at = 0; at < until; at += 1) if (content[at] === LINE_END) lines += 1;
+  return lines;
+}
+
+/** How many bytes of whole lines two files share at their beginning and at their end. */
+function sharedEnds(a: Buffer, b: Buffer): { start: number; end: number } {
+  const shorter = Math.min(a.length, b.length);
+  let same = 0;
+  while (same < shorter && a[same] === b[same]) same += 1;
+  const start = same === 0 ? 0 : a.lastIndexOf(LINE_END, same - 1) + 1;
   let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end])
-    end += 1;
-  const from = a.slice(start, a.length - end);
-  const to = b.slice(start, b.length - end);
+  while (end < shorter - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  const begins = (content: Buffer): boolean =>
+    content.length - end === start || content[content.length - end - 1] === LINE_END;
+  if (begins(a) && begins(b)) return { start, end };
+  const lineEnd = a.indexOf(LINE_END, a.length - end);
+  return { start, end: lineEnd < 0 ? 0 : a.length - lineEnd - 1 };
+}
+
+/** The lines that changed with those around them; `skipped` says how many come before. Only these are made into text: a file may be long. */
+function editsOf(a: Buffer, b: Buffer): { edits: Edit[]; skipped: number } {
+  const { start, end } = sharedEnds(a, b);
+  const from = linesOf(a.subarray(start, a.length - end));
+  const to = linesOf(b.subarray(start, b.length - end));
   const middle = shortestEdits(from, to) ?? [
     ...from.map((l): Edit => ['-', l]),
     ...to.map((l): Edit => ['+', l]),
   ];
-  const same = (line: string): Edit => [' ', line];
-  return [...a.slice(0, start).map(same), ...middle, ...a.slice(a.length - end).map(same)];
+  const first = contextBefore(a, start);
+  const last = a.length - end;
+  const same = (content: Buffer): Edit[] => linesOf(content).map((line) => [' ', line]);
+  return {
+    edits: [...same(a.subarray(first, start)), ...middle, ...same(a.subarray(last, contextAfter(a, last)))],
+    skipped: countLines(a, first),
+  };
 }
 
-function hunksOf(edits: readonly Edit[]): string {
+function hunksOf({ edits, skipped }: ReturnType<typeof editsOf>): string {
   const changed = edits.flatMap(([kind], i) => (kind === ' ' ? [] : [i]));
   let text = '';
   let next = 0;
-  let oldLine = 1;
-  let newLine = 1;
+  let oldLine = skipped + 1;
+  let newLine = skipped + 1;
   let done = 0;
   while (next < changed.length) {
     const first = Math.max(done, changed[next]! - CONTEXT);
@@ -185,7 +228,7 @@ function oneFile(path: string, before: FileVersion | undefined, after: FileVersi
   if (isBinary(oldContent) || isBinary(newContent))
     return `${text}GIT binary patch\n${literal(newContent)}${literal(oldContent)}`;
   text += `--- ${before ? label('a/', path) : '/dev/null'}\n+++ ${after ? label('b/', path) : '/dev/null'}\n`;
-  return text + hunksOf(editsOf(linesOf(oldContent), linesOf(newContent)));
+  return text + hunksOf(editsOf(oldContent, newContent));
 }
 
 export interface ChangedFile {
