@@ -5,10 +5,14 @@
 
 const ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 };
 
+const LONGEST_QUOTED = 4 * 4096;
+
 /** A name as git quotes it: `"a/t\303\251st.py"`. `end` is where the quotes close; undefined when they never do. */
 function unquote(text: string, from: number): { name: string; end: number } | undefined {
   const bytes: Buffer[] = [];
   for (let at = from + 1; at < text.length; at++) {
+    // Linux takes paths of 4096 bytes, each four characters at most here.
+    if (at - from > LONGEST_QUOTED) return undefined;
     const char = text[at]!;
     if (char === '"') return { name: Buffer.concat(bytes).toString('utf8'), end: at + 1 };
     if (char !== '\\') {
@@ -70,16 +74,24 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 /** `patch` takes this name where the other two name no file; it may or may not have a first component to drop. */
 const indexed = (text: string): string[] => [text.trim(), ...withoutPrefix(text.trim())];
 
+/** `--- ` */
+const SHORTEST_HEADER = 4;
+
 export function patchedPaths(patch: string): string[] {
   const paths = new Set<string>();
   let [old, fresh] = [0, 0];
-  for (const raw of patch.split('\n')) {
-    const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+  for (let from = 0, end = 0; from < patch.length; from = end + 1) {
+    const first = patch[from]!;
+    end = first === '\n' ? from : patch.indexOf('\n', from);
+    if (end < 0) end = patch.length;
     if (old > 0 || fresh > 0) {
-      if (!whole.startsWith('+') && !whole.startsWith('\\')) old--;
-      if (!whole.startsWith('-') && !whole.startsWith('\\')) fresh--;
+      if (first !== '+' && first !== '\\') old--;
+      if (first !== '-' && first !== '\\') fresh--;
       continue;
     }
+    if (end - from < SHORTEST_HEADER) continue;
+    const raw = patch.slice(from, end);
+    const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     // `patch` reads a diff that is indented, or quoted as mail does, as well.
     const line = whole.replace(/^(?:[ \tX]|- )+(?=[-+*dI])/, '');
     const hunk = HUNK.exec(whole);

@@ -30,14 +30,34 @@ export interface ReadLog {
 const SUITE_RAN = [
   /Executed [1-9]\d{0,15} of \d/,
   /TOTAL: [1-9]\d{0,15} (?:SUCCESS|FAILED)/,
-  /[1-9]\d{0,15} passing/,
   /Tests:[\s\x1c-\x1f\x85]{1,1000}[1-9]/,
   /Test Suites:[\s\x1c-\x1f\x85]{1,1000}(?:\d{1,15} \w{1,64}, ){0,32}[1-9]\d{0,15} total/,
   /(?<![^\n])# tests [1-9]/,
-  /[1-9]\d{0,15} specs?, \d{1,15} failures?/,
   /': ok(?![^\n])/,
 ];
-export const suiteRan = (log: string): boolean => SUITE_RAN.some((pattern) => pattern.test(log));
+/** Signs that begin with a count: looked for by what follows it, because logs may be full of digits. */
+const COUNTED: readonly (readonly [word: string, after: RegExp])[] = [
+  [' passing', /^ passing/],
+  [' spec', /^ specs?, \d{1,15} failures?/],
+];
+const LONGEST_COUNT = 16;
+const LONGEST_REST = 64;
+
+function endsInCount(log: string, end: number): boolean {
+  for (let at = end - 1; at >= Math.max(0, end - LONGEST_COUNT) && /\d/.test(log[at]!); at--)
+    if (log[at] !== '0') return true;
+  return false;
+}
+
+function counted(log: string, word: string, after: RegExp): boolean {
+  for (let at = log.indexOf(word); at >= 0; at = log.indexOf(word, at + 1))
+    if (endsInCount(log, at) && after.test(log.slice(at, at + LONGEST_REST))) return true;
+  return false;
+}
+
+export const suiteRan = (log: string): boolean =>
+  SUITE_RAN.some((pattern) => pattern.test(log)) ||
+  COUNTED.some(([word, after]) => counted(log, word, after));
 
 function recordedExitCode(log: string): number | null {
   const at = new RegExp(`${MARK.exitCode}:[${SPACE}]*(-?\\d+)`).exec(log);
