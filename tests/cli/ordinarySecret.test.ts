@@ -52,7 +52,17 @@ describe('the start of a run', () => {
   const start = (env: Record<string, string>) =>
     cli(
       [
-        ...['run', '-o', tempDir(), '--subset', 'datasets/demo/demo.jsonl', '--limit', '1', '--progress', 'plain'],
+        ...[
+          'run',
+          '-o',
+          tempDir(),
+          '--subset',
+          'datasets/demo/demo.jsonl',
+          '--limit',
+          '1',
+          '--progress',
+          'plain',
+        ],
         ...['-m', 'scripted:datasets/demo/replies', '-c', 'environment.environment_class=local'],
         ...['-c', `environment.cwd=${tempDir()}`],
       ],
