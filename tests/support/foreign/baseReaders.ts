@@ -15,7 +15,7 @@ import { repr } from '../../../src/base/python/values.ts';
 import { linearProblem } from '../../../src/base/regex/linearRegex.ts';
 import { asciiOnly } from '../../../src/base/text/asciiOnly.ts';
 import { closest } from '../../../src/base/text/closest.ts';
-import { columns, head, pad, padLeft, shorten } from '../../../src/base/text/columns.ts';
+import { broken, columns, head, pad, padLeft, shorten } from '../../../src/base/text/columns.ts';
 import { csvCell } from '../../../src/base/text/csv.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import { html } from '../../../src/base/text/html.ts';
@@ -62,6 +62,8 @@ export const BASE_READERS: readonly Reader[] = [
     settleLines,
     showUnseen,
     columns,
+    // Its callers cut texts before.
+    broken: (text) => broken(text.slice(0, 20_000), 80, 76),
     head: (text) => head(text, 80),
     shorten: (text) => shorten(text, 80),
     shortenLeft: (text) => shorten(text, 80, 'left'),

@@ -6,6 +6,7 @@ import { translateActionRegex } from '../../../src/config/actionRegex.ts';
 import { ConfigError } from '../../../src/config/configError.ts';
 import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
+import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
@@ -72,6 +73,14 @@ export const FILE_READERS: readonly Reader[] = [
       },
       'dataset, json': (text) => readJson(Buffer.from(text), 'json'),
       'dataset, jsonl': (text) => readJson(Buffer.from(text), 'jsonl'),
+      rowOfLine: (text) => {
+        try {
+          return rowOfLine(Buffer.from(text));
+        } catch {
+          // Told with the number of the line: see jsonLines.
+          return undefined;
+        }
+      },
       'dataset, Latin-1': (text) => readJson(Buffer.from(`${text}é`, 'latin1'), 'jsonl'),
       parseTestIds,
       'rows of datasets': (text) => {
