@@ -102,11 +102,9 @@ function usedBy(pid: number): Omit<Use, 'wall_s'> {
 async function resume(place: Place): Promise<Use> {
   const db = new Database(join(place.root, 'swebatch.db'), { readonly: true });
   const taken = db.prepare(
-    `SELECT 1 FROM trials WHERE run_id = (SELECT id FROM runs WHERE name = 'b') AND state IN ('leased', 'running') LIMIT 1`,
+    `SELECT 1 FROM trials WHERE run_id = (SELECT id FROM runs WHERE name = 'b') AND lease_at_ms >= ? LIMIT 1`,
   );
-  const before = db.prepare(`SELECT max(id) AS id FROM attempts`).get() as { id: number };
-  const begun = db.prepare(`SELECT 1 FROM attempts WHERE id > ? LIMIT 1`);
-  const began = performance.now();
+  const [since, began] = [Date.now(), performance.now()];
   const child = start(
     place,
     ['resume', 'b', '-o', place.root, '--progress', 'none'],
@@ -115,8 +113,7 @@ async function resume(place: Place): Promise<Use> {
   const closed = new Promise<void>((resolve) => child.on('close', () => resolve()));
   try {
     while (child.exitCode === null) {
-      if (taken.get() || begun.get(before.id))
-        return { wall_s: (performance.now() - began) / 1000, ...usedBy(child.pid!) };
+      if (taken.get(since)) return { wall_s: (performance.now() - began) / 1000, ...usedBy(child.pid!) };
       await wait(20);
     }
     throw new Error(`resume ended early: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`);
@@ -211,10 +208,17 @@ const exponent = (a: Line, b: Line, floor: number): number => {
 
 const lines = await measure();
 const groups = [...Map.groupBy(lines, (line) => line.what)];
-const version = { dir: tmpdir(), root: '', size: 0 };
-const { user_s, system_s } = await command(version, ['--version']);
+const place = { dir: mkdtempSync(join(tmpdir(), 'swebatch-size-')), root: '', size: 0 };
+const starts: number[] = [];
+for (let i = 0; i < 5; i++) {
+  const { user_s, system_s } = await command(place, ['ls', '--help']);
+  starts.push(user_s + system_s);
+}
+rmSync(place.dir, { recursive: true, force: true });
+const floor = Math.min(...starts);
+say(`starting the program: ${floor.toFixed(2)} s`);
 const growth = groups.flatMap(([what, [first, ...rest]]) =>
-  rest.length === 0 ? [] : [{ what, exponent: exponent(first!, rest.at(-1)!, user_s + system_s) }],
+  rest.length === 0 ? [] : [{ what, exponent: exponent(first!, rest.at(-1)!, floor) }],
 );
 const bars: Bar[] = [
   ...lines.flatMap(({ what, size, wall_s, rss_mb }) => {

@@ -1,14 +1,29 @@
 /** A trial with its arm, its instance and its images. */
-import type { Instance } from '../dataset/instance.ts';
-import type { InstanceRow } from '../store/records/runs.ts';
+import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import type { Store } from '../store/open.ts';
+import { type InstanceFacts, instanceFacts, type RunRow, rowTextOf } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
 import type { ArmRuntime } from './arms.ts';
 import type { TrialLabel } from './events.ts';
 
 export interface PlannedInstance {
-  readonly row: InstanceRow;
+  readonly row: InstanceFacts;
+  /** Of a large run it is read from the record each time it is asked for. */
   readonly instance: Instance;
 }
+
+export const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstance> =>
+  new Map(
+    instanceFacts(store, run.id).map((row) => [
+      row.id,
+      {
+        row,
+        get instance() {
+          return instanceSchema.parse(JSON.parse(rowTextOf(store, row.id)));
+        },
+      },
+    ]),
+  );
 
 export interface PlannedTrial {
   readonly id: number;
@@ -28,17 +43,20 @@ export const plannedTrial = (
   instances: ReadonlyMap<number, PlannedInstance>,
 ): PlannedTrial => {
   const arm = arms.get(trial.arm_id)!;
-  const { row, instance } = instances.get(trial.instance_pk)!;
+  const planned = instances.get(trial.instance_pk)!;
+  const { row } = planned;
   return {
     id: trial.id,
     label: {
       trialId: trial.id,
-      instanceId: instance.instance_id,
+      instanceId: row.instance_id,
       arm: arm.row.name,
       epoch: trial.epoch,
     },
     arm,
-    instance,
+    get instance() {
+      return planned.instance;
+    },
     repo: row.repo,
     image: arm.environment.image ?? row.image,
     gradedIn: row.image,

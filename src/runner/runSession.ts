@@ -7,7 +7,6 @@ import { pathInside } from '../base/files/pathInside.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
-import { instanceSchema } from '../dataset/instance.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
 import { type EngineWatch, watchEngine } from '../environment/engines/engineWatch.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
@@ -16,7 +15,7 @@ import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
-import { armsOf, instancesOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
+import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
 import { suspicionRules } from '../suspicion/commandRules.ts';
 import { type ArmRuntime, startArms } from './arms.ts';
@@ -29,7 +28,7 @@ import type { RunEvents } from './events.ts';
 import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
 import { createSessionImages, type ImageOrder, orderForImages } from './images/sessionImages.ts';
 import type { TrialImages } from './images/trialImages.ts';
-import { type PlannedInstance, type PlannedTrial, plannedTrial } from './plannedTrial.ts';
+import { type PlannedInstance, type PlannedTrial, plannedInstances, plannedTrial } from './plannedTrial.ts';
 import { keepBackups } from './record/backups.ts';
 import { createExporter } from './record/exporter.ts';
 import { exportRun } from './record/exportRun.ts';
@@ -122,6 +121,8 @@ async function sit(
   const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines, engine }, closing);
   closing.add(() => engine?.close());
   const instances = plannedInstances(store, run);
+  // A row that cannot be read ends the sitting before anything starts.
+  for (const trial of toDo) void instances.get(trial.instance_pk)!.instance;
   const session = { stored, ports, engines, engine, dir, arms, instances };
   const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
   const budget = budgetOf(session);
@@ -164,14 +165,6 @@ async function sit(
 }
 
 const isoNow = () => new Date().toISOString();
-
-const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstance> =>
-  new Map(
-    instancesOf(store, run.id).map((row) => [
-      row.id,
-      { row, instance: instanceSchema.parse(JSON.parse(row.row)) },
-    ]),
-  );
 
 /** Money of earlier sittings counts: a restart does not renew the budget. */
 function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {

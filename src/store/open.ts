@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
-import { ATTEMPT_COSTS } from './safeSum.ts';
+import { ATTEMPT_COSTS, NO_SUMS } from './safeSum.ts';
 
 /** `using store = …` closes it at the end of its block. */
 export type Store = Database.Database & Disposable;
@@ -38,6 +38,9 @@ export class StorageError extends Error {
     this.code = code;
   }
 }
+
+/** The schema that writes down the sums of attempts. */
+const SUMMED_SINCE = 7;
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');
 
@@ -104,6 +107,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       checkVersion(db, path);
       // A process that was killed at its start leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
+      if (versionOf(db) < SUMMED_SINCE) db.exec(NO_SUMS);
     } else prepareForWriting(db, path);
     db.exec(ATTEMPT_COSTS);
     return db;
@@ -117,8 +121,8 @@ function prepareForWriting(db: Store, path: string): void {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   db.pragma('foreign_keys = ON');
-  const check = db.pragma('quick_check(1)', { simple: true });
-  if (check !== 'ok') throw corrupt(path, String(check));
+  const check = damageIn(db, path);
+  if (check !== undefined) throw corrupt(path, check);
   checkVersion(db, path);
   const migrate = db.transaction(() => {
     // Read again inside the transaction: another process may have migrated while we waited for its lock.
@@ -130,6 +134,19 @@ function prepareForWriting(db: Store, path: string): void {
     }
   });
   if (versionOf(db) < newestVersion()) migrate.immediate();
+}
+
+/** To read all of a larger database takes minutes, in which a run would not begin. */
+const CHECKED_WHOLE_BYTES = 2 ** 30;
+/** What decides which trials run. Other pages are checked when they are read; `swebatch verify` reads all. */
+const DECIDING = ['runs', 'arms', 'trials'];
+
+function damageIn(db: Store, path: string): string | undefined {
+  const small = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= CHECKED_WHOLE_BYTES;
+  const checks = small || versionOf(db) === 0 ? ['1'] : DECIDING;
+  return checks
+    .map((which) => String(db.pragma(`quick_check(${which})`, { simple: true })))
+    .find((answer) => answer !== 'ok');
 }
 
 const versionOf = (db: Store): number => db.pragma('user_version', { simple: true }) as number;

@@ -6,3 +6,9 @@ export function storedJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** The items of a stored list that are what they should be. */
+export function storedList<T>(text: unknown, isItem: (item: unknown) => item is T): T[] {
+  const value = typeof text === 'string' ? storedJson(text) : [];
+  return Array.isArray(value) ? value.filter(isItem) : [];
+}

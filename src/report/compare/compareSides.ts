@@ -8,7 +8,13 @@ import { shareInterval } from '../statistics/epochs.ts';
 import { type ClusterSensitivity, clustered, mean } from '../statistics/means.ts';
 import type { McNemarTest, PairedTable } from '../statistics/paired.ts';
 import { type Interval, type Proportion, proportion } from '../statistics/proportions.ts';
-import { type Bootstrapped, costPerResolved, ratioOfGeometricMeans } from '../statistics/resampling.ts';
+import {
+  type Bootstrapped,
+  bootstraps,
+  costAResolved,
+  geometricMeans,
+  type Statistic,
+} from '../statistics/resampling.ts';
 import { conditionDifferences, sidesWithoutConditions } from './conditions.ts';
 import { type Power, powerOf, type TestedDifference, testDifference } from './difference.ts';
 import { type Matching, matchSides, type NotComparable, type Pair, rateOf } from './matching.ts';
@@ -91,12 +97,7 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
     sensitivity: missingAsFailed(a, b, askedOfBoth(matching), unnamedNeither, options),
     clusters: repositories && clustered(gains, repositories),
     ...powerOf(gains, table, epochs),
-    ratios: {
-      cost: ratio(pairs, (r) => r.costNano, options),
-      tokens: ratio(pairs, (r) => r.tokens, options),
-      steps: ratio(pairs, (r) => r.steps, options),
-    },
-    costPerResolved: { a: perResolved(left, options), b: perResolved(right, options) },
+    ...costsOf(pairs, options),
     differences: conditionDifferences(a, b, pairs),
     conditionsUnknown: sidesWithoutConditions([a, b]),
     warnings: [...a.warnings, ...b.warnings, ...coverageWarnings(a, b, lists.matched)],
@@ -151,24 +152,38 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
   };
 }
 
-const ratio = (pairs: readonly Pair[], of: (r: SideResult) => number | null, options: CompareOptions) =>
-  ratioOfGeometricMeans(
+/** All with the same draws: over very many instances these are most of the time that a comparison takes. */
+function costsOf(pairs: readonly Pair[], { seed, draws }: CompareOptions): Costs {
+  const [cost, tokens, steps, a, b] = bootstraps(
+    [
+      ratio(pairs, (r) => r.costNano),
+      ratio(pairs, (r) => r.tokens),
+      ratio(pairs, (r) => r.steps),
+      perResolved(pairs.map((p) => p.a)),
+      perResolved(pairs.map((p) => p.b)),
+    ],
+    seed,
+    draws,
+  );
+  return {
+    ratios: { cost: cost!, tokens: tokens!, steps: steps! },
+    costPerResolved: { a: a!, b: b! },
+  };
+}
+
+const ratio = (pairs: readonly Pair[], of: (r: SideResult) => number | null): Statistic =>
+  geometricMeans(
     pairs.flatMap((p) => {
       const [x, y] = [of(p.b), of(p.a)];
       return x === null || y === null ? [] : [[x, y] as const];
     }),
-    options.seed,
-    options.draws,
   );
 
-function perResolved(results: readonly SideResult[], options: CompareOptions): Bootstrapped | null {
+/** Over no instances where a cost is not known, or all are free. */
+function perResolved(results: readonly SideResult[]): Statistic {
   const known = results.filter((r) => r.costNano !== null);
-  if (known.length < results.length || known.every((r) => r.costNano === 0)) return null;
-  return costPerResolved(
-    known.map((r) => ({ cost: r.costNano!, resolved: rateOf(r) })),
-    options.seed,
-    options.draws,
-  );
+  const none = known.length < results.length || known.every((r) => r.costNano === 0);
+  return costAResolved(none ? [] : known.map((r) => ({ cost: r.costNano!, resolved: rateOf(r) })));
 }
 
 function coverageWarnings(a: Side, b: Side, n: number): string[] {

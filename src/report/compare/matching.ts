@@ -1,5 +1,4 @@
 /** The instances of two sides: which can be compared, and why the others cannot. */
-import { mean } from '../statistics/means.ts';
 import { type FellOut, repoOfId, resultOn, type Side, type SideResult } from './side.ts';
 
 /** An instance that both sides finished validly. */
@@ -28,7 +27,7 @@ export interface Matching {
 }
 
 /** The share of its epochs in which a side resolved an instance. */
-export const rateOf = (r: SideResult): number => mean(r.scores.map(Number));
+export const rateOf = ({ scores }: SideResult): number => scores.filter(Boolean).length / scores.length;
 
 export function matchSides(a: Side, b: Side): Matching {
   const ids = [...new Set([...a.results.keys(), ...b.results.keys()])].sort();

@@ -64,13 +64,16 @@ export function recoverRun(store: Store, runId: number, endedAt: string): Recove
  * write-ahead log was deleted, or an earlier copy put back. Continuing would silently run and pay for these trials again.
  */
 export function refuseLostRecords(store: Store, run: RunRow, dir: string): void {
+  const parts = new Map<string, string>();
+  const partOf = (arm: string, epoch: number): string => {
+    const key = `${epoch} ${arm}`;
+    const part = parts.get(key) ?? partFolder(store, run, arm, epoch);
+    parts.set(key, part);
+    return part;
+  };
   const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) =>
     existsSync(
-      join(
-        dir,
-        partFolder(store, run, arm, epoch),
-        trajectoryPath({ instanceId: instance_id, number: 1, final: true }),
-      ),
+      join(dir, partOf(arm, epoch), trajectoryPath({ instanceId: instance_id, number: 1, final: true })),
     ),
   );
   if (lost.length === 0) return;

@@ -11,7 +11,7 @@ import { resolveGradeSpec } from '../../grading/specs/spec.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';
-import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
+import { type Gradable, gradableTrial, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
 import type { StopLadder } from '../control/stop.ts';
@@ -111,7 +111,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
   return {
     missing: () => missing(store, ports),
     enqueue(trialId) {
-      const gradable = gradableTrials(store, run.id).find((g) => g.trial_id === trialId);
+      const gradable = gradableTrial(store, run.id, trialId);
       if (gradable) enqueue(gradable);
     },
     enqueueMissing(only, again) {

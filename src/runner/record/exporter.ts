@@ -9,11 +9,14 @@ export interface Exporter {
 
 /** Rewriting preds.json costs its size each time; a person following a run needs it now and then. */
 const PREDICTIONS_EVERY = 20;
+/** Of what it holds: so the files of a large run are not written thousands of times. */
+const PREDICTIONS_SHARE = 0.05;
 
 export function createExporter(target: ExportTarget): Exporter {
   let chain: Promise<void> = Promise.resolve();
   let failure: unknown = null;
-  let since = 0;
+  let ended = 0;
+  let next = 1;
   const enqueue = (work: () => Promise<unknown>) => {
     chain = chain.then(work).then(
       () => {},
@@ -25,8 +28,10 @@ export function createExporter(target: ExportTarget): Exporter {
   return {
     attemptEnded(attemptId) {
       enqueue(() => exportTrajectory(target, attemptId));
-      since += 1;
-      if (since % PREDICTIONS_EVERY === 1) enqueue(() => exportPredictions(target));
+      ended += 1;
+      if (ended < next) return;
+      next = ended + Math.max(PREDICTIONS_EVERY, Math.floor(ended * PREDICTIONS_SHARE));
+      enqueue(() => exportPredictions(target));
     },
     async flush() {
       await chain;

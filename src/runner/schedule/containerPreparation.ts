@@ -54,8 +54,9 @@ export function createContainerPreparation(ports: PreparationPorts): ContainerPr
     waits(trial, priority, admission) {
       // The slot will end it with the reason.
       if (admission?.failure) return;
-      const behind = waiting.findIndex((other) => other.priority < priority);
-      waiting.splice(behind < 0 ? waiting.length : behind, 0, {
+      // Trials nearly always come in their order: looked for from the end, or 50,000 of them would take minutes.
+      const before = waiting.findLastIndex((other) => other.priority >= priority);
+      waiting.splice(before + 1, 0, {
         trial,
         priority,
         place: admission?.place,

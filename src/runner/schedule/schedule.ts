@@ -4,7 +4,7 @@ import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { orderBySharedLayers } from '../../environment/images/imagePlan.ts';
 import type { Store } from '../../store/open.ts';
 import { pastDurations, setPositions } from '../../store/records/durations.ts';
-import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { armsOf, instanceFacts, type RunRow } from '../../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { estimator, orderTrials } from './order.ts';
 
@@ -22,7 +22,7 @@ export function expectedSeconds(
 
 function named(store: Store, run: RunRow, toDo: readonly TrialRow[]) {
   const models = new Map(armsOf(store, run.id).map((arm) => [arm.id, arm.model]));
-  const instances = new Map(instancesOf(store, run.id).map((row) => [row.id, row]));
+  const instances = new Map(instanceFacts(store, run.id).map((row) => [row.id, row]));
   return toDo.map((trial) => {
     const { instance_id, repo } = instances.get(trial.instance_pk)!;
     return { trial, instanceId: instance_id, repo, model: models.get(trial.arm_id)! };

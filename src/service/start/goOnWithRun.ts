@@ -66,9 +66,11 @@ function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, option
 }
 
 function reopen(store: Store, run: RunRow, { instances, retry }: ResumeOptions, tell: Tell): void {
+  if (instances === undefined && retry === undefined) return;
   const lines = trialLines(store, run.id);
   const ids = new Set(instances);
-  const unknown = [...ids].filter((id) => !lines.some((l) => l.instance_id === id));
+  const known = new Set(lines.map((l) => l.instance_id));
+  const unknown = [...ids].filter((id) => !known.has(id));
   if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
   const wanted = lines.filter(
     (l) =>

@@ -47,7 +47,7 @@ const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id 
     a.started_at AS startedAt, a.ended_at AS endedAt, a.exit_reason AS exitReason, a.exit_class AS exitClass, a.exit_status AS exitStatus,
     a.error_message AS errorMessage, a.submission, a.steps, CASE WHEN c.calls IS NULL THEN 0 ELSE c.cost_nano END AS costNano,
     coalesce(c.unknown_calls, 0) AS unknownCalls, coalesce(a.config, m.config) AS config
-  FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id`;
+  FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk JOIN runs r ON r.id = t.run_id LEFT JOIN (SELECT * FROM attempt_costs WHERE attempt_id = @id) c ON true`;
 
 const recordOf = (db: Store, row: Row): AttemptRecord => ({
   ...(row as unknown as AttemptRecord),
@@ -58,7 +58,8 @@ const recordOf = (db: Store, row: Row): AttemptRecord => ({
 });
 
 export function attemptRecord(db: Store, attemptId: number): AttemptRecord | undefined {
-  const row = first<Row>(db, `${ATTEMPTS} WHERE a.id = ?`, attemptId);
+  // Costs of this attempt alone: joined by its id, SQLite would add up those of the whole database first.
+  const row = first<Row>(db, `${ATTEMPTS} WHERE a.id = @id`, { id: attemptId });
   return row && recordOf(db, row);
 }
 

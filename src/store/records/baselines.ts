@@ -1,6 +1,7 @@
 /** Baselines: names for runs that later runs are compared with, and the newest run that can be one. */
 import type { Store } from '../open.ts';
 import { all, change, first } from '../query.ts';
+import { knownCost } from './modelCalls.ts';
 import type { RunRow } from './runs.ts';
 import { IS_RESULT, type TrialResultRow } from './trialResults.ts';
 
@@ -117,12 +118,11 @@ export interface PastRow {
 export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
   all(
     db,
-    `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN c.unknown_calls > 0 OR (c.calls IS NULL AND r.imported) THEN NULL ELSE coalesce(c.cost_nano, 0) END AS costNano,
+    `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN r.imported AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id) THEN NULL ELSE ${knownCost('a.id')} END AS costNano,
        a.elapsed_ms AS elapsedMs,
        (SELECT e.duration_ms FROM evaluations e WHERE e.trial_id = t.id AND e.attempt_id = a.id AND e.source = 'native' AND e.outcome <> 'infra'
         ORDER BY e.id DESC LIMIT 1) AS gradeMs
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-     LEFT JOIN attempt_costs c ON c.attempt_id = a.id
      WHERE m.model = ? AND a.exit_class ${IS_RESULT} ORDER BY a.id DESC LIMIT ?`,
     model,
     limit,

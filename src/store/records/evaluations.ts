@@ -1,7 +1,7 @@
 /** Verdict history: rows are appended, never overwritten. */
 import type { Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
-import { all, insert } from '../query.ts';
+import { all, first, insert } from '../query.ts';
 import { IS_RESULT } from './trialResults.ts';
 
 export interface EvaluationRow {
@@ -63,13 +63,15 @@ export interface Gradable {
   patch_sha256: string;
 }
 
-/** Sealed trials whose attempt is a result and left a patch, empty or not. */
-export const gradableTrials = (db: Store, runId: number): Gradable[] =>
-  all(
-    db,
-    `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
+const GRADABLE = `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
        coalesce(f.patch_sha256, '') AS patch_sha256
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
-     WHERE t.run_id = ? AND t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL ORDER BY t.position`,
-    runId,
-  );
+     WHERE t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL`;
+
+/** Sealed trials whose attempt is a result and left a patch, empty or not. */
+export const gradableTrials = (db: Store, runId: number): Gradable[] =>
+  all(db, `${GRADABLE} AND t.run_id = ? ORDER BY t.position`, runId);
+
+/** One of them; undefined for a trial that is none. */
+export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
+  first(db, `${GRADABLE} AND t.run_id = ? AND t.id = ?`, runId, trialId);

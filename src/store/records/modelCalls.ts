@@ -1,6 +1,7 @@
 /** The money ledger: one row for every HTTP attempt, begun before the request leaves and ended before its answer is used. */
 import { durably, type Store } from '../open.ts';
 import { all, assignments, change, insert } from '../query.ts';
+import { safeSum } from '../safeSum.ts';
 
 export interface ModelCallRow {
   id: number;
@@ -65,6 +66,14 @@ export interface LedgerSums {
 /** A call that has ended without a known cost; the view attempt_costs counts the same. */
 export const costUnknown = (call: string): string =>
   `${call}.state <> 'in_flight' AND ${call}.cost_nano IS NULL`;
+
+/**
+ * SQL for the cost of an attempt, NULL when a part is unknown. Read from an index: the view attempt_costs would be added up for the whole
+ * database.
+ */
+export const knownCost = (attempt: string): string =>
+  `CASE WHEN EXISTS (SELECT 1 FROM model_calls u WHERE u.attempt_id = ${attempt} AND ${costUnknown('u')}) THEN NULL
+     ELSE coalesce((SELECT ${safeSum('k.cost_nano')} FROM model_calls k WHERE k.attempt_id = ${attempt}), 0) END`;
 
 /** Select list of the token counts of LedgerSums; `sum` says how a column becomes one number. */
 export const tokenSums = (sum: (column: string) => string): string =>

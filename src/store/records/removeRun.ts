@@ -2,7 +2,16 @@
 import { guarded, type Store } from '../open.ts';
 
 const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
-const STEPS = ['messages', 'model_calls', 'commands', 'phases', 'program_calls'];
+const STEPS = [
+  'messages',
+  'model_calls',
+  'commands',
+  'phases',
+  'program_calls',
+  'attempt_sums',
+  'attempt_ledger',
+  'attempt_phases',
+];
 
 /** From the leaves to the root, so that no row refers to a deleted one. */
 const STATEMENTS = [

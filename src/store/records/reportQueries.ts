@@ -4,14 +4,13 @@
  */
 import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
-import type { Store } from '../open.ts';
+import { type Store, statement } from '../open.ts';
 import { all, first } from '../query.ts';
-import { safeSum } from '../safeSum.ts';
-import { storedJson } from '../storedJson.ts';
+import { storedList } from '../storedJson.ts';
+import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './attemptSums.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
 import { type FirstResult, firstResultsOf } from './firstResults.ts';
-import { costUnknown, type LedgerSums, tokenSums } from './modelCalls.ts';
-import type { ArmRow, RunRow } from './runs.ts';
+import { type ArmRow, armsOf, type RunRow } from './runs.ts';
 import {
   type StoredArm,
   type StoredConfig,
@@ -20,6 +19,7 @@ import {
   storedConfig,
   storedManifest,
 } from './storedConfig.ts';
+import { newestVerdict } from './trialResults.ts';
 
 interface ReportRun {
   readonly id: number;
@@ -93,38 +93,6 @@ export interface ReportTrial {
   readonly specHash: string | null;
 }
 
-/** What one attempt cost, sealed or not. */
-export interface AttemptCost extends LedgerSums {
-  readonly attemptId: number;
-  readonly trialId: number;
-  readonly number: number;
-  readonly arm: string;
-  readonly instanceId: string;
-  readonly epoch: number;
-  readonly exitReason: ExitReason | null;
-}
-
-/** The ledger summed by arm and answering model. */
-export interface LedgerLine extends LedgerSums {
-  readonly arm: string;
-  /** The model that answered. */
-  readonly model: string;
-  /** Requested models of the answered calls. */
-  readonly asked: readonly string[];
-  readonly failedCalls: number;
-  /** The part of what was written to a cache that is kept for an hour. */
-  readonly cacheWrite1hTokens?: number;
-  readonly priceVersions: readonly string[];
-}
-
-/** Where the time went, summed over the attempts of an arm. */
-interface PhaseTotal {
-  readonly arm: string;
-  readonly name: string;
-  readonly totalMs: number;
-  readonly attempts: number;
-}
-
 export interface RunData {
   readonly run: ReportRun;
   readonly arms: readonly ReportArm[];
@@ -138,38 +106,26 @@ export interface RunData {
   readonly gold: ReadonlyMap<string, GoldStanding>;
 }
 
-function list<T>(text: unknown, isItem: (item: unknown) => item is T): T[] {
-  const value = typeof text === 'string' ? storedJson(text) : [];
-  return Array.isArray(value) ? value.filter(isItem) : [];
-}
-const isText = (item: unknown): item is string => typeof item === 'string';
 const isFlag = (item: unknown): item is Flag => typeof recordOf(item).rule === 'string';
 const flag = (value: unknown): boolean | null => (value === null ? null : value === 1);
-
-type Row = Record<string, unknown>;
 
 /** `undefined` when there is no such run. */
 export function loadRunData(db: Store, runId: number): RunData | undefined {
   const row = first<RunRow>(db, 'SELECT * FROM runs WHERE id = ?', runId);
   if (!row) return undefined;
   // One read transaction: the run may still be going on, and the parts must fit each other.
-  const read = db.transaction(() => ({
-    run: runOf(row),
-    arms: all<ArmRow>(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId).map(armOf),
-    trials: all<TrialRow>(db, TRIALS, runId).map(trialOf),
-    costs: all<AttemptCost>(db, COSTS, runId),
-    ledger: all<Row>(db, LEDGER, runId).map(
-      (line) =>
-        ({
-          ...line,
-          asked: list(line.asked, isText),
-          priceVersions: list(line.priceVersions, isText),
-        }) as unknown as LedgerLine,
-    ),
-    phases: all<PhaseTotal>(db, PHASES, runId),
-    firstResults: firstResultsOf(db, runId),
-    gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
-  }));
+  const read = db.transaction(() => {
+    const trials = trialsOf(db, runId);
+    return {
+      run: runOf(row),
+      arms: all<ArmRow>(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId).map(armOf),
+      trials,
+      ...moneyOf(db, row, trials),
+      phases: phaseTotals(db, runId),
+      firstResults: firstResultsOf(db, runId),
+      gold: new Map([...goldStandings(db)].map(([id, { standing }]) => [id, standing])),
+    };
+  });
   return read();
 }
 
@@ -192,52 +148,77 @@ const runOf = (row: RunRow): ReportRun => ({
 
 const armOf = (row: ArmRow): ReportArm => ({ name: row.name, model: row.model, config: storedArm(row) });
 
-const TRIALS = `SELECT v.trial_id AS trialId, v.arm, v.model, v.instance_id AS instanceId, v.repo, v.difficulty, i.row_hash AS rowHash,
-    v.epoch, v.state, v.weight, v.position, v.attempt_id AS attemptId,
-    (SELECT count(*) FROM attempts a WHERE a.trial_id = v.trial_id) AS attempts, v.exit_reason AS exitReason, v.exit_class AS exitClass,
-    f.exit_detail AS exitDetail, v.exit_status AS exitStatus, v.not_run_reason AS notRunReason, coalesce(v.steps, 0) AS steps,
-    v.elapsed_ms AS elapsedMs, v.working_ms AS workingMs, v.patch_source AS patchSource, v.patch_state AS patchState,
-    v.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
-    v.suspicion, coalesce(v.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, v.outcome, v.resolved,
-    v.resolved_strict AS resolvedStrict, v.grade_suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
-  FROM trial_results v JOIN trials t ON t.id = v.trial_id JOIN instances i ON i.id = t.instance_pk LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id
-  WHERE v.run_id = ? ORDER BY v.position`;
+// Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
+const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.position, f.id AS attemptId,
+    (SELECT count(*) FROM attempts a WHERE a.trial_id = t.id) AS attempts, f.exit_reason AS exitReason, f.exit_class AS exitClass,
+    f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
+    f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
+    f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
+    f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
+    e.resolved_strict AS resolvedStrict, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
+  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}
+  WHERE t.run_id = ?`;
 
+const INSTANCES = `SELECT id, instance_id AS instanceId, repo, difficulty, row_hash AS rowHash, weight FROM instances WHERE run_id = ?`;
+
+type OfArm = 'arm' | 'model';
+type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';
 type Flags = 'patchEmpty' | 'patchUnknown' | 'resolved' | 'resolvedStrict';
 type Lists = 'suspicion' | 'gradeSuspicion';
 /** SQLite has no booleans and no lists. */
-type TrialRow = Omit<ReportTrial, Flags | Lists> &
+type TrialRow = Omit<ReportTrial, OfArm | OfInstance | Flags | Lists> &
   Record<Flags, number | null> &
-  Record<Lists, string | null>;
+  Record<Lists, string | null> & { readonly armId: number; readonly instancePk: number };
 
-const trialOf = (row: TrialRow): ReportTrial => ({
-  ...row,
-  patchEmpty: row.patchEmpty === 1,
-  patchUnknown: row.patchUnknown === 1,
-  suspicion: list(row.suspicion, isFlag),
-  resolved: flag(row.resolved),
-  resolvedStrict: flag(row.resolvedStrict),
-  gradeSuspicion: list(row.gradeSuspicion, isFlag),
-});
+function trialsOf(db: Store, runId: number): ReportTrial[] {
+  const once = sharedTexts();
+  const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm]));
+  const instances = new Map(
+    all<Pick<ReportTrial, OfInstance> & { id: number }>(db, INSTANCES, runId).map(
+      ({ id, repo, difficulty, ...own }) => [id, { ...own, repo: once(repo), difficulty: once(difficulty) }],
+    ),
+  );
+  const trials: ReportTrial[] = [];
+  for (const row of statement(db, TRIALS).iterate(runId) as Iterable<TrialRow>) {
+    const { armId, instancePk, suspicion, gradeSuspicion, resolved, resolvedStrict, ...own } = row;
+    const arm = arms.get(armId)!;
+    trials.push({
+      ...own,
+      arm: arm.name,
+      model: arm.model,
+      ...instances.get(instancePk)!,
+      state: once(own.state),
+      exitReason: once(own.exitReason),
+      exitClass: once(own.exitClass),
+      exitStatus: once(own.exitStatus),
+      patchSource: once(own.patchSource),
+      patchState: once(own.patchState),
+      history: once(own.history),
+      outcome: once(own.outcome),
+      dialect: once(own.dialect),
+      specHash: once(own.specHash),
+      patchEmpty: own.patchEmpty === 1,
+      patchUnknown: own.patchUnknown === 1,
+      suspicion: flagsIn(suspicion),
+      resolved: flag(resolved),
+      resolvedStrict: flag(resolvedStrict),
+      gradeSuspicion: flagsIn(gradeSuspicion),
+    });
+  }
+  return trials.sort((a, b) => a.position - b.position);
+}
 
-const OF_RUN = `attempts a JOIN trials t ON t.id = a.trial_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk`;
+const NO_FLAGS: readonly Flag[] = [];
+const flagsIn = (text: string | null): readonly Flag[] =>
+  text === '[]' || text === null ? NO_FLAGS : storedList(text, isFlag);
 
-// An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
-const COSTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, m.name AS arm, i.instance_id AS instanceId, t.epoch,
-    a.exit_reason AS exitReason, coalesce(c.calls, 0) AS calls, CASE WHEN c.calls IS NULL AND NOT r.imported THEN 0 ELSE c.cost_nano END AS costNano,
-    coalesce(c.unknown_calls, 0) AS unknownCalls, ${tokenSums((column) => `c.${column}`)}
-  FROM ${OF_RUN} JOIN runs r ON r.id = t.run_id LEFT JOIN attempt_costs c ON c.attempt_id = a.id WHERE t.run_id = ? ORDER BY a.id`;
-
-const LEDGER = `SELECT m.name AS arm, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls,
-    sum(c.state <> 'ok') AS failedCalls, ${safeSum('c.cost_nano')} AS costNano, sum(${costUnknown('c')}) AS unknownCalls,
-    ${tokenSums((column) => safeSum(`c.${column}`))},
-    coalesce(sum(iif(c.cache_write_tokens > 0 AND json_valid(c.usage),
-      c.usage ->> '$.cache_creation.ephemeral_1h_input_tokens', 0)), 0) AS cacheWrite1hTokens,
-    json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
-    json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS priceVersions
-  FROM model_calls c JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = c.attempt_id')} WHERE t.run_id = ?
-  GROUP BY m.name, coalesce(c.model_answered, c.model_asked) ORDER BY m.position, model`;
-
-const PHASES = `SELECT m.name AS arm, p.name, coalesce(${safeSum('p.duration_ms')}, 0) AS totalMs, count(DISTINCT a.id) AS attempts
-  FROM phases p JOIN ${OF_RUN.replace('attempts a', 'attempts a ON a.id = p.attempt_id')} WHERE t.run_id = ? AND p.offset_ms >= 0
-  GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;
+/** SQLite gives a text of its own for every row; of those that few words make up, one each is enough. */
+function sharedTexts(): <T extends string | null>(text: T) => T {
+  const known = new Map<string, string>();
+  return <T extends string | null>(text: T): T => {
+    if (text === null) return text;
+    const first = known.get(text);
+    if (first === undefined) known.set(text, text);
+    return (first ?? text) as T;
+  };
+}

@@ -123,16 +123,32 @@ export const armsOf = (db: Store, runId: number): ArmRow[] =>
 export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
   all(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position', runId);
 
+/** An instance without the text of its row, which is large. */
+export type InstanceFacts = Omit<InstanceRow, 'row'>;
+
+export const instanceFacts = (db: Store, runId: number): InstanceFacts[] =>
+  all(
+    db,
+    `SELECT id, run_id, position, instance_id, repo, difficulty, image, row_hash, weight FROM instances WHERE run_id = ? ORDER BY position`,
+    runId,
+  );
+
+/** The normalised row of the dataset, JSON. */
+export const rowTextOf = (db: Store, instancePk: number): string =>
+  first<{ row: string }>(db, 'SELECT row FROM instances WHERE id = ?', instancePk)!.row;
+
 /** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
 export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
   const rows = all<{ image: string; digest: string | null }>(
     db,
-    `SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i
-     LEFT JOIN (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
-       JOIN arms m ON m.id = t.arm_id WHERE json_extract(m.config, '$.environment.image') IS NULL) a ON a.instance_pk = i.id
-     WHERE i.run_id = ? AND i.image IN (SELECT p.image FROM instances p JOIN trials t ON t.instance_pk = p.id
-       WHERE p.run_id = i.run_id AND t.state <> 'sealed')`,
-    runId,
+    // Both parts are of this run alone, and neither is asked again for every instance.
+    `WITH ran AS MATERIALIZED (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
+       WHERE t.run_id = @run AND t.arm_id IN (SELECT m.id FROM arms m WHERE m.run_id = @run
+         AND json_extract(m.config, '$.environment.image') IS NULL))
+     SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i LEFT JOIN ran a ON a.instance_pk = i.id
+     WHERE i.run_id = @run AND i.image IN (SELECT p.image FROM trials t JOIN instances p ON p.id = t.instance_pk
+       WHERE t.run_id = @run AND t.state <> 'sealed')`,
+    { run: runId },
   );
   return new Map(
     [...Map.groupBy(rows, (r) => r.image)].map(([image, all]) => [

@@ -12,6 +12,7 @@ import {
 } from '../../outcome.ts';
 import type { Store } from '../open.ts';
 import { all } from '../query.ts';
+import { knownCost } from './modelCalls.ts';
 
 export type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
@@ -84,7 +85,7 @@ export const trialLines = (db: Store, runId: number): TrialLine[] =>
   all(
     db,
     `SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
-       CASE WHEN c.unknown_calls > 0 THEN NULL ELSE coalesce(c.cost_nano, 0) END AS cost_nano
-     FROM trial_results v LEFT JOIN attempt_costs c ON c.attempt_id = v.attempt_id WHERE v.run_id = ? ORDER BY v.position`,
+       ${knownCost('v.attempt_id')} AS cost_nano
+     FROM trial_results v WHERE v.run_id = ? ORDER BY v.position`,
     runId,
   );

@@ -11,6 +11,7 @@ import {
 } from '../../outcome.ts';
 import { durably, guarded, type Store } from '../open.ts';
 import { all, assignments, change, first, insert } from '../query.ts';
+import { sumAttempt } from './attemptSums.ts';
 import { IS_RESULT, type TrialState } from './trialResults.ts';
 
 export interface TrialRow {
@@ -197,6 +198,7 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
   const work = db.transaction(() => {
     if (change(db, sql, { ...row, id: attemptId }) !== 1) return false;
     settleTrial(db, attemptId, end.exit_reason, then);
+    sumAttempt(db, attemptId);
     return true;
   });
   // The row that ends an attempt must survive a power cut.
