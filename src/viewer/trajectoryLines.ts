@@ -2,7 +2,7 @@
 
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
-import type { AttemptDocument, MessageDocument, OutlineRow } from './documents/documents.ts';
+import type { AttemptDocument, MessageDocument, OutlineRow, ThreadDocument } from './documents/documents.ts';
 
 export interface TrajectoryOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */
@@ -17,14 +17,51 @@ export function* trajectoryLines(
 ): Generator<string> {
   const rows = new Map(doc.outline.map((row) => [row.seq, row]));
   yield* headLines(doc);
+  let thread: string | null = doc.threads[0]?.name ?? null;
   for (const message of messages) {
+    const own = rows.get(message.seq)?.thread ?? null;
     yield '';
+    if (own !== thread) yield* threadLines(doc, own);
+    thread = own;
     yield rule(rows.get(message.seq), message.role);
     if (message.reasoning) yield* indent(inert(message.reasoning).split('\n'), '  · ');
     if (message.content !== '') yield* fold(inert(message.content).split('\n'), options.maxLines ?? 40);
     for (const call of message.toolCalls)
       yield* indent(inert(call.text).split('\n'), call.name === 'bash' ? '  $ ' : `  ${inert(call.name)} `);
   }
+}
+
+/** A conversation beside the agent's own, with what it cost. */
+function* threadLines({ threads }: AttemptDocument, name: string | null): Generator<string> {
+  const thread = threads.find((one) => one.name === name);
+  if (!thread) return;
+  yield `══ ${threadText(thread)} ${'═'.repeat(Math.max(3, 72 - threadText(thread).length))}`;
+  yield '';
+}
+
+function threadText({ name, label, calls, costNano, unknownCalls }: ThreadDocument): string {
+  const who = label === null || label === name ? name : `${name} (${label.split(':')[0]})`;
+  const least = costNano !== null && unknownCalls > 0 ? 'at least ' : '';
+  return inert(`${who} · ${calls} call${calls === 1 ? '' : 's'} · ${least}${formatCost(costNano)}`);
+}
+
+/** The agent's own conversation first, then each of the others. */
+export function byThread(doc: AttemptDocument, messages: readonly MessageDocument[]): MessageDocument[] {
+  const place = new Map(doc.threads.map(({ name }, at) => [name, at]));
+  const placeOf = new Map(doc.outline.map(({ seq, thread }) => [seq, place.get(thread ?? '') ?? 0]));
+  return messages.toSorted((a, b) => (placeOf.get(a.seq) ?? 0) - (placeOf.get(b.seq) ?? 0) || a.seq - b.seq);
+}
+
+/** How a program ended, and what it wrote last. */
+export function programLines(
+  { attempt: { program } }: AttemptDocument,
+  options: TrajectoryOptions = {},
+): string[] {
+  if (!program) return [];
+  if (program.exitCode === null) return ['', rule(undefined, 'program · killed')];
+  const said =
+    program.outputEnd === '' ? [] : fold(inert(program.outputEnd).split('\n'), options.maxLines ?? 40);
+  return ['', rule(undefined, `program · exit ${program.exitCode}`), ...said];
 }
 
 /** The patch of an attempt, under a rule like a message's. */
@@ -41,6 +78,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   yield inert(
     `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clock(attempt.elapsedMs)}`,
   );
+  if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error) yield inert(`error: ${attempt.error}`);
   for (const flag of attempt.flags)
     yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);

@@ -6,6 +6,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { junitXml } from '../../report/gate/junit.ts';
 import { exportSummary } from '../../report/render/exportSummary.ts';
 import { trialsCsv } from '../../report/render/trialsCsv.ts';
+import { exportAtif } from '../../runner/record/exportAtif.ts';
 import { exportConfig } from '../../runner/record/exportConfig.ts';
 import { exportManifest, exportPredictions, exportTrajectories } from '../../runner/record/exportRun.ts';
 import { recordedTrials } from '../../runner/record/recordedReplies.ts';
@@ -26,7 +27,7 @@ import { submissionFlags, submit } from './exportSubmission.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
 const TEXTS = ['csv', 'junit', 'config', 'html'] as const;
-const WHAT = [...FILES, ...TEXTS, 'recording', 'submission'] as const;
+const WHAT = [...FILES, ...TEXTS, 'atif', 'recording', 'submission'] as const;
 
 const exportFlags = flags({
   run: namedRun,
@@ -51,6 +52,7 @@ export const exportVerb = defineVerb({
     ['$0 export last preds', 'preds.json and all_preds.jsonl'],
     ['$0 export last csv > trials.csv', 'one line a trial'],
     ['$0 export last html --to run.html', 'one page for a mail'],
+    ['$0 export last atif', 'trajectories in the interchange format that harbor reads (ATIF 1.8)'],
     ['$0 export r1 config | $0 run -c -', 'the same run again'],
     ['$0 export r1 recording --to r1.gz', 'for --model replay:r1.gz, on any machine'],
     ['$0 export r1 submission --split verified --metadata meta.yaml', 'a leaderboard entry'],
@@ -116,6 +118,7 @@ async function writeFiles(
   const written: string[] = [];
   if (all || args.what === 'preds') written.push(...(await exportPredictions(target)));
   if (all || args.what === 'trajs') written.push(...(await exportTrajectories(target)));
+  if (args.what === 'atif') written.push(...(await exportAtif(target)));
   if (all || args.what === 'manifest') {
     await exportManifest(target);
     written.push(join(dir, 'run.json'));

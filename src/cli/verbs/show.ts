@@ -17,7 +17,7 @@ import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import { storedJson } from '../../store/storedJson.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
-import { patchLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
+import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
@@ -155,7 +155,8 @@ function conversation(store: Store, attemptId: number, full: boolean): string {
   // The last message of an attempt that submitted is the patch itself.
   const shown = messages.at(-1)?.content === attempt.patch ? messages.slice(0, -1) : messages;
   return [
-    ...trajectoryLines(attempt, shown, { maxLines }),
+    ...trajectoryLines(attempt, byThread(attempt, shown), { maxLines }),
+    ...programLines(attempt, { maxLines }),
     ...(attempt.patch ? ['', ...patchLines(attempt.patch, { maxLines })] : []),
   ].join('\n');
 }

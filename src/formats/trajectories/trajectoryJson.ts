@@ -7,6 +7,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { wellFormed } from '../../base/text/wellFormed.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
+import { type ThreadCall, threadsOf } from './conversations.ts';
 
 type Json = Record<string, unknown>;
 
@@ -30,8 +31,15 @@ export interface TrajectorySource {
   readonly unknownCalls: number;
   readonly config: { readonly agent?: unknown; readonly model?: unknown; readonly environment?: unknown };
   /** `data` is the whole message as JSON, without the output of commands. */
-  readonly messages: readonly { readonly seq: number; readonly data: string; readonly created_at: string }[];
+  readonly messages: readonly {
+    readonly seq: number;
+    readonly role?: string;
+    readonly data: string;
+    readonly created_at: string;
+  }[];
   readonly commands: readonly ShownCommand[];
+  /** Of an agent that is a program: whose messages are whose. */
+  readonly programCalls?: readonly ThreadCall[];
 }
 interface ShownCommand {
   /** The message that shows its output; null where none does. */
@@ -48,7 +56,9 @@ export interface TrajectoryOptions {
   readonly published?: (messages: readonly Json[], model: unknown) => readonly Json[];
 }
 
-export function trajectoryOf(attempt: TrajectorySource, options: TrajectoryOptions = {}): Json {
+export function trajectoryOf(whole: TrajectorySource, options: TrajectoryOptions = {}): Json {
+  const [{ messages }, ...others] = threadsOf(whole.messages, whole.programCalls ?? []);
+  const attempt = { ...whole, messages };
   const compat = isRecord(attempt.config.agent) ? attempt.config.agent.compat : undefined;
   return compat === 'mini-swe-agent-1'
     ? {
@@ -59,6 +69,12 @@ export function trajectoryOf(attempt: TrajectorySource, options: TrajectoryOptio
     : {
         info: infoOf(attempt, options),
         messages: messagesV11(attempt, options),
+        ...(others.length > 0 && {
+          sub_trajectories: others.map((thread) => ({
+            ...{ id: thread.name, label: thread.label, model_calls: thread.calls.length },
+            messages: messagesV11({ ...attempt, messages: thread.messages, exitStatus: null }, options),
+          })),
+        }),
         ...tail(attempt, 'mini-swe-agent-1.1'),
       };
 }

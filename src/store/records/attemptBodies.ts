@@ -6,6 +6,7 @@ import type { TrajectorySource } from '../../formats/trajectories/trajectoryJson
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
 import { all, first } from '../query.ts';
+import { type ProgramCallFacts, programCallFacts } from './programCalls.ts';
 import { type CommandRow, commandsOf, type MessageRow, messagesOf } from './steps.ts';
 import { type StoredArm, storedArm } from './storedConfig.ts';
 
@@ -41,6 +42,7 @@ export interface AttemptRecord extends TrajectorySource {
   readonly config: StoredArm;
   readonly messages: readonly MessageRow[];
   readonly commands: readonly CommandRow[];
+  readonly programCalls: readonly ProgramCallFacts[];
 }
 
 const ATTEMPTS = `SELECT a.id AS attemptId, a.number, t.final_attempt_id = a.id AS final, r.name AS run, m.name AS arm, i.instance_id AS instanceId, t.epoch,
@@ -55,6 +57,7 @@ const recordOf = (db: Store, row: Row): AttemptRecord => ({
   config: storedArm(row as { config: string }),
   messages: messagesOf(db, row.attemptId as number),
   commands: commandsOf(db, row.attemptId as number),
+  programCalls: programCallFacts(db, row.attemptId as number),
 });
 
 export function attemptRecord(db: Store, attemptId: number): AttemptRecord | undefined {

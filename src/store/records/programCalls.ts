@@ -21,6 +21,12 @@ export interface ProgramCallRow {
   failure: string | null;
 }
 
+/** Without what was said. */
+export type ProgramCallFacts = Pick<
+  ProgramCallRow,
+  'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
+>;
+
 const known = (db: Store): boolean =>
   first(db, `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'program_calls'`) !== undefined;
 
@@ -28,6 +34,17 @@ export const insertProgramCall = (db: Store, row: ProgramCallRow): number => ins
 
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
   known(db) ? all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId) : [];
+
+/** In the order in which they came to their ends. */
+export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
+  known(db)
+    ? all(
+        db,
+        `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
+         WHERE attempt_id = ? ORDER BY rowid`,
+        attemptId,
+      )
+    : [];
 
 /** The first call of the agent's own turns in a run, or in one arm of it. */
 export const firstProgramCall = (

@@ -7,6 +7,7 @@ import { safeSum } from '../safeSum.ts';
 import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
 import type { EventRow as StoredEvent } from './eventLog.ts';
 import { type LedgerSums, type ModelCallRow, tokenSums } from './modelCalls.ts';
+import { type ProgramCallFacts, programCallFacts } from './programCalls.ts';
 import type { RunRow as StoredRun } from './runs.ts';
 import type {
   CommandRow as StoredCommand,
@@ -95,6 +96,7 @@ const CALL = [
   'cost_nano',
 ] as const satisfies readonly (keyof ModelCallRow)[];
 export type CallRow = Pick<ModelCallRow, (typeof CALL)[number]>;
+export type { ProgramCallFacts };
 export type PhaseRow = Omit<StoredPhase, 'attempt_id'>;
 
 const RUN = `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`;
@@ -220,6 +222,10 @@ const aboutAttempts = ({ all, one }: Reader) => ({
   calls: all<CallRow, OfAttempt>(
     `SELECT ${CALL.join(', ')} FROM model_calls WHERE attempt_id = ? ORDER BY step, try, id`,
   ),
+  /** Only where a program made calls: older records do not have the column. */
+  callsOfProgram: all<CallRow & { call: number }, OfAttempt>(
+    `SELECT ${CALL.join(', ')}, call FROM model_calls WHERE attempt_id = ? AND call IS NOT NULL ORDER BY id`,
+  ),
   phases: all<PhaseRow, OfAttempt>(
     'SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ? ORDER BY seq',
   ),
@@ -238,5 +244,6 @@ export function viewerQueries(db: Store) {
     ...aboutRuns(reader),
     ...aboutTrials(reader),
     ...aboutAttempts(reader),
+    programCalls: (attemptId: number) => programCallFacts(db, attemptId),
   };
 }

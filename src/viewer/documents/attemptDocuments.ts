@@ -3,7 +3,6 @@ import { gunzipSync } from 'node:zlib';
 import { errorText } from '../../base/text/errorText.ts';
 import type { AttemptRow } from '../../store/records/trials.ts';
 import type {
-  CallRow,
   CommandRow,
   EvaluationRow,
   MessageRow,
@@ -17,11 +16,10 @@ import {
   MESSAGES_PER_CHUNK,
   type MessageChunk,
   type MessageDocument,
-  type OutlineRow,
   type RawChunk,
 } from './documents.ts';
-import { readBytes, readFlags, readMessage, readRow, readTexts } from './lenient.ts';
-import { shownExit } from './shownExit.ts';
+import { readBytes, readEvidence, readFlags, readMessage, readRow, readTexts } from './lenient.ts';
+import { outlineOf } from './outline.ts';
 import { testsOf } from './testResults.ts';
 
 /** Longest test output sent to a page; the middle is left out and counted. */
@@ -36,7 +34,7 @@ export function attemptDocument(
   const head = attempt && queries.trialHead(attempt.trial_id);
   if (!attempt || !head) return undefined;
   const row = readRow(head.row);
-  const outline = outlineOf(queries, attemptId);
+  const { outline, threads } = outlineOf(queries, attemptId);
   return {
     run: { id: head.run_id, name: head.run },
     trial: {
@@ -76,6 +74,7 @@ export function attemptDocument(
     captured: readBytes(attempt.captured_patch),
     phases: queries.phases(attemptId),
     outline,
+    threads,
     chunks: Math.ceil(((outline.at(-1)?.seq ?? -1) + 1) / MESSAGES_PER_CHUNK),
     evaluations: queries
       .evaluationsOf(head.trial)
@@ -112,53 +111,9 @@ function factsOf(attempt: AttemptRow, ledger: Ledger): AttemptDocument['attempt'
     notes: readTexts(attempt.notes),
     flags: readFlags(attempt.suspicion),
     money: ledger.money(attempt),
+    program: readEvidence(attempt.error_evidence),
   };
 }
-
-/**
- * Joins messages, calls and commands into one light row a message. The n-th assistant message is the n-th call that was
- * answered; commands say themselves which observation shows them.
- */
-function outlineOf(queries: ViewerQueries, attemptId: number): OutlineRow[] {
-  const byStep = Map.groupBy(queries.calls(attemptId), (call) => call.step);
-  const answered = [...byStep.values()].filter((calls) => calls.some((call) => call.state === 'ok'));
-  const commands = new Map<number, { ms: number; code: number; timedOut: boolean }>();
-  for (const command of queries.commandOutline(attemptId)) {
-    if (command.message_seq === null) continue;
-    const known = commands.get(command.message_seq);
-    commands.set(command.message_seq, {
-      ms: (known?.ms ?? 0) + command.duration_ms,
-      code: command.exit_code,
-      timedOut: (known?.timedOut ?? false) || command.timed_out === 1,
-    });
-  }
-  let step: number | null = null;
-  let turn = 0;
-  return queries.messageOutline(attemptId).map((message) => {
-    let calls: CallRow[] = [];
-    if (message.role === 'assistant') {
-      calls = answered[turn] ?? [];
-      turn += 1;
-      step = calls[0]?.step ?? turn;
-    }
-    const command = commands.get(message.seq);
-    return {
-      seq: message.seq,
-      role: message.role,
-      chars: message.chars,
-      at: message.created_at,
-      step,
-      call: calls.findLast((call) => call.state === 'ok') ?? null,
-      tries: calls.length,
-      execMs: command?.ms ?? null,
-      exitCode: command?.code ?? (observes(message.role) ? shownExit(message.head) : null),
-      timedOut: command?.timedOut ?? false,
-    };
-  });
-}
-
-/** A reply of the model may quote an exit code. */
-const observes = (role: string): boolean => role === 'user' || role === 'tool';
 
 function range(chunk: number): [from: number, to: number] {
   return [chunk * MESSAGES_PER_CHUNK, (chunk + 1) * MESSAGES_PER_CHUNK];

@@ -124,6 +124,8 @@ export interface OutlineRow {
   role: string;
   chars: number;
   at: string;
+  /** Of a program: whose conversation it belongs to, see AttemptDocument.threads. */
+  thread: string | null;
   /** Step of an assistant message and of what follows it. */
   step: number | null;
   call: CallRow | null;
@@ -157,6 +159,24 @@ export interface EvaluationDocument extends EvaluationSummary {
   report: string | null;
   log: string | null;
   logOmitted: number;
+}
+
+/** A conversation of an agent that is a program: its own, or that of a sub-agent or a title. */
+export interface ThreadDocument {
+  name: string;
+  /** subagent:ID, title, count_tokens; null for the agent's own turns. */
+  label: string | null;
+  calls: number;
+  messages: number;
+  costNano: number | null;
+  unknownCalls: number;
+}
+
+/** How a program ended, as seen from outside of it. */
+export interface ProgramEnd {
+  /** null: it was killed. */
+  exitCode: number | null;
+  outputEnd: string;
 }
 
 export interface AttemptDocument {
@@ -216,12 +236,15 @@ export interface AttemptDocument {
     notes: string[];
     flags: Flag[];
     money: Money;
+    program: ProgramEnd | null;
   };
   patch: string;
   submission: string | null;
   captured: string | null;
   phases: PhaseRow[];
   outline: OutlineRow[];
+  /** The agent's own first; empty for the built-in agent. */
+  threads: ThreadDocument[];
   chunks: number;
   evaluations: EvaluationSummary[];
 }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import type { Flag } from './documents.ts';
+import type { Flag, ProgramEnd } from './documents.ts';
 
 export function readJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined || text === '') return undefined;
@@ -40,6 +40,21 @@ export function readTexts(text: string | null): string[] {
   return Array.isArray(list)
     ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
     : [];
+}
+
+const evidenceSchema = z.union([
+  z.object({ exit_code: z.number(), output_end: z.string().catch('') }),
+  z.object({ killed: z.literal(true) }),
+]);
+
+/** The end of a program; null for every other evidence. */
+export function readEvidence(text: string | null): ProgramEnd | null {
+  const read = evidenceSchema.safeParse(readJson(text));
+  if (!read.success) return null;
+  const { data } = read;
+  return 'killed' in data
+    ? { exitCode: null, outputEnd: '' }
+    : { exitCode: data.exit_code, outputEnd: data.output_end };
 }
 
 /** The fields of a dataset row that the viewer shows. */

@@ -1,10 +1,11 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
 import type { AttemptDocument } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
-import { Badge, Fact, Flags, Tabs, Waiting } from '../parts.tsx';
+import { Badge, Fact, Flags, Foldout, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, short, time, tokens, words } from '../text/numbers.ts';
+import { Output } from '../text/Text.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
 import { RawPanel } from '../trajectory/RawPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
@@ -105,6 +106,17 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         <p className="problem" role="note">
           {plain(attempt.error.slice(0, 2000))}
         </p>
+      ) : null}
+      {attempt.program ? (
+        <Foldout
+          title={
+            attempt.program.exitCode === null
+              ? 'the program was killed'
+              : `the program ended with exit code ${attempt.program.exitCode}; the end of its output`
+          }
+        >
+          {() => <Output text={attempt.program?.outputEnd ?? ''} label="the end of the output" />}
+        </Foldout>
       ) : null}
     </header>
   );

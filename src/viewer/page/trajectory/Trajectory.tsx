@@ -12,6 +12,7 @@ import { setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { duration, integer, nano, short } from '../text/numbers.ts';
 import { Conversation } from './Conversation.tsx';
+import { Threads } from './Threads.tsx';
 
 const estimate = (row: OutlineRow): number => 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
 const isFailure = (row: OutlineRow): boolean => row.timedOut || (row.exitCode !== null && row.exitCode !== 0);
@@ -22,7 +23,25 @@ interface TrajectoryProps {
   readonly linked?: boolean;
 }
 
+/** Of a program, one conversation at a time: the one that the step of the address is in, else its own. */
 export function Trajectory(props: TrajectoryProps) {
+  const { doc } = props;
+  const [chosen, choose] = useState<string | null>(null);
+  const { query } = useRoute();
+  if (doc.threads.length < 2) return <OneThread key="only" {...props} />;
+  const wanted = props.step ?? Number(query.get('step') ?? Number.NaN);
+  const found = doc.outline.find((row) => row.step === wanted && row.role === 'assistant')?.thread;
+  const name = chosen ?? found ?? doc.threads[0]!.name;
+  const outline = doc.outline.filter((row) => row.thread === name);
+  return (
+    <>
+      <Threads threads={doc.threads} current={name} choose={choose} />
+      <OneThread key={name} {...props} doc={{ ...doc, outline }} />
+    </>
+  );
+}
+
+function OneThread(props: TrajectoryProps) {
   const { doc } = props;
   const { outline } = doc;
   const follows = doc.attempt.state === 'running';

@@ -1,0 +1,104 @@
+// An attempt of an agent that is a program: its own conversation first, then those beside it with what they cost, and how it ended.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Store } from '../../src/store/open.ts';
+import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
+import type { AttemptDocument, MessageChunk } from '../../src/viewer/documents/documents.ts';
+import { createDocuments } from '../../src/viewer/documents/resources.ts';
+import { byThread, programLines, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
+import { addRun, openFixture } from './fixture.ts';
+import { put } from './fixtureRows.ts';
+import { HOSTILE } from './hostileRun.ts';
+
+let dir: string;
+let store: Store;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'swebatch-program-'));
+  store = openFixture(dir);
+  addRun(store, { name: 'r', instances: 1, steps: 2 });
+});
+afterEach(() => {
+  store.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const read = () => {
+  const documents = createDocuments(viewerQueries(store), { title: 't' });
+  const doc = documents.read('attempts/1') as AttemptDocument;
+  const { messages } = documents.read('attempts/1/messages/0') as MessageChunk;
+  return { doc, text: [...trajectoryLines(doc, byThread(doc, messages)), ...programLines(doc)].join('\n') };
+};
+
+/** The messages of the fixture: system, user, and two turns. The second turn becomes a title's. */
+function asProgram({ title = 'title', output = 'last words' } = {}): void {
+  const call = (at: number, thread: string, label: string | null, first: number, reply: number | null) =>
+    put(store, 'program_calls', {
+      ...{
+        attempt_id: 1,
+        call: at,
+        step: 1,
+        label,
+        thread,
+        dialect: 'chat',
+        operation: 'generate',
+        model: 'm',
+      },
+      ...{ first_message: first, reply_message: reply, answer: 'whole', status: 200, headers: '{}' },
+      ...{ request: Buffer.alloc(0), response: Buffer.alloc(0), failure: null },
+    });
+  call(0, 'main', null, 0, 2);
+  call(1, title, 'title', 3, 4);
+  call(2, 'main', null, 5, null);
+  const ids = store.prepare('SELECT id FROM model_calls WHERE attempt_id = 1 ORDER BY id').pluck().all();
+  for (const [at, id] of ids.entries())
+    store
+      .prepare('UPDATE model_calls SET call = ?, cost_nano = ? WHERE id = ?')
+      .run(at, 1_000_000 * (at + 1), id);
+  store
+    .prepare('UPDATE attempts SET error_evidence = ? WHERE id = 1')
+    .run(JSON.stringify({ exit_code: 3, output_bytes: 10, output_end: output }));
+}
+
+test('the built-in agent has one conversation and no program', () => {
+  const { doc, text } = read();
+  expect(doc.threads).toEqual([]);
+  expect(doc.attempt.program).toBeNull();
+  expect(text).not.toContain('══');
+});
+
+test('conversations are apart, each with its calls and its cost, and the end of the program is there', () => {
+  asProgram();
+  const { doc, text } = read();
+  expect(doc.threads).toEqual([
+    { name: 'main', label: null, calls: 2, messages: 5, costNano: 1_000_000, unknownCalls: 0 },
+    { name: 'title', label: 'title', calls: 1, messages: 2, costNano: 2_000_000, unknownCalls: 0 },
+  ]);
+  expect(doc.outline.map(({ thread }) => thread)).toEqual([
+    'main',
+    'main',
+    'main',
+    'title',
+    'title',
+    'main',
+    'main',
+  ]);
+  expect(doc.outline[4]!.call).toMatchObject({ cost_nano: 2_000_000 });
+  expect(text).toContain('conversations: main · 2 calls · $0.0010; title · 1 call · $0.0020');
+  expect(text).toMatch(/══ title · 1 call · \$0\.0020 ═+\n\n── user/);
+  expect(text.indexOf('── exit')).toBeLessThan(text.indexOf('══ title'));
+  expect(text).toMatch(/── program · exit 3 ─+\nlast words$/);
+});
+
+test('names and output of a program cannot steer the terminal', () => {
+  asProgram({ title: Object.values(HOSTILE).join(' '), output: Object.values(HOSTILE).join(' ') });
+  expect(read().text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+});
+
+test('an evidence of another form is no program', () => {
+  for (const evidence of ['{"stack":"x"}', '[]', 'no JSON', '{"exit_code":"0"}']) {
+    store.prepare('UPDATE attempts SET error_evidence = ? WHERE id = 1').run(evidence);
+    expect(read().doc.attempt.program).toBeNull();
+  }
+});
