@@ -20,9 +20,9 @@ const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
 
 /** From the longest form to the shortest. */
 const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
-  [/(?:\b|_)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '‹id›'],
   [/\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:Z| ?[+-]\d{2}:?\d{2})?)?/g, '‹date›'],
-  [new RegExp(`\\b(?:\\d{1,2} )?${MONTH}\\.?,? {1,3}\\d{1,4}(?:,? \\d{4})?\\b`, 'g'), '‹date›'],
+  [new RegExp(`\\b\\d{1,2} ${MONTH} \\d{4}\\b`, 'g'), '‹date›'],
+  [new RegExp(`\\b${MONTH} {1,4}\\d{1,4}(?:,? \\d{4})?\\b`, 'g'), '‹date›'],
   [/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}\b/g, '‹day›'],
   [/\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AP]M)?\b/g, '‹time›'],
   [/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|min|minutes?|hours?)\b/g, '‹duration›'],
@@ -42,12 +42,18 @@ const mixed = (text: string): boolean => /\d/.test(text) && /[A-Za-z]/.test(text
 /** A nonce: no word, no path, no name in snake case has all three. */
 const random = (text: string): boolean => /\d/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text);
 
+const UUID = [8, 4, 4, 4, 12];
+
+/** Also behind a prefix, as in msg_…. */
+function isUuid(text: string): boolean {
+  const parts = text.slice(text.lastIndexOf('_') + 1).split('-');
+  return parts.length === UUID.length && parts.every((part, at) => part.length === UUID[at]);
+}
+
 export function withoutVariable(text: string): string {
-  let out = text;
+  let out = text.replace(TOKEN, (word) => (random(word) || isUuid(word) ? '‹id›' : word));
   for (const [pattern, name] of VARIABLE) out = out.replace(pattern, name);
-  return out
-    .replace(HEX, (word) => (mixed(word) ? '‹hex›' : word))
-    .replace(TOKEN, (word) => (random(word) ? '‹id›' : word));
+  return out.replace(HEX, (word) => (mixed(word) ? '‹hex›' : word));
 }
 
 /** The request as it is compared. */
