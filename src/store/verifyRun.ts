@@ -3,6 +3,7 @@ import { sha256 } from '../base/sha256.ts';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
 import { all } from './query.ts';
+import { keepsProgramCalls } from './records/programCalls.ts';
 import type { RunRow } from './records/runs.ts';
 
 interface Check {
@@ -74,6 +75,21 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
+/** Of records that keep the calls of programs. */
+const PROGRAM_CHECKS: readonly Check[] = [
+  {
+    name: 'every answered call of a program is in the ledger',
+    sql: `SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run
+          AND p.failure IS NULL AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = p.attempt_id AND c.call = p.call)`,
+  },
+  {
+    name: "the answer of a program's call is a message of the model",
+    sql: `SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+          LEFT JOIN messages m ON m.attempt_id = p.attempt_id AND m.seq = p.reply_message
+          WHERE t.run_id = @run AND p.reply_message IS NOT NULL AND m.role IS NOT 'assistant'`,
+  },
+];
+
 /** Counts attempts whose patch does not have its recorded hash. */
 function changedPatches(db: Store, runId: number): number {
   const rows = statement(
@@ -98,7 +114,9 @@ export function verifyRun(db: Store, run: RunRow): Verification {
     found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
     found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
     found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
-    ...CHECKS.map(({ name, sql }) => found(name, all(db, sql, { run: run.id }).length)),
+    ...[...CHECKS, ...(keepsProgramCalls(db) ? PROGRAM_CHECKS : [])].map(({ name, sql }) =>
+      found(name, all(db, sql, { run: run.id }).length),
+    ),
   ];
   return { ok: checks.every((c) => c.ok), checks };
 }

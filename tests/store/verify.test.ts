@@ -74,3 +74,35 @@ test.each([
   store.exec(sql);
   expect(broken(store, run).join('\n')).toMatch(named);
 });
+
+/** A call of a program whose answer is message 0 of the first attempt. */
+function withProgramCall() {
+  const { store, run } = finished();
+  store.exec(`UPDATE model_calls SET call = 0 WHERE attempt_id = 1`);
+  store.exec(`INSERT INTO messages VALUES (1, 0, 'assistant', 'hi', '{}', 'now')`);
+  store.exec(
+    `INSERT INTO program_calls VALUES (1, 0, 1, NULL, 'main', 'chat', 'generate', 'm', 0, 0, 'whole', 200, '{}', x'', x'', NULL)`,
+  );
+  return { store, run };
+}
+
+test('a run of a program that was recorded as it should be', () => {
+  const { store, run } = withProgramCall();
+  expect(broken(store, run)).toEqual([]);
+});
+
+test.each([
+  ['UPDATE model_calls SET call = NULL', /call of a program is in the ledger/],
+  [`UPDATE messages SET role = 'user'`, /is a message of the model/],
+  ['DELETE FROM messages', /is a message of the model/],
+] as const)('of a program: %s', (sql, named) => {
+  const { store, run } = withProgramCall();
+  store.exec(sql);
+  expect(broken(store, run).join('\n')).toMatch(named);
+});
+
+test('a record of a version that kept no calls of programs is verified without them', () => {
+  const { store, run } = finished();
+  store.exec('DROP TABLE program_calls');
+  expect(broken(store, run)).toEqual([]);
+});

@@ -27,17 +27,20 @@ export type ProgramCallFacts = Pick<
   'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
 >;
 
-const known = (db: Store): boolean =>
+/** Whether the record is of a version that keeps them. */
+export const keepsProgramCalls = (db: Store): boolean =>
   first(db, `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'program_calls'`) !== undefined;
 
 export const insertProgramCall = (db: Store, row: ProgramCallRow): number => insert(db, 'program_calls', row);
 
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
-  known(db) ? all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId) : [];
+  keepsProgramCalls(db)
+    ? all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId)
+    : [];
 
 /** In the order in which they came to their ends. */
 export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
-  known(db)
+  keepsProgramCalls(db)
     ? all(
         db,
         `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
@@ -52,7 +55,7 @@ export const firstProgramCall = (
   runId: number,
   armId: number | null,
 ): (Pick<ProgramCallRow, 'dialect' | 'model'> & { arm: number }) | undefined =>
-  known(db)
+  keepsProgramCalls(db)
     ? first(
         db,
         `SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
