@@ -44,16 +44,14 @@ describe.skipIf(!available)('the record of a program (needs Docker)', () => {
       // A provider that repeats its key: nothing of it may stay.
       const message = { role: 'assistant', content: `Your key is ${REAL_KEY}` };
       const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(
-          JSON.stringify({
-            id: 'x',
-            model: 'fake-1',
-            choices: [{ index: 0, message, finish_reason: 'stop' }],
-            usage,
-          }),
-        );
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          id: 'x',
+          model: 'fake-1',
+          choices: [{ index: 0, message, finish_reason: 'stop' }],
+          usage,
+        }),
+      );
       return true;
     });
     const agent = { agent_class: 'command', command: PROGRAM };

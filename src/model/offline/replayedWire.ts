@@ -2,6 +2,7 @@
  * The provider of a program that is played again: each request is answered as it was in the recording, byte for byte, without network
  * and without money spent. A request that the recording does not hold ends the attempt, because nobody knows its answer.
  */
+import { createHash } from 'node:crypto';
 import type { DialectName } from '../dialects/dialectName.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { Clock } from '../limits/clock.ts';
@@ -18,7 +19,7 @@ import type {
   WireSink,
 } from '../model.ts';
 import { firstDifference } from './firstDifference.ts';
-import { comparable, differenceOf } from './sameRequest.ts';
+import { createComparison, differenceOf } from './sameRequest.ts';
 
 /** A call of the recorded program. */
 export interface RecordedWireCall {
@@ -147,12 +148,17 @@ const parse = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toSt
 export function replayedWire(options: WireReplayOptions, attempt: ModelForAttempt): Wire {
   const { name, source, clock } = options;
   const free = options.costs === 'none';
+  const comparable = createComparison();
+  const keyOf = (operation: string, compared: unknown): string =>
+    createHash('sha256')
+      .update(`${operation} ${JSON.stringify(compared)}`)
+      .digest('base64');
   let loaded: Promise<{ waiting: Waiting[]; program: RecordedProgram }> | undefined;
   const load = async () => {
     const program = await source.programFor(attempt.instanceId, attempt.epoch, attempt.earlier ?? 0);
     const waiting = program.calls.map((call) => {
       const compared = comparable(call.request);
-      return { call, compared, key: `${call.operation} ${JSON.stringify(compared)}` };
+      return { call, compared, key: keyOf(call.operation, compared) };
     });
     return { waiting, program };
   };
@@ -164,7 +170,7 @@ export function replayedWire(options: WireReplayOptions, attempt: ModelForAttemp
       loaded ??= load();
       const { waiting, program } = await loaded;
       const now = comparable(parse(request.body));
-      const key = `${request.operation} ${JSON.stringify(now)}`;
+      const key = keyOf(request.operation, now);
       const at = waiting.findIndex((one) => one.key === key);
       if (at >= 0) {
         const [{ call }] = waiting.splice(at, 1) as [Waiting];

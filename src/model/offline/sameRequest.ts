@@ -27,7 +27,7 @@ const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[AP]M)?\b/g, '‹time›'],
   [/\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|min|minutes?|hours?)\b/g, '‹duration›'],
   [
-    /\b(seconds|duration|elapsed|wall_time|time_ms|latency_ms)("?[:=] ?)\d{1,12}(?:\.\d{1,12})?/gi,
+    /(seconds|duration|elapsed|wall_time|time_ms|latency_ms)("?[:=] ?)\d{1,12}(?:\.\d{1,12})?/gi,
     '$1$2‹duration›',
   ],
   [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
@@ -56,15 +56,24 @@ export function withoutVariable(text: string): string {
   return out.replace(HEX, (word) => (mixed(word) ? '‹hex›' : word));
 }
 
-/** The request as it is compared. */
-export function comparable(value: unknown): unknown {
-  if (typeof value === 'string') return withoutVariable(value);
-  if (Array.isArray(value)) return value.map(comparable);
-  if (!isRecord(value)) return value;
-  const kept = Object.entries(value).filter(([key]) => !UNSAID.has(key));
-  return Object.fromEntries(
-    kept.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, comparable(one)]),
-  );
+/** Gives requests the form in which they are compared. Each repeats the conversation: a text is looked at once. */
+export function createComparison(): (request: unknown) => unknown {
+  const known = new Map<string, string>();
+  const compared = (text: string): string => {
+    const found = known.get(text) ?? withoutVariable(text);
+    known.set(text, found);
+    return found;
+  };
+  const comparable = (value: unknown): unknown => {
+    if (typeof value === 'string') return compared(value);
+    if (Array.isArray(value)) return value.map(comparable);
+    if (!isRecord(value)) return value;
+    const kept = Object.entries(value).filter(([key]) => !UNSAID.has(key));
+    return Object.fromEntries(
+      kept.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, comparable(one)]),
+    );
+  };
+  return comparable;
 }
 
 export interface RequestDifference {

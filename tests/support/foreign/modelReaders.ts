@@ -10,6 +10,7 @@ import { knownModel } from '../../../src/model/knownModels.ts';
 import { parseReset, rateHint, retryAfter } from '../../../src/model/limits/retryAfter.ts';
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { firstDifference } from '../../../src/model/offline/firstDifference.ts';
+import { withoutVariable } from '../../../src/model/offline/sameRequest.ts';
 import { isFreeName } from '../../../src/model/prices.ts';
 import { type Reader, readersOf } from './reader.ts';
 
@@ -141,6 +142,7 @@ export const MODEL_READERS: readonly Reader[] = [
       rateHint: (text) =>
         rateHint({ 'x-ratelimit-remaining-requests': text, 'x-ratelimit-reset-requests': text }, 0, 60_000),
       firstDifference: (text) => firstDifference(text, `${text}a`),
+      withoutVariable: (text) => withoutVariable(text),
     },
     { words: [...WORDS, '1d', '1h', '-2025-01-01', 'a/'] },
   ),
