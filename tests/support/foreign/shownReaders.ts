@@ -10,6 +10,7 @@ import { renderTerminal } from '../../../src/report/render/renderTerminal.ts';
 import { compileFilter } from '../../../src/viewer/documents/filter.ts';
 import {
   readBytes,
+  readEvidence,
   readFlags,
   readJson,
   readMessage,
@@ -68,6 +69,7 @@ export const SHOWN_READERS: readonly Reader[] = [
       clip: (text) => clip(text, 80),
       patchLines: (text) => patchLines(text),
       readJson,
+      readEvidence,
       readFlags,
       readTexts,
       readMessage,

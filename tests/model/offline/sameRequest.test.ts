@@ -1,6 +1,6 @@
 // What counts as the same request when a program is played again, and what does not.
 import { expect, test } from 'vitest';
-import { createComparison, differenceOf, withoutVariable } from '../../src/model/offline/sameRequest.ts';
+import { createComparison, differenceOf, withoutVariable } from '../../../src/model/offline/sameRequest.ts';
 
 test.each([
   ['2026-01-02T03:04:05.678Z', '2027-11-12T13:14:15+02:00'],
