@@ -40,7 +40,7 @@ export const EXIT_REASONS = {
     retry: true,
     says: 'the model could not be reached after all retries',
   },
-  model_rejected: { class: 'infra', retry: true, says: 'the provider rejected the request' },
+  model_rejected: { class: 'infra', retry: false, says: 'the provider rejected the request' },
   auth_failed: { class: 'config', retry: false, says: 'authentication at the provider failed' },
   model_not_found: { class: 'config', retry: false, says: 'the provider does not know the model' },
   quota_exhausted: { class: 'config', retry: false, says: 'the account has no quota left' },

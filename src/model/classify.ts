@@ -6,6 +6,7 @@
 
 import type { TransportFault } from './http/exchange.ts';
 import type { ModelErrorCode, ModelFailureKind } from './model.ts';
+import { asksTooMuch, says } from './wordings.ts';
 
 export interface Fault {
   readonly status?: number | null;
@@ -68,7 +69,7 @@ const BY_CODE: readonly (readonly [RegExp, Verdict])[] = [
     QUOTA,
   ],
   [
-    /^(context_length_exceeded|context_window_exceeded|string_above_max_length|request_too_large|model_max_prompt_tokens_exceeded|max_tokens_exceeded)$/,
+    /^(context_length_exceeded|context_window_exceeded|exceed_context_size_error|request_too_large|model_max_prompt_tokens_exceeded|contextwindowexceedederror)$/,
     CONTEXT,
   ],
   [
@@ -93,74 +94,15 @@ const BY_CODE: readonly (readonly [RegExp, Verdict])[] = [
   ],
 ];
 
-/** OpenAI, Anthropic, vLLM, SGLang, llama.cpp, Gemini, Bedrock, Mistral, TGI: the same complaint in their words. */
-const CONTEXT_WORDING = [
-  /maximum context length/,
-  /context[ _-]?(length|window|size|limit)/,
-  /prompt is too long/,
-  /input is too long/,
-  /input length and .?max_tokens.? exceed/,
-  /exceeds? the (available|model'?s?|maximum) (context|input|prompt)/,
-  /input token count .*exceeds the maximum/,
-  /too many (input )?tokens/,
-  /(request|prompt|input|messages?) (too large|exceeds? .*tokens|is longer than)/,
-  /reduce the length of (the|your) (messages|prompt|input)/,
-  /must have less than \d+ tokens/,
-  /`?inputs`? tokens \+ `?max_new_tokens`? must be/,
-];
-const REFUSAL_WORDING = [
-  /content (management )?policy/,
-  /usage polic(y|ies)/,
-  /content[ _]filter/,
-  /flagged (as|by|for)/,
-  /safety (system|settings|polic)/,
-  /violat(es?|ing) .*polic/,
-  /moderation/,
-];
-const AUTH_WORDING = [
-  /api[ _-]?key (not valid|is invalid|expired)/,
-  /(invalid|incorrect|missing) (api[ _-]?key|authentication|credentials)/,
-];
-const MODEL_WORDING = [
-  /model .*(does not exist|not found|is not supported|not available|not a valid)/,
-  /(not a valid|invalid|unknown|no such) model/,
-  /model identifier is invalid/,
-  /on-demand throughput isn.t supported/,
-];
-const QUOTA_WORDING = [
-  /credit balance is too low/,
-  /insufficient (credits|balance|funds|quota)/,
-  /exceeded your current quota/,
-];
-
-/** A quota that is whole again in a moment is a rate. */
-const RATE_WORDING = [/per[ _-]?(second|minute|hour)/, /\b[rt]pm\b/];
-
-const WORDING_CHARACTERS = 4000;
-
-const says = (message: string, wordings: readonly RegExp[]): boolean => {
-  // A body of megabytes says in its first lines what it is about.
-  const text = message.slice(0, WORDING_CHARACTERS).toLowerCase();
-  return wordings.some((wording) => wording.test(text));
-};
-
-/** vLLM speaks of the context also where the answer alone is asked to be longer than all of it. */
-function alone(message: string): boolean {
-  const text = message.slice(0, WORDING_CHARACTERS);
-  const asked = /tokens'? is too large: (\d{1,12})/.exec(text)?.[1];
-  const context = /context length is (\d{1,12})/.exec(text)?.[1];
-  return asked !== undefined && context !== undefined && Number(asked) >= Number(context);
-}
-
 /** Of a request that the server read and did not like. */
 function byWording(message: string, parameter: string | null): Verdict | null {
-  if (says(message, QUOTA_WORDING)) return QUOTA;
-  if (alone(message)) return PARAMETER;
-  if (says(message, CONTEXT_WORDING)) return CONTEXT;
-  if (says(message, AUTH_WORDING)) return AUTH;
-  if (says(message, REFUSAL_WORDING)) return REFUSAL;
+  if (says(message, 'quota')) return QUOTA;
+  if (asksTooMuch(message)) return PARAMETER;
+  if (says(message, 'context')) return CONTEXT;
+  if (says(message, 'auth')) return AUTH;
+  if (says(message, 'refusal')) return REFUSAL;
   if (parameter !== null) return parameter === 'model' ? NOT_FOUND : PARAMETER;
-  if (says(message, MODEL_WORDING)) return NOT_FOUND;
+  if (says(message, 'model')) return NOT_FOUND;
   return null;
 }
 
@@ -168,17 +110,16 @@ function byStatus(status: number, message: string, parameter: string | null): Ve
   if (status === 401) return AUTH;
   if (status === 402) return QUOTA;
   // OpenRouter answers 403 when its moderation stops a prompt.
-  if (status === 403) return says(message, REFUSAL_WORDING) ? REFUSAL : AUTH;
+  if (status === 403) return says(message, 'refusal') ? REFUSAL : AUTH;
   if (status === 404) return NOT_FOUND;
   if (status === 408) return TIMEOUT;
-  if (status === 413) return CONTEXT;
   if (status === 409 || status === 425) return NETWORK;
   if (status === 429) {
-    if (says(message, QUOTA_WORDING) && !says(message, RATE_WORDING)) return QUOTA;
-    // One request larger than the limit of a minute: no wait makes it fit.
-    return /request too large/i.test(message) ? CONTEXT : RATE_LIMITED;
+    if (says(message, 'quota') && !says(message, 'rate')) return QUOTA;
+    return says(message, 'tooLargeForRate') ? REJECTED : RATE_LIMITED;
   }
-  if (status >= 500) return NETWORK;
+  // Ollama, llama.cpp and gateways answer so to a prompt that is too long.
+  if (status >= 500) return says(message, 'context') ? CONTEXT : NETWORK;
   if (status >= 400) return byWording(message, parameter) ?? REJECTED;
   // A redirect is not followed: it would carry the key to another host.
   return status >= 300 ? REJECTED : NETWORK;
@@ -194,8 +135,9 @@ export function classify(fault: Fault): Verdict {
   for (const word of [fault.code, fault.type]) {
     const row = word ? BY_CODE.find(([pattern]) => pattern.test(word.toLowerCase())) : undefined;
     if (!row) continue;
-    // OpenAI gives an oversized single request the code of a rate limit.
-    if (row[1] === RATE_LIMITED && /request too large/i.test(fault.message)) return CONTEXT;
+    // OpenAI and Groq give a single request that is larger than the limit of a minute the code of a rate limit.
+    if (row[1] === RATE_LIMITED && says(fault.message, 'tooLargeForRate')) return REJECTED;
+    if (row[1] === NETWORK && says(fault.message, 'context')) return CONTEXT;
     return row[1];
   }
   const status = fault.status ?? (fault.broken ? impliedStatus(fault) : null);
@@ -207,6 +149,7 @@ export function classify(fault: Fault): Verdict {
       : found;
   }
   if (fault.broken) return NETWORK;
+  if (says(fault.message, 'context')) return CONTEXT;
   const code = mapErrorToCode(fault);
   return BY_KEYWORD[code] ?? REJECTED;
 }
@@ -217,7 +160,6 @@ const BY_KEYWORD: Partial<Record<ModelErrorCode, Verdict>> = {
   TIMEOUT,
   NETWORK_ERROR: NETWORK,
   MODEL_NOT_FOUND: NOT_FOUND,
-  CONTEXT_LENGTH_EXCEEDED: CONTEXT,
   PROVIDER_NOT_CONFIGURED: verdict('PROVIDER_NOT_CONFIGURED', 'config'),
   PROVIDER_NOT_SUPPORTED: verdict('PROVIDER_NOT_SUPPORTED', 'config'),
   INVALID_RESPONSE: verdict('INVALID_RESPONSE', 'rejected'),

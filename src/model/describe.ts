@@ -20,9 +20,8 @@ export interface RequestFacts {
   readonly price: string | null;
 }
 
-/** Without what a URL may carry in secret. */
-function endpointOf(config: ModelConfig): string {
-  const text = baseUrlOf(config) ?? '';
+/** An address without what a URL may carry in secret. */
+export function shownAddress(text: string): string {
   if (!URL.canParse(text)) return text;
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname}`;
@@ -34,7 +33,7 @@ export function describeRequests(config: ModelConfig, tools: readonly ToolSpec[]
   return {
     asked,
     sent_as: sends ? sentModel(config) : null,
-    endpoint: sends ? endpointOf(config) : null,
+    endpoint: sends ? shownAddress(baseUrlOf(config) ?? '') : null,
     parameters: sends ? dialectOf(config).parameters(config, tools) : null,
     cache_control: sends ? config.set_cache_control : null,
     alias: asked !== null && /[-:/]latest$/i.test(asked),

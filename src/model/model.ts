@@ -94,6 +94,8 @@ export interface ProviderErrorMetadata {
   retryAfter?: number;
   originalError?: unknown;
   kind?: ModelFailureKind;
+  /** Of a rejected request: no call of this model has succeeded yet, so the next instance may end alike. */
+  beforeAnyAnswer?: boolean;
   /** Of a replay only: the recorded attempt ended here for a reason that no reply tells. */
   recordedEnd?: RecordedEnd;
 }

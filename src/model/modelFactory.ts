@@ -9,12 +9,15 @@ import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
+import { withReferences } from './namedCredentials.ts';
 import { createReplayFactory, type Divergence, type ReplaySource } from './offline/replayed.ts';
 import { createScriptedFactory } from './offline/scripted.ts';
 
 export interface ModelDeps {
   /** The key itself: who reads the environment is the CLI. */
   readonly apiKey?: string | undefined;
+  /** Values of variables that parameters refer to (`env:NAME`). */
+  readonly variable?: (name: string) => string | undefined;
   /** Strings that must appear in no text, beside the key. */
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
@@ -80,6 +83,8 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       ...(onDivergence ? { onDivergence } : {}),
     });
   }
+  const { kwargs, secrets } = withReferences(config.model_kwargs, deps.variable ?? (() => undefined));
+  const sent = { ...config, model_kwargs: kwargs };
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
     const { createHttpFactory } = await import('./http/httpModel.ts');
@@ -89,16 +94,17 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
     return createHttpFactory({
       dialect: dialectOf(config),
       config,
+      sent,
       apiKey: deps.apiKey,
       auth,
       readEvents: cloud?.readEvents,
       ...(deps.requestStyle ? { style: deps.requestStyle } : {}),
-      ...(deps.secrets ? { secrets: deps.secrets } : {}),
+      secrets: [...(deps.secrets ?? []), ...secrets],
       ...(deps.proxy ? { proxy: deps.proxy } : {}),
       clock,
     });
   }
-  if (isModulePath(config.model_class)) return moduleFactory(config, deps);
+  if (isModulePath(config.model_class)) return moduleFactory(sent, deps);
   throw new ModelConfigError(
     'PROVIDER_NOT_SUPPORTED',
     `model_class "${config.model_class}" is not supported: use openai (any OpenAI-compatible endpoint, with base_url), or the path of a module that exports createModel`,

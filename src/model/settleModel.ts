@@ -10,7 +10,13 @@ import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
 export type Settled =
-  | { readonly ok: true; readonly model: ModelConfig; readonly warnings?: readonly string[] }
+  | {
+      readonly ok: true;
+      readonly model: ModelConfig;
+      readonly warnings?: readonly string[];
+      /** The variable that the address was taken from. */
+      readonly addressFrom?: string;
+    }
   | { readonly ok: false; readonly message: string; readonly fix: string };
 
 interface Around {
@@ -25,9 +31,28 @@ function addressFrom(variable: string, value: string): string {
   return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
 }
 
-function addressOf(provider: Provider, env: Around['env']): string | undefined {
+interface Elsewhere {
+  readonly variable: string;
+  readonly url: string;
+}
+
+function addressOf(provider: Provider, env: Around['env']): Elsewhere | undefined {
   const variable = provider.baseUrls.find((name) => env[name]);
-  return variable === undefined ? undefined : addressFrom(variable, env[variable]!);
+  return variable === undefined ? undefined : { variable, url: addressFrom(variable, env[variable]!) };
+}
+
+const from = (settled: Settled, variable: string | undefined): Settled =>
+  settled.ok && variable !== undefined ? { ...settled, addressFrom: variable } : settled;
+
+/** A name that no provider is known by is asked where OpenAI's clients would ask: in OpenAI's protocols, at the address of its variables. */
+function settleUnnamed(model: ModelConfig, env: Around['env']): Settled {
+  const { base_url, dialect = 'chat' } = model;
+  const openai = base_url === undefined && (dialect === 'chat' || dialect === 'responses');
+  const elsewhere = openai ? addressOf(OPENAI, env) : undefined;
+  if (elsewhere)
+    return from(withParameters({ ...model, dialect, base_url: elsewhere.url }), elsewhere.variable);
+  const mistaken = model.model_name!.includes('/') && base_url === undefined && model.dialect === undefined;
+  return mistaken ? unknownPrefix(model.model_name!) : withParameters(model);
 }
 
 /** Only a variable that nobody named is replaced. */
@@ -39,7 +64,7 @@ function keyVariable(model: ModelConfig, provider: Provider, env: Around['env'])
 const unknownPrefix = (name: string): Settled => ({
   ok: false,
   message: `no provider is known by the prefix of "${name}"`,
-  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url for another OpenAI-compatible server`,
+  fix: `write one of ${PROVIDERS.map(({ prefix }) => `${prefix}/`).join(', ')} in front (OpenRouter serves openrouter/${name}), or set model.base_url or $OPENAI_BASE_URL for another OpenAI-compatible server`,
 });
 
 /** Only marks say how long: Messages has its own, chat those that are asked for. */
@@ -71,9 +96,7 @@ export function settleModel(model: ModelConfig, around: Around): Settled {
   const name = model.model_name;
   if (!name || isFreeName(name) || model.model_class !== 'openai') return { ok: true, model };
   const named = nameMeans(model);
-  if (named) return settleNamed(model, named, around);
-  const mistaken = name.includes('/') && model.base_url === undefined && model.dialect === undefined;
-  return mistaken ? unknownPrefix(name) : withParameters(model);
+  return named ? settleNamed(model, named, around) : settleUnnamed(model, around.env);
 }
 
 function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Around): Settled {
@@ -81,7 +104,11 @@ function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Ar
   if (provider.cloud) {
     const answer = settleCloud(provider.cloud, { model, named, env, litellm });
     if (!answer.ok) return answer;
-    return withParameters({ ...answer.model, api_key_env: keyVariable(model, provider, env) });
+    const variable = model.base_url === undefined ? addressOf(provider, env)?.variable : undefined;
+    return from(
+      withParameters({ ...answer.model, api_key_env: keyVariable(model, provider, env) }),
+      variable,
+    );
   }
   const elsewhere = model.base_url === undefined ? addressOf(provider, env) : undefined;
   if (provider.baseUrl === null && model.base_url === undefined && elsewhere === undefined)
@@ -95,10 +122,11 @@ function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Ar
   // What the name alone says is not written down, so that the hashes of earlier runs stay.
   const open =
     model.dialect === undefined && elsewhere === undefined && dialect === 'chat' && named.dialect === 'chat';
-  return withParameters({
+  const settled = withParameters({
     ...model,
     ...(open ? {} : { dialect }),
-    ...(elsewhere === undefined ? {} : { base_url: elsewhere }),
+    ...(elsewhere === undefined ? {} : { base_url: elsewhere.url }),
     api_key_env: keyVariable(model, provider, env),
   });
+  return from(settled, elsewhere?.variable);
 }

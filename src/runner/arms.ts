@@ -83,6 +83,7 @@ async function startArm(
   const modelFactory = await createModelFactory(model, {
     ...(apiKey !== undefined && { apiKey }),
     ...(proxy && { proxy }),
+    variable: secret,
     requestStyle: agent.compat ? 'litellm' : 'own',
     ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),

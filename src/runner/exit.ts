@@ -14,6 +14,8 @@ export interface Ending {
   readonly exitStatus: string;
   /** What the agent ran ended its environment; false wherever that is not proven. */
   readonly byAgent?: boolean;
+  /** The request was rejected, and no call of the model had succeeded yet. */
+  readonly beforeAnyAnswer?: boolean;
   /** For a replay: another attempt followed in the recording. */
   readonly recordedAgain?: boolean;
 }
@@ -80,7 +82,11 @@ export function endingOfResult(result: AgentResult): Ending {
       code,
       ...(metadata?.statusCode === undefined ? {} : { status: metadata.statusCode }),
     };
-    return { ...base, reason, detail: code, message, evidence };
+    const first = reason === 'model_rejected' && metadata?.beforeAnyAnswer === true;
+    return {
+      ...{ ...base, reason, detail: code, message, evidence },
+      ...(first && { beforeAnyAnswer: true }),
+    };
   }
   const limit = result.limit && LIMITS[result.limit];
   if (limit) return { ...base, reason: limit, detail: result.limit ?? null };

@@ -77,6 +77,7 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
     ...ports,
     queue,
     delays,
+    instances: record.instances(),
     showStatus: (status) => failure.guard(() => record.showStatus(status)),
   });
   ports.engine?.follow({ away: pauses.engineAway, back: pauses.engineBack, lost: pauses.engineLost });

@@ -6,7 +6,7 @@ import type { Evaluation } from './evaluate/gradeRun.ts';
 import { requireBaseline } from './night/findBaseline.ts';
 import { judgeRun, type NightOptions, type NightVerdict } from './night/judgeRun.ts';
 import { preflight } from './plan/preflight.ts';
-import { makeAndOpen, openForWriting } from './resultsRoot.ts';
+import { hasBegun, makeAndOpen, openForWriting } from './resultsRoot.ts';
 import { type Running, type Surroundings, startWork } from './running.ts';
 import { beginRun } from './start/beginRun.ts';
 import type { RunOutcome } from './start/executeRun.ts';
@@ -19,7 +19,7 @@ export const startRun = (options: RunOptions & Surroundings): Promise<Running<Ru
   startWork(options, async (caller) => {
     const results = resolve(caller.cwd, options.results);
     const prepared = await prepareRun({ ...options, results }, caller);
-    await preflight(prepared.resolved, caller);
+    await preflight(prepared.resolved, caller, !hasBegun(results, prepared.request.name));
     using store = makeAndOpen(results);
     return await beginRun(store, prepared, caller);
   });

@@ -1,6 +1,6 @@
 /** A results root: its database, and runs by name. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../base/files/makeFolder.ts';
 import { closest } from '../base/text/closest.ts';
 import { errorText } from '../base/text/errorText.ts';
@@ -66,6 +66,9 @@ export function refuseUnwritable(root: string): void {
     throw error instanceof UserError ? error : unusable(root, error);
   }
 }
+
+/** Whether a run of this name has begun there. */
+export const hasBegun = (root: string, name: string): boolean => existsSync(join(root, name));
 
 /** Opened for reading when it is first asked for: comparing files needs no database. */
 export function lazyStore(root: string): Disposable & { get(): Store } {

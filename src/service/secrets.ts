@@ -3,9 +3,12 @@
  * SWEBATCH_SECRETS (separated by commas). Also variables with the name of a secret whose value looks like one: hiding the value of
  * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
+import { recordOf } from '../base/isRecord.ts';
 import { isOfWords, looksLikeKey } from '../base/text/keyShapes.ts';
 import { createRedactor, type Redactor, type Secret, SHORTEST } from '../base/text/redact.ts';
 import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
+import type { ModelConfig } from '../model/modelConfig.ts';
+import { CONFIGURED, literalCredentials, partsOf, referencesIn } from '../model/namedCredentials.ts';
 import type { ArmRow } from '../store/records/runs.ts';
 import { storedArm } from '../store/records/storedConfig.ts';
 import type { Variables } from './caller.ts';
@@ -18,11 +21,25 @@ const CLOUD_SECRETS = [
   ...['AZURE_CLIENT_SECRET', 'AZURE_AD_TOKEN', 'GOOGLE_OAUTH_ACCESS_TOKEN'],
 ];
 
+/** The variables that a model takes its key and other credentials from, and credentials that its configuration holds itself. */
+function secretsOfModel({ api_key_env, model_kwargs = {} }: Partial<ModelConfig>) {
+  return {
+    names: [
+      ...(api_key_env === undefined ? [] : [api_key_env]),
+      ...referencesIn(model_kwargs).map(({ name }) => name),
+    ],
+    literals: literalCredentials(model_kwargs).map((value) => ({ name: 'model_kwargs', value })),
+  };
+}
+
 export function loadedSecrets(env: Variables, names: readonly string[]): Secret[] {
   const named = (env.SWEBATCH_SECRETS ?? '').split(',').map((name) => name.trim());
   const sure = new Set([...names, ...named, ...HUB_TOKENS, ...CLOUD_SECRETS]);
   const held = Object.entries(env).flatMap(([name, value]) =>
-    value && (sure.has(name) || (SECRET_NAME.test(name) && looksLikeKey(value))) ? [{ name, value }] : [],
+    value &&
+    (sure.has(name) || name.startsWith(CONFIGURED) || (SECRET_NAME.test(name) && looksLikeKey(value)))
+      ? partsOf(value).map((part) => ({ name, value: part }))
+      : [],
   );
   const proxy = proxySecrets(proxyFrom((name) => env[name]));
   return [...held, ...proxy.map((value) => ({ name: 'PROXY', value }))];
@@ -31,15 +48,26 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
 export const redactorOf = (env: Variables, names: readonly string[] = []): Redactor =>
   createRedactor(loadedSecrets(env, names));
 
-/** The variables that the arms of a recorded run take their keys from. */
-export const keyVariablesOf = (arms: readonly Pick<ArmRow, 'config'>[]): string[] =>
-  arms.flatMap((arm) => {
-    const name = storedArm(arm).model?.api_key_env;
-    return typeof name === 'string' ? [name] : [];
-  });
+/** With the secrets of these models. */
+export function redactorOfModels(env: Variables, models: readonly Partial<ModelConfig>[]): Redactor {
+  const secrets = models.map(secretsOfModel);
+  const names = secrets.flatMap((one) => one.names);
+  return createRedactor([...loadedSecrets(env, names), ...secrets.flatMap((one) => one.literals)]);
+}
+
+/** With the secrets of a recorded run. */
+export const redactorOfArms = (env: Variables, arms: readonly Pick<ArmRow, 'config'>[]): Redactor =>
+  redactorOfModels(
+    env,
+    arms.map((arm) => {
+      const { api_key_env: name, model_kwargs: kwargs } = recordOf(storedArm(arm).model);
+      return { ...(typeof name === 'string' && { api_key_env: name }), model_kwargs: recordOf(kwargs) };
+    }),
+  );
 
 /** Names of secrets whose values are ordinary words, which other texts contain by chance. */
-export function ordinarySecrets(env: Variables, names: readonly string[]): string[] {
+export function ordinarySecrets(env: Variables, given: readonly (string | Partial<ModelConfig>)[]): string[] {
+  const names = given.flatMap((one) => (typeof one === 'string' ? [one] : secretsOfModel(one).names));
   const ordinary = loadedSecrets(env, names).filter(
     ({ value }) => value.length >= SHORTEST && isOfWords(value),
   );

@@ -10,7 +10,13 @@ const load = (specs: string[], files: Record<string, string> = {}) =>
 const OWN = '/w/own.yaml';
 
 test('without a file, agent.protocol=tool-call takes the prompt that asks for tool calls', () => {
-  const args = { output: 'o', redoExisting: false, allowConfigChange: false, dryRun: true } as const;
+  const args = {
+    output: 'o',
+    redoExisting: false,
+    allowConfigChange: false,
+    dryRun: true,
+    online: false,
+  } as const;
   const resolve = (...config: string[]) =>
     resolveConfig(runOptionsOf({ ...args, progress: 'none', json: false, config, model: ['m'] }), {
       cwd: process.cwd(),

@@ -117,6 +117,40 @@ describe.skipIf(!docker)('model faults', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
+  const REJECTED = { status: 400, body: { error: { message: 'I do not like this request' } } };
+
+  test('requests that are rejected alike stop the run at the second instance, and it goes on once that is mended', async () => {
+    bench = await faultBench({
+      scripts: Object.fromEntries([1, 2, 3, 4].map((n) => [`a__a-${n}`, [REJECTED]])),
+      config: { workers: 1 },
+    });
+    const result = await bench.run(bench.id);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toMatch(
+      /the first requests of 2 instances ended alike, so every other would: request rejected \(400\) by \S+: I do not like this request; change what it names/,
+    );
+    expect(bench.server.requests.length).toBe(2);
+    expect(bench.query('SELECT exit_reason, exit_class FROM attempts')).toEqual(
+      Array(2).fill({ exit_reason: 'model_rejected', exit_class: 'infra' }),
+    );
+    expect(bench.trials(bench.id).map((t) => t.not_run_reason)).toEqual(Array(4).fill('config_invalid'));
+    for (const n of [1, 2, 3, 4]) bench.server.setScript(`a__a-${n}`, GOOD);
+    const again = await bench.resume(bench.id);
+    expect(again.code).toBe(0);
+    expect(bench.trials(bench.id).map((t) => t.exit_reason)).toEqual(Array(4).fill('submitted'));
+    await expectSound(bench, bench.id, 4, [result, again]);
+  });
+
+  test('an instance whose request alone is rejected is not asked for a third time, and stops nobody', async () => {
+    bench = await faultBench({ scripts: { 'a__a-1': [REJECTED] }, config: { workers: 1 } });
+    const result = await bench.run(bench.id);
+    expect(result.code).toBe(3);
+    expect(bench.server.count('a__a-1')).toBe(2);
+    expect(bench.trials(bench.id)[0]).toMatchObject({ exit_reason: 'model_rejected', exit_class: 'infra' });
+    expectOthersGood(bench, bench.id);
+    await expectSound(bench, bench.id, 4, [result]);
+  });
+
   test('T-10 a full context window is a limit, not retried, and the work is captured', async () => {
     bench = await faultBench({
       scripts: {

@@ -22,6 +22,9 @@ export async function attemptWith(
     return new Response(streaming ? pieces : null, { status });
   };
   const redact = (text: string) => text;
-  const endpoint = { dialect, send, config, host: 'h', baseUrl: 'http://localhost/v1', model: 'm', redact };
+  const endpoint = {
+    ...{ dialect, send, config, sent: config, host: 'h' },
+    ...{ baseUrl: 'http://localhost/v1', model: 'm', redact },
+  };
   return attemptOnce(endpoint, new Uint8Array(), undefined);
 }

@@ -93,10 +93,13 @@ describe('replies that did not come whole', () => {
     expect(wired.server.requests).toHaveLength(1);
   });
 
-  test('a 413 of the API itself says that the history is too long', async () => {
-    const body = { error: { message: 'Request too large', type: 'invalid_request_error' } };
+  test.each([
+    ['request_too_large', 'context'],
+    ['invalid_request_error', 'rejected'],
+  ])('a 413 of the API says that the history is too long only by its type: %s', async (type, kind) => {
+    const body = { error: { message: 'Request too large', type } };
     await using wired = await wire({ replies: [{ status: 413, body }] });
     const answer = await wired.factory.create({ instanceId: 'i', epoch: 1 }).query(ASK);
-    expect(answer).toMatchObject({ success: false, error: 'CONTEXT_LENGTH_EXCEEDED' });
+    expect(answer).toMatchObject({ success: false, metadata: { kind } });
   });
 });

@@ -360,7 +360,7 @@ describe('servers of their own mind', () => {
     });
     const model = factory.create({ instanceId: 'a', epoch: 1 });
     const failure = failed(await model.query([{ role: 'user', content: 'x'.repeat(3_000_000) }]));
-    expect(failure).toMatchObject({ error: 'CONTEXT_LENGTH_EXCEEDED', metadata: { statusCode: 413 } });
+    expect(failure).toMatchObject({ metadata: { kind: 'rejected', statusCode: 413 } });
     await factory.close();
     await new Promise((resolve) => early.close(resolve));
   });

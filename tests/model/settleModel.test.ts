@@ -83,6 +83,35 @@ describe('names', () => {
     ]);
   });
 
+  test('a name of nobody goes where OpenAI’s clients would send it', () => {
+    const env = { OPENAI_BASE_URL: 'http://g/v1/' };
+    const at = (url: string, name: string) => ['chat', name, url, 'OPENAI_API_KEY'];
+    expect(facts({ model_name: 'my-model' }, env)).toEqual(at('http://g/v1', 'my-model'));
+    expect(facts({ model_name: 'Qwen/Qwen3-Coder' }, env)).toEqual(at('http://g/v1', 'Qwen/Qwen3-Coder'));
+    expect(facts({ model_name: 'gpt-4o' }, env)).toEqual(at('http://g/v1', 'gpt-4o'));
+    expect(facts({ model_name: 'my-model' }, { OPENAI_API_BASE: 'http://l/v1' })).toEqual(
+      at('http://l/v1', 'my-model'),
+    );
+    expect(facts({ model_name: 'my-model' }, { ...env, OPENAI_API_BASE: 'http://l/v1' })[2]).toBe(
+      'http://g/v1',
+    );
+    // The configuration counts more, and makers of their own have addresses of their own.
+    expect(facts({ model_name: 'my-model', base_url: 'http://mine/v1' }, env)[2]).toBe('http://mine/v1');
+    expect(facts({ model_name: 'claude-x' }, env)[2]).toBe('https://api.anthropic.com');
+    expect(facts({ model_name: 'm', dialect: 'messages' }, env)[2]).toBe('https://api.openai.com/v1');
+    expect(facts({ model_name: 'openrouter/x/y' }, env)[2]).toBe('https://openrouter.ai/api/v1');
+    expect(facts({ model_name: 'my-model' }, { OPENAI_BASE_URL: '' })[2]).toBe('https://api.openai.com/v1');
+  });
+
+  test('the variable is told, and what was settled stays when it is settled again elsewhere', () => {
+    const once = settle({ model_name: 'my-model' }, { OPENAI_BASE_URL: 'http://g/v1' });
+    expect(once).toMatchObject({ ok: true, addressFrom: 'OPENAI_BASE_URL' });
+    if (!once.ok) throw new Error('refused');
+    const again = settleModel(once.model, { env: { OPENAI_BASE_URL: 'http://other/v1' }, litellm: false });
+    expect(again).toEqual({ ok: true, model: once.model });
+    expect(settle({ model_name: 'gpt-4o' })).not.toHaveProperty('addressFrom');
+  });
+
   test('variables name other addresses and keys', () => {
     expect(
       facts({ model_name: 'claude-x' }, { ANTHROPIC_BASE_URL: 'http://g/', ANTHROPIC_AUTH_TOKEN: 't' }),

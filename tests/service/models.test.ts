@@ -24,6 +24,19 @@ test('a name: dialect, address, key set or not, prices, context and longest answ
   expect(shown.stdout + text.stdout + text.stderr).not.toContain(KEY);
 });
 
+test('an address that a variable names is said with the variable', async () => {
+  const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' };
+  const [shown, text] = await Promise.all([
+    cli(['models', 'my-model', '--json'], { env }),
+    cli(['models', 'my-model'], { env }),
+  ]);
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    base_url: 'http://127.0.0.1:9/v1',
+    base_url_from: 'OPENAI_BASE_URL',
+  });
+  expect(text.stdout).toMatch(/address +http:\/\/127\.0\.0\.1:9\/v1 \(from \$OPENAI_BASE_URL\)/);
+});
+
 test('without a name the providers; a name that means nothing says what to write', async () => {
   const all = await cli(['models']);
   expect(all.code).toBe(0);

@@ -135,6 +135,11 @@ const how = flags({
     default: false,
     describe: 'show the plan only: instances, images, disk, expected cost and time, detectable difference',
   },
+  online: {
+    type: 'boolean',
+    default: false,
+    describe: 'with --dry-run: ask the endpoints for their models, which costs nothing',
+  },
 });
 
 const whatComesOut = flags({

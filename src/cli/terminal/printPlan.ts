@@ -20,6 +20,10 @@ export function printPlan(plan: DryRun, json: boolean): number {
   return EXIT.done;
 }
 
+/** Only an address that a variable names: what the name of the model says needs no row. */
+const addressRow = ({ name, address, addressFrom }: DryRun['arms'][number]): Rows =>
+  addressFrom === null ? [] : [['asks', `${name}: ${inert(address ?? '')} (from $${addressFrom})`]];
+
 function* textOf(plan: DryRun): Generator<string> {
   const state = imageStates(plan.imagePlan);
   const arms = plan.arms.map(
@@ -30,6 +34,7 @@ function* textOf(plan: DryRun): Generator<string> {
     ['run', `${plan.runId} (dry run: nothing is started)`],
     ['dataset', `${plan.dataset}${plan.revision ? ` @ ${plan.revision}` : ''}`],
     ['arms', arms.join(', ')],
+    ...plan.arms.flatMap(addressRow),
     [
       'trials',
       `${plural(plan.instances.length, 'instance')} x ${plural(plan.arms.length, 'arm')} x ${plural(plan.epochs, 'epoch')} = ${plan.trials}, on ${plural(plan.slots, 'slot')}`,

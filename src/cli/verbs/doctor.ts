@@ -3,10 +3,10 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
-import { loadParsers } from '../../grading/userParsers.ts';
 import { requireEngine } from '../../service/images/engines.ts';
-import { bad, checkArm, type Finding, good } from '../../service/plan/armChecks.ts';
-import { enginesNeeded } from '../../service/plan/preflight.ts';
+import { bad, type Finding, good } from '../../service/plan/armChecks.ts';
+import { endpointFindings } from '../../service/plan/endpointChecks.ts';
+import { checkedPlan, enginesNeeded } from '../../service/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../service/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
@@ -28,6 +28,12 @@ const doctorFlags = flags({
     describe: 'file, or key.path=value',
   },
   model: { alias: 'm', type: 'string', list: true, bare: true, check: filledList, describe: 'model id' },
+  online: {
+    type: 'boolean',
+    default: false,
+    describe:
+      "ask the makers' own endpoints too for their models, which costs nothing; others are asked always",
+  },
   json,
 });
 
@@ -131,10 +137,8 @@ function resolvedConfig({ config, model }: DoctorArgs): ResolvedConfig | { probl
   }
 }
 
-async function configuration(
-  { arms, run, grading, warnings }: ResolvedConfig,
-  given: DoctorArgs,
-): Promise<Finding[]> {
+async function configuration(resolved: ResolvedConfig, given: DoctorArgs): Promise<Finding[]> {
+  const { arms, run, warnings } = resolved;
   if (given.config === undefined && given.model === undefined)
     return [
       good(
@@ -142,11 +146,13 @@ async function configuration(
         'none named; with -c FILE and -m MODEL, doctor checks the key, the price and the configuration too',
       ),
     ];
-  const findings = [good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`)];
-  for (const warning of warnings) findings.push(good('configuration', warning));
-  for (const arm of arms) findings.push(...(await checkArm(arm, run.cost_limit, thisProcess())));
-  await loadParsers(grading.parsers, process.cwd()).catch((error: Error) =>
-    findings.push(bad('grading', error.message, 'correct grading.parsers')),
-  );
-  return findings;
+  const { findings, wrong, missing } = await checkedPlan(resolved, thisProcess());
+  const asks = wrong.length + missing.length === 0;
+  const env = { ...process.env, ...resolved.keys };
+  return [
+    good('configuration', `${arms.length} arm(s), ${run.workers} slot(s)`),
+    ...warnings.map((warning) => good('configuration', warning)),
+    ...findings,
+    ...(asks ? await endpointFindings(arms, env, given.online) : []),
+  ];
 }

@@ -13,7 +13,7 @@ import { recordedTrials } from '../../runner/record/recordedReplies.ts';
 import { recordingOf } from '../../runner/record/recording.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { keyVariablesOf, redactorOf } from '../../service/secrets.ts';
+import { redactorOfArms } from '../../service/secrets.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
@@ -97,7 +97,7 @@ async function writeRecording(store: Store, run: RunRow, to: string): Promise<st
     dataset_hash: run.dataset_hash,
     arms: armsOf(store, run.id).map(({ name, model }) => ({ name, model })),
   };
-  const { json } = redactorOf(process.env, keyVariablesOf(armsOf(store, run.id)));
+  const { json } = redactorOfArms(process.env, armsOf(store, run.id));
   await writeAtomically(
     path,
     recordingOf(facts, () => recordedTrials(store, run), json),

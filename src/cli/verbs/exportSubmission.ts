@@ -15,7 +15,7 @@ import {
 import { type Box, CHECKLIST } from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
 import { partFolder } from '../../runner/record/exportRun.ts';
-import { keyVariablesOf, redactorOf } from '../../service/secrets.ts';
+import { redactorOfArms } from '../../service/secrets.ts';
 import { UserError } from '../../service/userError.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
@@ -71,7 +71,7 @@ export async function submit(args: Submission): Promise<number> {
     ...(args.claim ? { claims: Object.fromEntries(args.claim.map((box) => [box, true])) } : {}),
     acceptModelChange: args.acceptModelChange ?? false,
     acceptFindings: args.acceptFindings ?? false,
-    redactor: redactorOf(process.env, keyVariablesOf(armsOf(args.store, args.run.id))),
+    redactor: redactorOfArms(process.env, armsOf(args.store, args.run.id)),
     logsFolder: dirname(
       instanceFolder(
         join(args.folder, partFolder(args.store, args.run, arm.name, 1)),

@@ -54,6 +54,9 @@ function credentialsText({ credentials, key_set }: ModelMeaning): string {
   return `${from}, ${installed ? 'by' : 'not installed:'} ${packages.join(', ')}`;
 }
 
+const addressText = ({ base_url, base_url_from }: ModelMeaning): string =>
+  `${base_url ?? 'not known: set model.base_url'}${base_url_from === null ? '' : ` (from $${base_url_from})`}`;
+
 function linesOf(m: ModelMeaning): string {
   const prices = m.prices
     ? `$${m.prices.input} in, $${m.prices.output} out${m.prices.cache_read === undefined ? '' : `, $${m.prices.cache_read} cached`} per million tokens (${m.price_source})`
@@ -62,7 +65,7 @@ function linesOf(m: ModelMeaning): string {
     ['provider', m.provider ?? 'any OpenAI-compatible server'],
     ['dialect', m.dialect],
     ['sent as', m.sent_as],
-    ['address', m.base_url ?? 'not known: set model.base_url'],
+    ['address', addressText(m)],
     ['key', `$${m.key}, which is ${m.key_set ? 'set' : 'not set'}`],
     ...(m.credentials === null ? [] : [['credentials', credentialsText(m)] as const]),
     ['prices', prices],

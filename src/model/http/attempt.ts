@@ -17,7 +17,10 @@ import { statusText } from './statusText.ts';
 export interface Endpoint {
   readonly dialect: Dialect;
   readonly send: (body: Uint8Array, exchange: Exchange) => Promise<Response>;
+  /** As a person wrote it. */
   readonly config: ModelConfig;
+  /** With the values of its references: for requests alone. */
+  readonly sent: ModelConfig;
   readonly host: string;
   readonly baseUrl: string;
   /** The id that goes over the wire. */

@@ -131,6 +131,7 @@ export async function tryOnce(
         provider: endpoint.host,
         model: endpoint.model,
         kind: verdict.kind,
+        ...(verdict.kind === 'rejected' && !shared.accepted ? { beforeAnyAnswer: true } : {}),
         ...(exchange.status === null ? {} : { statusCode: exchange.status }),
         ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
         originalError: { message: record.errorMessage },

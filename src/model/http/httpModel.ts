@@ -3,10 +3,11 @@
  * for each attempt.
  */
 
+import { isRecord } from '../../base/isRecord.ts';
 import { type Redact, redactor } from '../../base/text/keyShapes.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
-import { sentParameters } from '../dialects/kwargs.ts';
+import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
@@ -34,6 +35,8 @@ export interface HttpModelOptions {
   readonly dialect: Dialect;
   readonly style?: RequestStyle;
   readonly config: ModelConfig;
+  /** The same with the values of its references; default: it has none. */
+  readonly sent?: ModelConfig;
   readonly apiKey: string | undefined;
   /** Taken out of every text beside the key. */
   readonly secrets?: readonly string[];
@@ -61,7 +64,7 @@ function maxOutput(config: ModelConfig): number | null {
 function httpModel(shared: Shared, wire: Wire | undefined): Model {
   const { endpoint, clock, name } = shared;
   const { config } = endpoint;
-  const newWriter = () => endpoint.dialect.createWriter(config, endpoint.model, shared.style);
+  const newWriter = () => endpoint.dialect.createWriter(endpoint.sent, endpoint.model, shared.style);
   let idle: RequestWriter | undefined = newWriter();
   return {
     name,
@@ -129,8 +132,32 @@ function checkParameters(config: ModelConfig): void {
   }
 }
 
+/** What cannot be sent would fail at every call. No value is told: it may be a key. */
+function checkExtras(kwargs: ModelConfig['model_kwargs']): void {
+  for (const name of ['extra_headers', 'extra_body'])
+    if (kwargs[name] !== undefined && kwargs[name] !== null && !isRecord(kwargs[name]))
+      throw new ModelConfigError(
+        'PROVIDER_NOT_CONFIGURED',
+        `model.model_kwargs.${name} is no object: write {"name": "value"}`,
+      );
+  for (const [name, value] of Object.entries(extraHeaders(kwargs)))
+    try {
+      new Headers([[name, value]]);
+    } catch {
+      throw new ModelConfigError(
+        'PROVIDER_NOT_CONFIGURED',
+        `model.model_kwargs.extra_headers: the header ${JSON.stringify(name)} has a name or a value that HTTP does not take`,
+      );
+    }
+}
+
 function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && (url.username !== '' || url.password !== ''))
+    throw new ModelConfigError(
+      'PROVIDER_NOT_CONFIGURED',
+      'model.base_url holds a user and a password, which no request takes from an address: put them into model.model_kwargs.extra_headers (Authorization)',
+    );
   if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
   throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is not an http(s) URL: "${text}"`);
 }
@@ -142,7 +169,7 @@ function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): R
 }
 
 export function createHttpFactory(options: HttpModelOptions): ModelFactory {
-  const { config, dialect } = options;
+  const { config, dialect, sent = config } = options;
   const name = config.model_name;
   if (!name)
     throw new ModelConfigError(
@@ -150,6 +177,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
       'no model given: use --model NAME or set model.model_name',
     );
   checkParameters(config);
+  checkExtras(sent.model_kwargs);
   const baseUrl = baseUrlOf(config);
   if (baseUrl === null)
     throw new ModelConfigError(
@@ -164,8 +192,9 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const model = sentModel(config);
   const endpoint: Endpoint = {
     dialect,
-    send: createSender({ dialect, config, model, apiKey, baseUrl, transport, auth }),
+    send: createSender({ dialect, config: sent, model, apiKey, baseUrl, transport, auth }),
     config,
+    sent,
     host: url.host,
     baseUrl: `${url.protocol}//${url.host}${url.pathname}`,
     model,

@@ -55,12 +55,8 @@ function endpointFor(parts: WireParts, request: WireRequest): Endpoint {
   };
 }
 
-function addressOf(
-  { apiKey, baseUrl, shared }: WireParts,
-  { config, model }: Endpoint,
-  request: WireRequest,
-) {
-  const asked: ModelConfig = { ...config, stream: request.operation === 'stream' };
+function addressOf({ apiKey, baseUrl, shared }: WireParts, { sent, model }: Endpoint, request: WireRequest) {
+  const asked: ModelConfig = { ...sent, stream: request.operation === 'stream' };
   const { path, headers } = shared.endpoint.dialect.target(asked, model, apiKey);
   const counted =
     request.operation !== 'count_tokens'

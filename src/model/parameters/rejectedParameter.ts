@@ -1,4 +1,5 @@
 /** Which parameter a provider's refusal of a request is about. Each maker says it in a form of its own, some in a sentence alone. */
+import { recordOf } from '../../base/isRecord.ts';
 import type { ProviderError } from '../dialects/dialect.ts';
 import { LONGEST, shown } from './parameterRule.ts';
 
@@ -27,11 +28,19 @@ const SENTENCES: readonly RegExp[] = [
   /\bdoes not support parameters: \['(\w{1,80})'/i,
   /\b(\w{1,80}) value of \S{1,40} but the supported range/,
   /^`([a-z][\w.]{0,80})`/,
-  /^['"`]?([a-z]\w{0,80})['"`]? (?:is not supported|is too large|must be|may only be|cannot be)\b/,
+  // `max_tokens (200000) must be less than or equal to 8192`, and with the name of the model in between.
+  /^['"`]?([a-z]\w{0,80})['"`]? (?:\(\S{1,40}\) |for \S{1,80} )?(?:is not supported|is deprecated|is too large|must be|may only be|cannot be)\b/,
+  /\binvalid ([a-z]\w{0,80}) value\b/i,
+  /^invalid ([a-z]\w{0,80}): /i,
+  new RegExp(`\\bdoes not support (?:the )?parameter:? ${NAME}`, 'i'),
+  new RegExp(`\\bargument not supported on this model: ${NAME}`, 'i'),
+  /\bvalidation error: `(\w{1,80})` must\b/i,
+  /\bextraneous key \[(\w{1,80})\]/i,
 ];
 
 /** Said without the name of a field. */
 const SAID: readonly (readonly [RegExp, string])[] = [
+  [/\binvalid schema for function\b/i, 'tools'],
   [
     /\b(?:auto|required)['"]? tool choice requires|does not support (?:tools|tool use|function calling)/i,
     'tools',
@@ -118,6 +127,10 @@ const INSTEAD: readonly (readonly [RegExp, string])[] = [
 
 /** What to do about it. */
 export function parameterFix(path: string, kwargs: Kwargs): string {
+  const extra = recordOf(kwargs.extra_body);
+  const own = path.split(/[.[\]]+/)[0] ?? path;
+  if (own in extra)
+    return `take model.model_kwargs.extra_body.${own} out, or set it to a value that it takes`;
   const setting = settingOf(path, kwargs);
   if (setting !== null)
     return `set model.model_kwargs.${setting} to a value that it takes, or leave it out (it is ${shown(kwargs[setting])})`;

@@ -11,6 +11,8 @@ export interface BreakerConfig {
   readonly window: number;
   /** No non-empty patch among this many first finished trials pauses with a diagnosis; 0 turns this rule off. */
   readonly emptyPatches: number;
+  /** Of the run; default: several. */
+  readonly instances?: number;
 }
 
 export interface Ended {
@@ -19,6 +21,10 @@ export interface Ended {
   readonly class: ExitClass;
   readonly message: string | null;
   readonly patchBytes: number;
+  /** The request was rejected, and no call of the model had succeeded yet. */
+  readonly beforeAnyAnswer?: boolean;
+  /** Whose request it was; arms are asked apart. */
+  readonly arm?: string;
   readonly image?: string;
   /** The package that a probe looked for in the image and did not find. */
   readonly missingPackage?: string | null;
@@ -29,7 +35,7 @@ const WRONG_ENVIRONMENTS = 3;
 
 type Decision =
   | { do: 'go' }
-  | { do: 'stop'; reason: string }
+  | { do: 'stop'; reason: string; as?: ExitReason }
   | { do: 'pause'; reason: string }
   | { do: 'resume'; reason: string };
 
@@ -64,6 +70,22 @@ function countWrongEnvironments(): (ended: Ended) => string | null {
   };
 }
 
+/** One instance may be odd; two are the configuration. In a run of one there is no other to ask. */
+const ALIKE = 2;
+
+/** Gets every request that was rejected before any answer; returns a sentence once it is clear that all would be. */
+function countRejections(instances = ALIKE): (ended: Ended) => string | null {
+  const prints = new Map<string, Set<string>>();
+  return (ended) => {
+    const print = `${ended.arm ?? ''} ${fingerprint(ended)}`;
+    const ids = (prints.get(print) ?? new Set()).add(ended.instanceId);
+    prints.set(print, ids);
+    if (ids.size < Math.min(ALIKE, instances)) return null;
+    const whose = ids.size > 1 ? `the first requests of ${ids.size} instances` : 'the first request';
+    return `${whose} ended alike, so every other would: ${ended.message ?? ended.reason}; change what it names under model, or at the server, then resume the run`;
+  };
+}
+
 const diagnoses = {
   malformed: (finished: number, id: string) =>
     `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${id}"`,
@@ -81,6 +103,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
   let nonEmpty = 0;
   let malformedOnly = 0;
   const wrongEnvironment = countWrongEnvironments();
+  const rejections = countRejections(config.instances);
 
   const open = (reason: string): Decision => {
     state = 'open';
@@ -97,6 +120,8 @@ export function createBreaker(config: BreakerConfig): Breaker {
     note(ended) {
       if (ended.class === 'config')
         return { do: 'stop', reason: ended.message ?? `every instance would end as ${ended.reason}` };
+      const rejected = ended.beforeAnyAnswer ? rejections(ended) : null;
+      if (rejected) return { do: 'stop', reason: rejected, as: 'config_invalid' };
       if (ended.class === 'cancelled' || ended.class === 'not_run') return { do: 'go' };
       // While all instances end on malformed replies, the prompt and the protocol are the likely cause.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';

@@ -28,6 +28,8 @@ export interface Pauses {
 
 export interface PausePorts {
   readonly config: Pick<RunConfig, 'workers' | 'breaker' | 'stall'>;
+  /** How many instances the run has. */
+  readonly instances: number;
   readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots'>;
   readonly stop: StopLadder;
   readonly events: RunEvents;
@@ -110,9 +112,12 @@ function createHolds({ queue, showStatus }: PausePorts): Holds {
 }
 
 /** Carries out what the breaker decides. After a pause one instance runs alone; when it ends well, all slots are used again. */
-function createJudge({ config, queue, stop, events, delays }: PausePorts, holds: Holds): Pauses['judge'] {
+function createJudge(
+  { config, queue, stop, events, delays, instances }: PausePorts,
+  holds: Holds,
+): Pauses['judge'] {
   const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
-  const breaker = createBreaker({ ...rules, emptyPatches: empty_patches });
+  const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances });
   let probes = 0;
   const pause = (reason: string) => {
     events.emit({ type: 'breaker', reason });
@@ -141,6 +146,8 @@ function createJudge({ config, queue, stop, events, delays }: PausePorts, holds:
       image: trial.image,
       missingPackage: typeof missing === 'string' ? missing : null,
       instanceId: trial.label.instanceId,
+      beforeAnyAnswer: ending.beforeAnyAnswer ?? false,
+      arm: trial.arm.row.name,
       reason: ending.reason,
       class: exitClassOf(ending.reason),
       message: ending.message,
@@ -148,7 +155,7 @@ function createJudge({ config, queue, stop, events, delays }: PausePorts, holds:
     });
     if (decision.do === 'stop') {
       events.emit({ type: 'breaker', reason: decision.reason });
-      stop.stopStarting(ending.reason, decision.reason);
+      stop.stopStarting(decision.as ?? ending.reason, decision.reason);
     } else if (decision.do === 'pause') pause(decision.reason);
     else if (decision.do === 'resume') {
       queue.limitSlots(config.workers);

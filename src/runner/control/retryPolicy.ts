@@ -21,8 +21,9 @@ export const FREE_OUTAGES = 5;
 export function settlementOf(
   policy: RetryPolicy,
   trialId: number,
-  { reason, detail, recordedAgain, byAgent }: Pick<Ending, 'reason' | 'detail' | 'recordedAgain' | 'byAgent'>,
+  ending: Pick<Ending, 'reason' | 'detail' | 'recordedAgain' | 'byAgent' | 'beforeAnyAnswer'>,
 ): Settlement {
+  const { reason, detail, recordedAgain, byAgent } = ending;
   // A replay follows the recorded decision.
   if (recordedAgain) return 'again';
   // The run ended it because the disk was low, which uses up no attempt.
@@ -43,6 +44,8 @@ export function settlementOf(
   if (exitClass === 'config' || exitClass === 'not_run') return 'not_run';
   if (exitClass === 'cancelled') return 'again';
   const forReason = policy.reasons[reason];
+  // The next instance tells whether every request is rejected, or this one alone (breaker.ts).
+  if (ending.beforeAnyAnswer && forReason === undefined) return made.get(reason)! < 2 ? 'again' : 'seal';
   if (!EXIT_REASONS[reason].retry && forReason === undefined) return 'seal';
   // A registry that denies access, or lacks the platform, answers the same the next time.
   if (forReason === undefined && reason === 'env_image_pull_failed' && !pullMayHelp(detail)) return 'seal';

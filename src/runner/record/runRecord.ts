@@ -1,7 +1,7 @@
 /** What a batch records about its run as a whole. Every function throws when the record cannot be kept. */
 import { assertInPlace, onFullDisk, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/eventLog.ts';
-import { type RunRow, type RunStatus, setRunStatus } from '../../store/records/runs.ts';
+import { instanceCount, type RunRow, type RunStatus, setRunStatus } from '../../store/records/runs.ts';
 import { classCounts, heartbeat, markNotRun, nextAttemptNumber } from '../../store/records/trials.ts';
 import { DURABLE_EVENTS, type RunEvent } from '../events.ts';
 
@@ -18,6 +18,8 @@ export interface RunRecord {
   nextAttemptNumber(trialId: number): number;
   /** Trials by exit class; the sum is the number of planned trials. */
   counts(): Record<string, number>;
+  /** How many instances the run has. */
+  instances(): number;
   /** Records for all pending trials why they were not run. */
   markNotRun(reason: string): void;
   end(status: RunStatus): void;
@@ -48,6 +50,7 @@ export function createRunRecord({ store, run, leaseOwner, isoNow }: RunRecordPor
     showStatus: (status) => setRunStatus(store, run.id, status, null),
     nextAttemptNumber: (trialId) => nextAttemptNumber(store, trialId),
     counts: () => Object.fromEntries(classCounts(store, run.id)),
+    instances: () => instanceCount(store, run.id),
     markNotRun: (reason) => void markNotRun(store, run.id, reason),
     end: (status) => setRunStatus(store, run.id, status, isoNow()),
     onFullDisk: (relieve) => onFullDisk(store, relieve),

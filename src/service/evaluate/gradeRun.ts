@@ -21,7 +21,7 @@ import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/
 import { wholeConfig } from '../../store/records/storedConfig.ts';
 import { type Attendant, attended, type Caller, type Work } from '../caller.ts';
 import { openGradingImages } from '../images/openImages.ts';
-import { keyVariablesOf, redactorOf } from '../secrets.ts';
+import { redactorOfArms } from '../secrets.ts';
 import { UserError } from '../userError.ts';
 import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
 
@@ -66,7 +66,7 @@ const GRACE_S = 30;
 export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
   const { store, root, run, config } = task;
   const instances = gradableInstances(task);
-  const redactor = redactorOf(caller.env, keyVariablesOf(armsOf(store, run.id)));
+  const redactor = redactorOfArms(caller.env, armsOf(store, run.id));
   const events = createEvents(undefined, cleanedBy(redactor));
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });

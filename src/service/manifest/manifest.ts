@@ -13,7 +13,7 @@ import { requireEngine } from '../images/engines.ts';
 import { contentsHere } from '../images/imageContents.ts';
 import { enginesOf } from '../images/openImages.ts';
 import type { ResolvedConfig } from '../plan/resolveConfig.ts';
-import { redactorOf } from '../secrets.ts';
+import { redactorOfModels } from '../secrets.ts';
 import { machineFacts, programFacts } from './facts.ts';
 
 const MANIFEST_VERSION = 1;
@@ -48,9 +48,9 @@ export async function gatherManifest(
       info: await engineInfo(host === undefined ? undefined : requireEngine(env, host).docker),
     })),
   );
-  const secrets = redactorOf(
+  const secrets = redactorOfModels(
     env,
-    request.arms.map((a) => a.model.api_key_env),
+    request.arms.map((a) => a.model),
   );
   const images = [
     ...new Set(
@@ -78,13 +78,16 @@ export async function gatherManifest(
         Object.entries(templatesOf(arm.agent)).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
       ),
     ),
-    models: byArm(request, (arm) =>
-      describeRequests(
+    models: byArm(request, (arm) => ({
+      ...describeRequests(
         arm.model,
         arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
         new Date(request.createdAt),
       ),
-    ),
+      ...(resolved.addressFrom[arm.name] !== undefined && {
+        endpoint_from: resolved.addressFrom[arm.name],
+      }),
+    })),
     dataset: datasetFacts(request),
     selection: selectionFacts(request, failedIn),
     images: Object.fromEntries(

@@ -1,6 +1,7 @@
 /** `planRun`: what a run would do, what it needs and what it can show. Nothing is started, pulled or paid. */
 import { resolve } from 'node:path';
 import { headOf, imageOf } from '../../dataset/instance.ts';
+import { describeRequests } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import { modelNameOf, type RunRequest } from '../../runner/schedule/planRun.ts';
@@ -10,7 +11,7 @@ import { type PreparedRun, prepareRun } from '../start/prepareRun.ts';
 import type { RunOptions } from '../start/runOptions.ts';
 import { type DiskAnswer, planDisk } from './planDisk.ts';
 import { type PlanForecast, planForecast } from './planForecast.ts';
-import { armProblems } from './preflight.ts';
+import { checkedPlan, refuseWrong } from './preflight.ts';
 
 export interface DryRun extends PlanForecast {
   readonly runId: string;
@@ -27,6 +28,9 @@ export interface DryRun extends PlanForecast {
     readonly model: string;
     readonly stepLimit: number;
     readonly costLimit: number;
+    /** Where its model is asked, and the variable that says so; null where nobody is asked, or no variable says it. */
+    readonly address: string | null;
+    readonly addressFrom: string | null;
   }[];
   readonly epochs: number;
   readonly trials: number;
@@ -42,22 +46,23 @@ export interface DryRun extends PlanForecast {
 }
 
 export interface PlannedRun extends DryRun {
-  /** Why `startRun` would refuse this run; empty when it would not. */
+  /** What is missing here, so that `startRun` would refuse this run: a key, replies; empty when nothing is. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** Rejects with a UserError when the configuration, the dataset or the selection is wrong. */
+/** Rejects with a UserError when the configuration, the dataset or the selection is wrong: in the words of `startRun`. */
 export async function planRun(options: RunOptions & Surroundings): Promise<PlannedRun> {
   const { env = {}, cwd = process.cwd() } = options;
   const warnings: string[] = [];
   const caller: Caller = { env, cwd, tell: ({ text }) => void warnings.push(text) };
   const prepared = await prepareRun({ ...options, results: resolve(cwd, options.results) }, caller);
-  const problems = await armProblems(prepared.resolved, caller);
-  return { ...(await dryRun(prepared, env)), problems, warnings };
+  const checked = await checkedPlan(prepared.resolved, caller);
+  refuseWrong(checked);
+  return { ...(await dryRun(prepared, env)), problems: checked.missing, warnings };
 }
 
-export async function dryRun({ request, options }: PreparedRun, env: Variables): Promise<DryRun> {
+export async function dryRun({ request, options, resolved }: PreparedRun, env: Variables): Promise<DryRun> {
   const instances = request.selected.map(headOf).map((head) => ({
     instanceId: head.instance_id,
     repo: head.repo,
@@ -74,6 +79,8 @@ export async function dryRun({ request, options }: PreparedRun, env: Variables):
       model: modelNameOf(model),
       stepLimit: agent.step_limit,
       costLimit: agent.cost_limit,
+      address: describeRequests(model, [], new Date()).endpoint,
+      addressFrom: resolved.addressFrom[name] ?? null,
     })),
     epochs: request.run.epochs,
     trials: instances.length * request.arms.length * request.run.epochs,

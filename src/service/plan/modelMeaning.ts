@@ -14,6 +14,8 @@ export interface ModelMeaning {
   readonly dialect: string;
   readonly sent_as: string;
   readonly base_url: string | null;
+  /** The variable that names the address; null where the name does. */
+  readonly base_url_from: string | null;
   readonly key: string;
   readonly key_set: boolean;
   /** Of a cloud: what it is asked with where no key is set. */
@@ -57,6 +59,7 @@ export async function modelMeaning(name: string, env: Variables, at: Date): Prom
       dialect: dialectNameOf(model),
       sent_as: sentModel(model),
       base_url: baseUrlOf(model),
+      base_url_from: settled.addressFrom ?? null,
       key: model.api_key_env,
       key_set: variable(env, model.api_key_env) !== undefined,
       credentials: cloud && {

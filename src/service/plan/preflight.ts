@@ -4,13 +4,26 @@ import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../images/engines.ts';
 import { UserError } from '../userError.ts';
-import { checkArm } from './armChecks.ts';
+import { bad, checkArm, type Finding } from './armChecks.ts';
+import { deadEndpoints } from './endpointChecks.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> & Partial<Pick<ResolvedConfig, 'keys'>>;
 
-export async function preflight(checked: Checked, caller: Caller): Promise<void> {
-  const problems = await armProblems(checked, caller);
+/** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
+export interface CheckedPlan {
+  /** The configuration is wrong: nothing can be made of it. */
+  readonly wrong: readonly string[];
+  /** Something is not here now: a key, credentials, a package, a file of replies. A plan can be made without. */
+  readonly missing: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** `knock`: whether the models will be asked; a run that only needs grading goes on without them. */
+export async function preflight(checked: Checked, caller: Caller, knock: boolean): Promise<void> {
+  const { wrong, missing } = await checkedPlan(checked, caller);
+  if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
+  const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
   const hosts = enginesNeeded(checked);
   const engines = await Promise.all(
     hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
@@ -24,21 +37,51 @@ export async function preflight(checked: Checked, caller: Caller): Promise<void>
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
-/** Problems of the arms and parsers; needs no engine. */
-export async function armProblems(
+const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; ${fix}`;
+
+/** Checks arms, parsers and the names of engines. Makes nothing, and asks no engine. */
+export async function checkedPlan(
   { arms, run, grading, keys }: Checked,
   { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
-): Promise<string[]> {
-  const findings = await Promise.all(
+): Promise<CheckedPlan> {
+  const found = await Promise.all(
     arms.map((arm) => checkArm(arm, run.cost_limit, { env: { ...env, ...keys }, cwd })),
   );
-  const problems = findings
-    .flat()
-    .filter((finding) => !finding.ok)
-    .map(({ what, detail, fix }) => `${what}: ${detail}; ${fix}`);
-  if (grading.enabled)
-    await loadParsers(grading.parsers, cwd).catch((error: Error) => problems.push(error.message));
-  return problems;
+  const findings = found.flat();
+  const { parsers } = grading;
+  if (grading.enabled || Object.keys(parsers).length > 0)
+    await loadParsers(parsers, cwd).catch((error: Error) =>
+      findings.push(bad('grading', error.message, 'correct grading.parsers')),
+    );
+  for (const host of enginesNeeded({ arms, grading }))
+    if (host !== undefined) findings.push(...engineName(host, env));
+  const failed = findings.filter(({ ok }) => !ok);
+  return {
+    wrong: failed.filter(({ here }) => !here).map(textOf),
+    missing: failed.filter(({ here }) => here).map(textOf),
+    findings,
+  };
+}
+
+/** An engine that does not answer may do so later; one whose name means nothing never will. */
+function engineName(host: string, env: Caller['env']): Finding[] {
+  try {
+    requireEngine(env, host);
+    return [];
+  } catch (error) {
+    return [bad(`engine ${host}`, (error as Error).message, 'correct environment.hosts')];
+  }
+}
+
+/** What failed is told with what to do; what was found is not. */
+export function refuseFailed(findings: readonly Finding[]): void {
+  const failed = findings.filter(({ ok }) => !ok);
+  if (failed.length > 0) throw new UserError(failed.map(textOf).join('\n'));
+}
+
+/** As `run` refuses it. */
+export function refuseWrong({ wrong }: CheckedPlan): void {
+  if (wrong.length > 0) throw new UserError(wrong.join('\n'));
 }
 
 /** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */

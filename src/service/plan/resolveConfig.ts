@@ -12,6 +12,7 @@ import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { takeCredentialsOut } from '../../model/namedCredentials.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { withVersion } from '../agents/armAgent.ts';
@@ -30,6 +31,8 @@ export interface ResolvedConfig {
   /** Keys that stood in the configuration, under the variable that stands for them. */
   readonly keys: Variables;
   readonly warnings: readonly string[];
+  /** The variable that an arm's address was taken from, by the name of the arm. */
+  readonly addressFrom: Readonly<Record<string, string>>;
   readonly files: readonly { readonly path: string; readonly sha256: string }[];
   /** Dotted path to the file or the words of the command line that set it. */
   readonly origins: LoadedConfig['origins'];
@@ -59,7 +62,8 @@ export function resolveConfig(
   if (specs.every(isKeyValue) && loaded.config.agent.protocol === 'tool-call')
     loaded = loadLayers(['swebench', ...specs], settings, cwd);
   const { config } = loaded;
-  const { arms, warnings } = settled(loaded.arms, env);
+  const open = withoutCredentials(loaded.arms);
+  const { arms, warnings, addressFrom } = settled(open.arms, env);
   return {
     arms,
     run: config.run,
@@ -68,15 +72,39 @@ export function resolveConfig(
     dataset: withFlags(config.dataset, asked.dataset ?? {}),
     // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
     hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
-    keys: loaded.apiKey === undefined ? {} : { [CONFIGURED_KEY]: loaded.apiKey },
-    warnings: [...loaded.warnings, ...warnings],
+    keys: { ...open.keys, ...(loaded.apiKey !== undefined && { [CONFIGURED_KEY]: loaded.apiKey }) },
+    warnings: [...loaded.warnings, ...open.warnings, ...warnings],
+    addressFrom,
     files: loaded.files,
     origins: loaded.origins,
   };
 }
 
+/** The record of a run holds no credential: each is taken out, and a reference stands in its place. */
+function withoutCredentials(given: readonly ArmConfig[]) {
+  const taken = given.map(({ model }, k) =>
+    takeCredentialsOut(model.model_kwargs, k === 0 ? '' : `_${k + 1}`),
+  );
+  const arms = given.map((arm, k) => {
+    const { kwargs, keys } = taken[k]!;
+    return Object.keys(keys).length === 0 ? arm : { ...arm, model: { ...arm.model, model_kwargs: kwargs } };
+  });
+  const paths = taken.flatMap((one) => Object.entries(one.paths));
+  return {
+    arms,
+    keys: Object.fromEntries(taken.flatMap((one) => Object.entries(one.keys))),
+    warnings: paths.map(
+      ([name, path]) =>
+        `model.model_kwargs.${path}: a key is better kept in an environment variable (write env:NAME there); it is not recorded, so to resume the run set $${name}`,
+    ),
+  };
+}
+
 /** A model that cannot be settled stays unchanged: the checks of the arm report it, and a dry run shows it. */
-function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig[]; warnings: string[] } {
+function settled(
+  given: readonly ArmConfig[],
+  env: Variables,
+): Pick<ResolvedConfig, 'addressFrom' | 'warnings'> & { arms: ArmConfig[] } {
   const answers = given.map((arm) => settleModel(arm.model, { env, litellm: arm.agent.compat !== null }));
   const arms = given.map((arm, k) => {
     const answer = answers[k]!;
@@ -84,6 +112,12 @@ function settled(given: readonly ArmConfig[], env: Variables): { arms: ArmConfig
   });
   return {
     arms,
+    addressFrom: Object.fromEntries(
+      given.flatMap(({ name }, k) => {
+        const answer = answers[k]!;
+        return answer.ok && answer.addressFrom !== undefined ? [[name, answer.addressFrom]] : [];
+      }),
+    ),
     warnings: [...new Set(answers.flatMap((answer) => (answer.ok ? (answer.warnings ?? []) : [])))],
   };
 }

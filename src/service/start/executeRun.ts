@@ -19,7 +19,7 @@ import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { armProgram } from '../agents/armAgent.ts';
 import { attended, type Caller, variable } from '../caller.ts';
 import { type OpenedImages, openRunImages } from '../images/openImages.ts';
-import { ordinarySecrets, redactorOf } from '../secrets.ts';
+import { ordinarySecrets, redactorOfModels } from '../secrets.ts';
 import { VERSION } from '../version.ts';
 import { type FailureKind, failureKinds } from './failures.ts';
 import { createNotifier, warningTo } from './notify.ts';
@@ -101,10 +101,10 @@ async function execute(request: ExecuteRequest, caller: Caller): Promise<RunOutc
 
 /** The caller learns the secrets before anything is printed; a secret that is an ordinary word gets a warning. */
 function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller): Redactor {
-  const names = arms.map((arm) => arm.model.api_key_env);
-  const redactor = redactorOf(env, names);
+  const models = arms.map((arm) => arm.model);
+  const redactor = redactorOfModels(env, models);
   keepSecret?.(redactor);
-  for (const name of ordinarySecrets(env, names))
+  for (const name of ordinarySecrets(env, models))
     tell({
       level: 'warning',
       text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,

@@ -6,7 +6,7 @@ import type { Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/eventLog.ts';
 import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
-import { reopenTrials } from '../../store/records/trials.ts';
+import { reopenTrials, trialsOf } from '../../store/records/trials.ts';
 import type { Caller, Tell } from '../caller.ts';
 import { preflight } from '../plan/preflight.ts';
 import { requireRun } from '../resultsRoot.ts';
@@ -40,7 +40,8 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   const { arms, images } = planned;
   const config = { ...planned.run, ...(workers !== undefined && { workers }) };
   const grading = { ...planned.grading, ...(evaluate !== undefined && { enabled: evaluate }) };
-  await preflight({ arms, run: config, grading }, caller);
+  const asks = options.retry !== undefined || options.instances !== undefined || hasPending(store, run);
+  await preflight({ arms, run: config, grading }, caller, asks);
   return withRunLock({ store, root, runName: run.name, tell: caller.tell }, async () => {
     if (costLimit !== undefined) setRunBudget(store, run.id, costLimit > 0 ? dollarsToNano(costLimit) : null);
     recordChanges(store, run, planned, options);
@@ -54,6 +55,9 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
     return executeRun({ store, root, run: current, config, grading, images, arms }, caller);
   });
 }
+
+const hasPending = (store: Store, run: RunRow): boolean =>
+  trialsOf(store, run.id).some(({ state }) => state !== 'sealed');
 
 /** Records what this sitting changes, so that run.json shows it. */
 function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, options: ResumeOptions): void {

@@ -3,6 +3,7 @@ import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
+import { shownAddress } from '../../model/describe.ts';
 import type { RunRequest } from '../../runner/schedule/planRun.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
@@ -23,6 +24,10 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   refuseUnwritable(options.results);
   const resolved = resolveConfig(options, caller);
   for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
+  for (const [arm, variable] of Object.entries(resolved.addressFrom)) {
+    const { base_url: url = '' } = resolved.arms.find(({ name }) => name === arm)!.model;
+    caller.tell({ level: 'note', text: `arm ${arm} asks ${shownAddress(url)}, the address in $${variable}` });
+  }
   const { rows_sha256: expected, ...wanted } = resolved.dataset;
   const dataset = await datasetOf(wanted, options.dataDir, caller.env);
   const ids = idsFor(options, wanted.instances);

@@ -137,6 +137,9 @@ export const instanceFacts = (db: Store, runId: number): InstanceFacts[] =>
 export const rowTextOf = (db: Store, instancePk: number): string =>
   first<{ row: string }>(db, 'SELECT row FROM instances WHERE id = ?', instancePk)!.row;
 
+export const instanceCount = (db: Store, runId: number): number =>
+  first<{ n: number }>(db, 'SELECT count(*) AS n FROM instances WHERE run_id = ?', runId)?.n ?? 0;
+
 /** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
 export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
   const rows = all<{ image: string; digest: string | null }>(

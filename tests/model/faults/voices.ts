@@ -128,7 +128,6 @@ const chat: Voice = {
       400,
     ),
     openai(400, null, 'Input validation error: `inputs` must have less than 32768 tokens. Given: 40000'),
-    openai(413, null, 'Request too large for gpt-4o: Limit 30000, Requested 40000.', 'tokens'),
   ],
   refused: [
     openai(400, 'content_policy_violation', 'Your request was rejected.'),

@@ -26,6 +26,25 @@ describe('breaker', () => {
     expect(breaker.note(infra(3))).toMatchObject({ do: 'pause' });
   });
 
+  const rejected = (n: number, message = 'request rejected (400)', arm = 'a'): Ended => ({
+    ...infra(n, message),
+    reason: 'model_rejected',
+    beforeAnyAnswer: true,
+    arm,
+  });
+
+  test('first requests that two instances of an arm see rejected alike stop the run', () => {
+    const breaker = createBreaker(config);
+    expect(breaker.note(rejected(1)).do).toBe('go');
+    expect(breaker.note(rejected(1)).do).toBe('go');
+    expect(breaker.note(rejected(2, 'something else')).do).toBe('go');
+    expect(breaker.note(rejected(3, undefined, 'b')).do).toBe('go');
+    expect(breaker.note(rejected(4))).toMatchObject({ do: 'stop', as: 'config_invalid' });
+    expect(createBreaker({ ...config, instances: 1 }).note(rejected(1))).toMatchObject({ do: 'stop' });
+    const later = createBreaker(config);
+    for (const n of [1, 2]) expect(later.note({ ...rejected(n), beforeAnyAnswer: false }).do).toBe('go');
+  });
+
   const malformed = (n: number): Ended => ({
     ...good(n, 0),
     reason: 'format_errors_exceeded',

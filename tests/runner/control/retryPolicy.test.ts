@@ -22,6 +22,14 @@ test('a number of attempts that was asked for counts more', () => {
   expect(settlementOf(policy({ env_image_pull_failed: 2 }), 1, pull('no_access'))).toBe('again');
 });
 
+test('a rejected request is tried again once where nobody has an answer yet, and never later', () => {
+  const rejected = { reason: 'model_rejected' as ExitReason, detail: 'UNKNOWN' };
+  const given = policy();
+  expect(settlementOf(given, 1, { ...rejected, beforeAnyAnswer: true })).toBe('again');
+  expect(settlementOf(given, 1, { ...rejected, beforeAnyAnswer: true })).toBe('seal');
+  expect(settlementOf(given, 2, rejected)).toBe('seal');
+});
+
 test('where another attempt followed in a recording, one follows in its replay, and uses up none of this run', () => {
   const died = { reason: 'env_died' as ExitReason, detail: 'killed' };
   const given = { ...policy(), attempts: 1 };

@@ -5,8 +5,9 @@ import { buildDemoImages, lacksDemoImages } from '../../../demo/buildDemoImages.
 import { armCrash } from '../../../runner/control/crash.ts';
 import { leaveUnjudged, requireBaseline } from '../../../service/night/findBaseline.ts';
 import { dryRun } from '../../../service/plan/dryRun.ts';
-import { armProblems, preflight } from '../../../service/plan/preflight.ts';
-import { makeAndOpen } from '../../../service/resultsRoot.ts';
+import { endpointFindings } from '../../../service/plan/endpointChecks.ts';
+import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../../service/plan/preflight.ts';
+import { hasBegun, makeAndOpen } from '../../../service/resultsRoot.ts';
 import { beginRun } from '../../../service/start/beginRun.ts';
 import { prepareRun } from '../../../service/start/prepareRun.ts';
 import { UserError } from '../../../service/userError.ts';
@@ -33,13 +34,18 @@ export const runVerb = defineVerb({
     const prepared = await prepareRun(runOptionsOf(args), caller);
     const { request, resolved } = prepared;
     if (args.dryRun) {
-      for (const problem of await armProblems(resolved, caller))
-        say(`warning: a run would be refused: ${problem}`);
+      const checked = await checkedPlan(resolved, caller);
+      refuseWrong(checked);
+      if (args.online) {
+        const asked = { ...process.env, ...resolved.keys };
+        refuseFailed(await endpointFindings(resolved.arms, asked, true));
+      }
+      for (const problem of checked.missing) say(`warning: a run would be refused: ${problem}`);
       return printPlan(await dryRun(prepared, process.env), args.json);
     }
-    await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
-    await preflight(resolved, caller);
     const root = prepared.options.results;
+    await preflight(resolved, caller, !hasBegun(root, request.name));
+    await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
     if (args.baseline) requireBaseline(store, args.baseline, request);
     const code = conclude(await beginRun(store, prepared, caller), args.json);
