@@ -31,7 +31,7 @@ const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
     '$1$2‹duration›',
   ],
   [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
-  [/\/tmp\/[\w.+-]{1,255}/g, '/tmp/‹name›'],
+  [/\/tmp\/[\w.+-]{1,60}/g, '/tmp/‹name›'],
   [/\b0x[0-9a-f]{1,32}\b/gi, '‹hex›'],
   [/\b\d{10,20}(?:\.\d{1,9})?\b/g, '‹number›'],
 ];
