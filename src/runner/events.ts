@@ -21,6 +21,8 @@ export type RunEvent =
       epochs: number;
       budgetNano: number | null;
       spentNano: number;
+      /** Gradings at a time, and those that an earlier sitting left open; absent where nothing is graded. */
+      grading?: { readonly workers: number; readonly open: number };
       /** Expected seconds by trial, from earlier runs, in the order of starting; absent without history. */
       expectedS?: readonly (readonly [trialId: number, seconds: number])[];
     }

@@ -138,7 +138,7 @@ async function sit(
   const target = { store, run, dir, version: ports.version };
   const exporter = createExporter(target);
   setRunStatus(store, run.id, 'running', null);
-  announce(session, ordered);
+  announce(session, ordered, grader?.missing().length);
   // Trials that an earlier sitting sealed and did not grade.
   grader?.enqueueMissing();
   const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
@@ -236,8 +236,8 @@ function diskFloorOf({ stored: { root, config }, engines }: Session): DiskFloor 
 const plannedCount = ({ stored: { config }, arms, instances }: Session): number =>
   instances.size * arms.size * config.epochs;
 
-function announce(session: Session, toDo: readonly TrialRow[]): void {
-  const { store, run, config } = session.stored;
+function announce(session: Session, toDo: readonly TrialRow[], toGrade: number | undefined): void {
+  const { store, run, config, grading } = session.stored;
   const expectedS = expectedSeconds(store, run, toDo);
   session.ports.events.emit({
     type: 'run_started',
@@ -249,6 +249,7 @@ function announce(session: Session, toDo: readonly TrialRow[]): void {
     epochs: config.epochs,
     budgetNano: run.budget_nano,
     spentNano: spentNano(store, run.id).nano,
+    ...(toGrade !== undefined && { grading: { workers: grading.workers, open: toGrade } }),
     ...(expectedS && { expectedS }),
   });
 }

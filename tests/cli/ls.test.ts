@@ -36,6 +36,26 @@ test('a run that is silent for long names the command that goes on', async () =>
   expect(row).toMatchObject({ status: 'running', last_sign_at: new Date(last).toISOString() });
 });
 
+test('a running trial shows the steps that it has taken', async () => {
+  dir = tempDir();
+  const store = openFixture(dir);
+  addRun(store, { name: 'night', instances: 2, steps: 3, doneUntil: 2, status: 'running' });
+  statement(
+    store,
+    `UPDATE attempts SET state = 'running', exit_reason = NULL, exit_class = NULL, steps = 0 WHERE id = (SELECT max(id) FROM attempts)`,
+  ).run();
+  statement(
+    store,
+    `UPDATE trials SET state = 'running', final_attempt_id = NULL WHERE id = (SELECT trial_id FROM attempts WHERE state = 'running')`,
+  ).run();
+  store.close();
+  const lines = JSON.parse((await cli(['ls', 'night', '--json', '-o', dir])).stdout) as {
+    state: string;
+    steps: number;
+  }[];
+  expect(lines.map(({ state, steps }) => [state, steps])).toContainEqual(['running', 3]);
+});
+
 test('a run that works says nothing of the kind', async () => {
   workedOn(Date.now());
   expect((await cli(['ls', '-o', dir])).stderr).toBe('');

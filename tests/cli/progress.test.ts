@@ -60,6 +60,21 @@ describe('texts', () => {
     expect(overallText(stateAfter(...started), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
     expect(overallText(stateAfter(...started, ended), 2)).toMatch(/^\$1\.25 of \$5\.00 /);
   });
+  test('what waits for its grading is shown, and counts as time that is left', () => {
+    const [start, ...others] = started;
+    const begin = { ...start!, toDo: 1, grading: { workers: 1, open: 1 } } as RunEvent;
+    const graded: RunEvent = {
+      type: 'graded',
+      trial: trial(9),
+      outcome: 'resolved',
+      resolved: true,
+      durationMs: 90_000,
+    };
+    const state = stateAfter(begin, ...others, ended, graded);
+    expect(overallText(state, 2)).toMatch(/ETA 1:30-3:00 · resolved 1\/1 · 1 to grade$/);
+    apply(state, { ...graded, trial: trial(1) });
+    expect(overallText(state, 2)).toMatch(/ETA 0:00 · resolved 2\/2$/);
+  });
   test('a run that is stopping has no remaining time', () => {
     expect(overallText(stateAfter(...started, ended), 2)).toContain('ETA');
     const stopping: RunEvent = { type: 'stopping', stage: 1, reason: 'SIGINT', next: 'nothing new' };

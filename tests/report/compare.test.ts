@@ -11,8 +11,10 @@ import { compareSides } from '../../src/report/compare/compareSides.ts';
 import { readSide, SideError } from '../../src/report/compare/readSide.ts';
 import { type Side, sideOfArm } from '../../src/report/compare/side.ts';
 import { sideOfRunReport } from '../../src/report/compare/sideFiles.ts';
+import { summarize } from '../../src/report/measure/summary.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
@@ -74,6 +76,29 @@ describe('two runs', () => {
     expect(c.ratios.steps!.estimate).toBeCloseTo(2, 12);
     expect(c.ratios.tokens!.estimate).toBeCloseTo(1, 12);
     expect(c.costPerResolved.a!.estimate).toBeCloseTo(9e9 / 5, 3);
+  });
+  test('cost per resolved is that of the report, also while predictions wait for their verdict', () => {
+    const planned: PlannedRun = {
+      ids: range(6),
+      happened: (id) => {
+        const n = Number(id.slice(5));
+        if (n > 4) return [{ cost: 1e9 }];
+        return [...(n === 1 ? [{ reason: 'env_died' as const, cost: 0.5e9 }] : []), n < 3 ? good : bad];
+      },
+    };
+    const db = openMemory();
+    const data = loadRunData(db, recordRun(db, planned))!;
+    db.close();
+    const summary = summarize(data);
+    const { costPerResolved, awaitingVerdict, cost } = summary.arms[0]!.accounting;
+    const side = sideOfArm(data, data.arms[0]!.name);
+    const compared = compareSides(side, side, options).costPerResolved;
+    expect(costPerResolved!.nano).toBe((cost.nano! - 2e9) / 2);
+    expect(compared.a!.estimate).toBe(costPerResolved!.nano);
+    expect(awaitingVerdict).toEqual({ trials: 2, cost: { nano: 2e9, atLeast: false } });
+    expect(renderTerminal(summaryDocument(summary))).toContain(
+      'without 2 trials that have no verdict yet ($2.00)',
+    );
   });
   test('no result changes with the order of reading, only its sign', () => {
     const back = compareSides(b, a, options);

@@ -2,6 +2,7 @@
 
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
+import { SEALED_CLASSES } from '../../outcome.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
 import { remainingSeconds } from '../../runner/schedule/order.ts';
 import type { Pulls } from './pullText.ts';
@@ -31,6 +32,8 @@ export interface State {
   budgetNano: number | null;
   reasons: Map<string, number>;
   graded: { resolved: number; total: number };
+  /** Null where nothing is graded. */
+  grading: { workers: number; open: number; durations: number[] } | null;
   durations: number[];
   /** With several, lines name the arm or the epoch. */
   arms: number;
@@ -55,6 +58,7 @@ export const newState = (): State => ({
   budgetNano: null,
   reasons: new Map(),
   graded: { resolved: 0, total: 0 },
+  grading: null,
   durations: [],
   arms: 1,
   epochs: 1,
@@ -81,6 +85,7 @@ const APPLY: Appliers = {
     state.expectedS = new Map(event.expectedS);
     state.arms = event.arms;
     state.epochs = event.epochs;
+    state.grading = event.grading ? { ...event.grading, durations: [] } : null;
   },
   trial_started(state, event) {
     const now = Date.now();
@@ -112,12 +117,17 @@ const APPLY: Appliers = {
     state.durations.push(event.elapsedMs);
     state.spentNano += event.costNano ?? 0;
     if (event.sealed) state.done += 1;
+    if (event.sealed && SEALED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
       state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
   },
   graded(state, event) {
     state.graded.total += 1;
     if (event.resolved) state.graded.resolved += 1;
+    if (!state.grading) return;
+    state.grading.open -= 1;
+    // What was not run says nothing about how long the others take.
+    if (event.durationMs > 0) state.grading.durations.push(event.durationMs);
   },
   paused: noteReason,
   resumed: noteReason,
@@ -170,21 +180,69 @@ export const clock = (ms: number): string => {
 /** Instances take about a third longer or shorter than last time. */
 const FORECAST_MARGIN = 1.35;
 
-/** Remaining time from finished durations; a range, because the longest running may last. */
-export function eta(
+interface Left {
+  readonly low: number;
+  readonly high: number;
+  /** Of one of them. */
+  readonly mean: number;
+}
+
+/** Undefined where nothing is known; a range, because the longest running may last. */
+function leftOf(
   durations: readonly number[],
   remaining: number,
   slots: number,
   forecast?: number,
-): string {
-  if (forecast !== undefined && remaining > 0)
-    return `${clock(forecast)}-${clock(forecast * FORECAST_MARGIN)}`;
-  if (durations.length === 0 || remaining <= 0) return remaining <= 0 ? '0:00' : '?';
+): Left | undefined {
+  if (remaining <= 0) return { low: 0, high: 0, mean: 0 };
+  if (forecast !== undefined) return { low: forecast, high: forecast * FORECAST_MARGIN, mean: 0 };
+  if (durations.length === 0) return undefined;
   const sorted = [...durations].sort((a, b) => a - b);
   const mean = durations.reduce((a, b) => a + b, 0) / durations.length;
   const p90 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.9))]!;
   const low = (mean * remaining) / Math.max(1, slots);
-  return `${clock(low)}-${clock(low + p90)}`;
+  return { low, high: low + p90, mean };
+}
+
+const leftText = (left: Left | undefined): string => {
+  if (!left) return '?';
+  return left.high === 0 ? '0:00' : `${clock(left.low)}-${clock(left.high)}`;
+};
+
+/** Remaining time of trials from finished durations. */
+export const eta = (
+  durations: readonly number[],
+  remaining: number,
+  slots: number,
+  forecast?: number,
+): string => leftText(leftOf(durations, remaining, slots, forecast));
+
+export interface OpenGradings {
+  readonly workers: number;
+  readonly open: number;
+  readonly durations: readonly number[];
+}
+
+/** Trials and gradings: the last grading begins when the last trial has ended, and those that wait go on beside. */
+export function etaWithGradings(
+  trials: {
+    readonly durations: readonly number[];
+    readonly remaining: number;
+    readonly slots: number;
+    readonly forecast?: number | undefined;
+  },
+  { workers, open, durations }: OpenGradings,
+): string {
+  const ofTrials = leftOf(trials.durations, trials.remaining, trials.slots, trials.forecast);
+  const ofGradings = leftOf(durations, open + trials.remaining, workers);
+  if (!ofTrials || trials.remaining === 0) return leftText(ofGradings && ofTrials && ofGradings);
+  if (!ofGradings) return leftText(ofTrials);
+  const last = ofGradings.high - ofGradings.low;
+  return leftText({
+    low: Math.max(ofTrials.low + ofGradings.mean, ofGradings.low),
+    high: Math.max(ofTrials.high + last, ofGradings.high),
+    mean: 0,
+  });
 }
 
 export const reasonsText = (state: State): string =>
@@ -207,11 +265,18 @@ export const clip = (text: string, width: number): string =>
 const fitId = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
 
+const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
+
+const openText = (grading: State['grading']): string =>
+  grading && grading.open > 0 ? ` · ${grading.open} to grade` : '';
+
 /** Shows no remaining time once the run is stopping: it would count trials that will not run. */
 export function overallText(state: State, slots: number): string {
   const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';
-  const left = eta(state.durations, state.toDo - state.done, slots, forecastMs(state, slots, Date.now()));
-  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${state.stopping ? '' : ` · ETA ${left}`}${graded}`;
+  const forecast = forecastMs(state, slots, Date.now());
+  const trials = { durations: state.durations, remaining: state.toDo - state.done, slots, forecast };
+  const left = etaWithGradings(trials, state.grading ?? NOTHING_TO_GRADE);
+  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${state.stopping ? '' : ` · ETA ${left}`}${graded}${openText(state.grading)}`;
 }
 
 export function slotText(slot: SlotState | undefined): string {

@@ -3,12 +3,15 @@
 import { pause } from '../../base/async/timer.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
+import { isFinalReason } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
+import { gradingDurations } from '../../store/records/evaluations.ts';
 import { type RunRow, runById, spentNano } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialResults.ts';
+import { storedConfig } from '../../store/records/storedConfig.ts';
+import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
-import { clock, eta } from './progressState.ts';
+import { clock, etaWithGradings, type OpenGradings } from './progressState.ts';
 import { countsText, spentText } from './table.ts';
 
 export interface WatchOptions {
@@ -35,13 +38,34 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
   const graded = lines.filter((l) => l.outcome !== null);
   const resolved = graded.filter((l) => l.resolved === 1).length;
   const perHour = money.nano / (elapsedMs / 3_600_000);
-  const remaining = eta(durations, planned - sealed.length, Math.max(1, slots.length));
+  const grading = openGradings(store, run, sealed);
+  const remaining = etaWithGradings(
+    { durations, remaining: planned - sealed.length, slots: Math.max(1, slots.length) },
+    grading,
+  );
   return [
     `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
     `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
-      (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : ''),
+      (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : '') +
+      (grading.open > 0 ? ` · ${grading.open} to grade` : ''),
     ...slots.map((slot) => slotLine(slot, now)),
   ];
+}
+
+const NOT_GRADED: OpenGradings = { workers: 1, open: 0, durations: [0] };
+
+/** What a run that grades has yet to grade, and how long that took so far. */
+function openGradings(store: Store, run: RunRow, sealed: readonly TrialLine[]): OpenGradings {
+  const { enabled, workers } = storedConfig(run).grading ?? {};
+  if (enabled !== true) return NOT_GRADED;
+  const open = sealed.filter(
+    (l) => l.outcome === null && l.exit_reason !== null && isFinalReason(l.exit_reason),
+  );
+  return {
+    workers: typeof workers === 'number' ? workers : 1,
+    open: open.length,
+    durations: gradingDurations(store, run.id),
+  };
 }
 
 function slotLine(slot: SlotRow, now: number): string {

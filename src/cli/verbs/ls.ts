@@ -5,7 +5,7 @@ import { openForReading, requireRun, resultsRoot } from '../../service/resultsRo
 import type { Store } from '../../store/open.ts';
 import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
-import { classCounts, lastSigns } from '../../store/records/trials.ts';
+import { classCounts, lastSigns, runningSteps } from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
@@ -48,11 +48,20 @@ export const lsVerb = defineVerb({
       await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
       return EXIT.done;
     }
-    const lines = trialLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
+    const lines = liveLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
     printResult(args.json, lines, () => trialsTable(lines));
     return EXIT.done;
   },
 });
+
+/** With the steps that running trials have taken so far. */
+function liveLines(store: Store, runId: number): TrialLine[] {
+  const running = new Map(runningSteps(store, runId).map(({ trial_id, steps }) => [trial_id, steps]));
+  return trialLines(store, runId).map((line) => ({
+    ...line,
+    steps: running.get(line.trial_id) ?? line.steps,
+  }));
+}
 
 function printRuns(store: Store, root: string, asJson: boolean): void {
   const signs = lastSigns(store);

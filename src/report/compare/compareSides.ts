@@ -181,9 +181,11 @@ const ratio = (pairs: readonly Pair[], of: (r: SideResult) => number | null): St
 
 /** Over no instances where a cost is not known, or all are free. */
 function perResolved(results: readonly SideResult[]): Statistic {
-  const known = results.filter((r) => r.costNano !== null);
-  const none = known.length < results.length || known.every((r) => r.costNano === 0);
-  return costAResolved(none ? [] : known.map((r) => ({ cost: r.costNano!, resolved: rateOf(r) })));
+  const known = results.filter((r) => r.spentNano !== null);
+  const none = known.length < results.length || known.every((r) => r.spentNano === 0);
+  return costAResolved(
+    none ? [] : known.map((r) => ({ cost: r.spentNano!, resolved: r.scores.filter(Boolean).length })),
+  );
 }
 
 function coverageWarnings(a: Side, b: Side, n: number): string[] {

@@ -4,7 +4,7 @@
  */
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type Facts, factsOfRun } from '../measure/runFacts.ts';
-import { isGraded, type Missing, standingOf } from '../measure/verdict.ts';
+import { awaitsVerdict, isGraded, type Missing, standingOf } from '../measure/verdict.ts';
 
 export type FellOut = Missing | 'error' | 'incomplete' | 'no_logs' | 'removed' | 'added';
 
@@ -17,6 +17,8 @@ export interface SideResult {
   readonly why: FellOut | null;
   /** Means over valid epochs; null where unknown. */
   readonly costNano: number | null;
+  /** What all attempts of its trials cost that do not wait for a verdict; null where unknown. */
+  readonly spentNano: number | null;
   readonly tokens: number | null;
   readonly steps: number | null;
   /** Of the dataset row, and of the image that the first valid epoch ran on; null where unknown. */
@@ -56,11 +58,17 @@ const average = (xs: readonly (number | null)[]): number | null => {
     : known.reduce((s, x) => s + x, 0) / known.length;
 };
 
+function spentOn(costs: RunData['costs']): number | null {
+  if (costs.length === 0 || costs.some((c) => c.costNano === null || c.unknownCalls > 0)) return null;
+  return costs.reduce((sum, c) => sum + c.costNano!, 0);
+}
+
 /** An arm of a run. Only sealed, validly graded trials have a score. */
 export function sideOfArm(data: RunData, arm: string, label?: string): Side {
   const trials = data.trials.filter((t) => t.arm === arm);
   const graded = isGraded(trials);
   const costs = new Map(data.costs.map((c) => [c.attemptId, c]));
+  const byTrial = Map.groupBy(data.costs, (c) => c.trialId);
   const results = [...Map.groupBy(trials, (t) => t.instanceId)].map(([instanceId, group]): SideResult => {
     const standings = group.map((trial) => ({ trial, standing: standingOf(trial, graded) }));
     const valid = standings.filter((s) => s.standing.valid);
@@ -72,6 +80,9 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
       scores: valid.map((s) => s.standing.valid && s.standing.resolved),
       why: valid.length > 0 ? null : (missing[0] ?? 'not_run'),
       costNano: average(attempts.map((c) => (c && c.unknownCalls === 0 ? c.costNano : null))),
+      spentNano: spentOn(
+        standings.flatMap((s) => (awaitsVerdict(s.standing) ? [] : (byTrial.get(s.trial.trialId) ?? []))),
+      ),
       tokens: average(
         attempts.map((c) =>
           c ? c.inputTokens + c.cacheReadTokens + c.cacheWriteTokens + c.outputTokens : null,
@@ -106,6 +117,7 @@ export const scoreOnly = (
   scores,
   why,
   costNano: null,
+  spentNano: null,
   tokens: null,
   steps: null,
   rowHash: null,

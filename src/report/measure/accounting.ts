@@ -2,7 +2,7 @@
 import type { AttemptCost, LedgerLine } from '../../store/records/attemptSums.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { quantile } from '../statistics/means.ts';
-import { type Bootstrapped, costPerResolved } from '../statistics/resampling.ts';
+import { type Bootstrapped, costPerResolved, perResolved } from '../statistics/resampling.ts';
 
 /** Dollars per million tokens; a cache kind that is not given costs as input does. */
 export interface TokenPrices {
@@ -31,7 +31,10 @@ export interface Accounting {
   readonly cost: Money;
   /** Of attempts whose trial was tried again: spent, but not on a result. */
   readonly lostCost: Money;
+  /** Of trials that do not wait for a verdict. */
   readonly costPerResolved: (Money & { readonly bootstrap: Bootstrapped | null }) | null;
+  /** Trials whose patch has no verdict yet, and what they cost; absent where there is none. */
+  readonly awaitingVerdict?: { readonly trials: number; readonly cost: Money };
   readonly perTrial: { readonly p50: number | null; readonly p95: number | null; readonly n: number };
   readonly tokens: Readonly<Record<TokenKind, number>>;
   /** Cached share of all input tokens; null without input. */
@@ -66,8 +69,8 @@ export interface CacheSaved {
 export function accountingOf(
   data: RunData,
   arm: string,
-  /** Ids of the resolved trials. */
-  resolved: ReadonlySet<number>,
+  /** Ids of the resolved trials, and of those whose patch has no verdict yet. */
+  { resolved, awaiting }: { readonly resolved: ReadonlySet<number>; readonly awaiting: ReadonlySet<number> },
   pricesOf: PricesOf | undefined,
   seed: number,
 ): Accounting {
@@ -89,21 +92,14 @@ export function accountingOf(
     failedCalls: ledger.reduce((s, l) => s + l.failedCalls, 0),
     cost,
     lostCost: moneyOf(costs.filter((c) => !finals.has(c.attemptId))),
-    costPerResolved:
-      resolved.size === 0 || cost.nano === null
-        ? null
-        : {
-            nano: cost.nano / resolved.size,
-            atLeast: cost.atLeast,
-            bootstrap: costPerResolved(
-              // Instances are the independent units, not their epochs.
-              [...Map.groupBy(trials, (t) => t.instanceId).values()].map((group) => ({
-                cost: group.reduce((s, t) => s + (t.cost.nano ?? 0), 0),
-                resolved: group.filter((t) => resolved.has(t.trialId)).length,
-              })),
-              seed,
-            ),
-          },
+    costPerResolved: costPerResolvedOf(costs, { resolved, awaiting }, seed),
+    ...(awaiting.size > 0 &&
+      resolved.size > 0 && {
+        awaitingVerdict: {
+          trials: awaiting.size,
+          cost: moneyOf(costs.filter((c) => awaiting.has(c.trialId))),
+        },
+      }),
     perTrial: { n: spent.length, p50: quantile(spent, 0.5), p95: quantile(spent, 0.95) },
     tokens,
     cachedShare: input === 0 ? null : tokens.cache_read / input,
@@ -122,6 +118,22 @@ export function accountingOf(
       .slice(0, TOP)
       .map(({ instanceId, epoch, cost: money }) => ({ instanceId, epoch, cost: money })),
   };
+}
+
+function costPerResolvedOf(
+  costs: readonly AttemptCost[],
+  { resolved, awaiting }: { readonly resolved: ReadonlySet<number>; readonly awaiting: ReadonlySet<number> },
+  seed: number,
+): Accounting['costPerResolved'] {
+  const decided = costs.filter((c) => !awaiting.has(c.trialId));
+  const money = moneyOf(decided);
+  if (resolved.size === 0 || money.nano === null) return null;
+  // Instances are the independent units, not their epochs.
+  const rows = [...Map.groupBy(decided, (c) => c.instanceId).values()].map((group) => ({
+    cost: moneyOf(group).nano ?? 0,
+    resolved: new Set(group.flatMap((c) => (resolved.has(c.trialId) ? [c.trialId] : []))).size,
+  }));
+  return { ...money, nano: perResolved(rows), bootstrap: costPerResolved(rows, seed) };
 }
 
 function moneyOf(rows: readonly Pick<AttemptCost, 'costNano' | 'unknownCalls'>[]): Money {

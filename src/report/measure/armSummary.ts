@@ -12,7 +12,7 @@ import { type Breakdown, breakdownOf } from './breakdown.ts';
 import { type GoldScore, goldScore } from './gold.ts';
 import { type Score, type ScoredTrial, scoredTrials, scoreOf } from './score.ts';
 import { stratifiedOf } from './stratifiedSample.ts';
-import { flagsOf, isGraded } from './verdict.ts';
+import { awaitsVerdict, flagsOf, isGraded } from './verdict.ts';
 
 export interface SummaryOptions {
   /** Dollars per million tokens, to split the ledger by token kind; where unknown the split shows tokens only. */
@@ -92,6 +92,7 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
   const epochs = new Set(trials.map((t) => t.epoch)).size;
   const ended = trials.filter((t) => t.exitReason !== null);
   const resolved = new Set(rows.filter((r) => r.resolved).map((r) => r.trial.trialId));
+  const awaiting = new Set(rows.flatMap((r) => (awaitsVerdict(r.standing) ? [r.trial.trialId] : [])));
   return {
     arm: name,
     model,
@@ -101,7 +102,13 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
     steps: spread(ended.map((t) => t.steps)),
     elapsedMs: spread(ended.map((t) => t.elapsedMs)),
     workingMs: spread(ended.map((t) => t.workingMs)),
-    accounting: accountingOf(data, name, resolved, options.pricesOf, options.seed ?? DEFAULT_SEED),
+    accounting: accountingOf(
+      data,
+      name,
+      { resolved, awaiting },
+      options.pricesOf,
+      options.seed ?? DEFAULT_SEED,
+    ),
     ...notableOf(rows, epochs, data.firstResults),
     phases: data.phases
       .filter((p) => p.arm === name)

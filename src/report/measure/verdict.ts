@@ -58,6 +58,10 @@ function unfinished(trial: Facts): Missing {
   return 'not_run';
 }
 
+/** Its work is done and paid for, and nobody knows yet whether it is resolved. */
+export const awaitsVerdict = (standing: Standing): boolean =>
+  !standing.valid && standing.why === 'not_graded';
+
 export const isGraded = (trials: readonly Pick<ReportTrial, 'outcome'>[]): boolean =>
   trials.some((t) => t.outcome !== null);
 

@@ -23,6 +23,10 @@ export function resourceRows(arm: ArmSummary): Fact[] {
         ? `${money(per)}${interval ? ` [${dollars(interval.low)}, ${dollars(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})` : ''}`
         : '–',
     ],
+    !!a.awaitingVerdict && [
+      '',
+      `without ${plural(a.awaitingVerdict.trials, 'trial')} that ${a.awaitingVerdict.trials === 1 ? 'has' : 'have'} no verdict yet (${money(a.awaitingVerdict.cost)})`,
+    ],
     [
       'per trial',
       a.perTrial.p50 === null

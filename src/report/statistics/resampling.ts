@@ -163,8 +163,21 @@ export function geometricMeans(pairs: readonly (readonly [number, number])[]): S
   };
 }
 
+export interface SpentOn {
+  /** Of all attempts, also those that were tried again. */
+  readonly cost: number;
+  readonly resolved: number;
+}
+
+/** All that was spent by the number resolved. Null where nothing is resolved. */
+export function perResolved(rows: readonly SpentOn[]): number | null {
+  const { n, of } = costAResolved(rows);
+  const all = of(Int32Array.from({ length: n }, (_, i) => i));
+  return Number.isFinite(all) ? all : null;
+}
+
 /** Total spent by number resolved, over instances. */
-export function costAResolved(rows: readonly { cost: number; resolved: number }[]): Statistic {
+export function costAResolved(rows: readonly SpentOn[]): Statistic {
   const costs = Float64Array.from(rows.map((row) => row.cost));
   const resolved = Float64Array.from(rows.map((row) => row.resolved));
   return {
@@ -188,7 +201,7 @@ export const ratioOfGeometricMeans = (
 ): Bootstrapped | null => bootstraps([geometricMeans(pairs)], seed, draws)[0]!;
 
 export const costPerResolved = (
-  rows: readonly { cost: number; resolved: number }[],
+  rows: readonly SpentOn[],
   seed: number,
   draws?: number,
 ): Bootstrapped | null => bootstraps([costAResolved(rows)], seed, draws)[0]!;

@@ -25,7 +25,7 @@ import { type FailureKind, failureKinds } from './failures.ts';
 import { createNotifier, warningTo } from './notify.ts';
 import { reapOrphans } from './reapOrphans.ts';
 import { openReplay } from './replayModel.ts';
-import { openLog, type RunLog } from './runLog.ts';
+import { logEvents, openLog, type RunLog } from './runLog.ts';
 
 export interface ExecuteRequest extends StoredRun {
   /** Default: that of an empty `images:` section. */
@@ -81,6 +81,7 @@ async function execute(request: ExecuteRequest, caller: Caller): Promise<RunOutc
     (error) => log.write('warn', 'a listener failed', { error: String(error) }),
     cleanedBy(redactor),
   );
+  events.on(logEvents(log));
   const work = { run: run.name, root, workers: config.workers, events };
   const { stop, attendant } = attended(caller, work, {
     onInterrupt: config.on_interrupt,

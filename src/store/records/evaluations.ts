@@ -75,3 +75,11 @@ export const gradableTrials = (db: Store, runId: number): Gradable[] =>
 /** One of them; undefined for a trial that is none. */
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
   first(db, `${GRADABLE} AND t.run_id = ? AND t.id = ?`, runId, trialId);
+
+/** Milliseconds of each grading of a run that ran something. */
+export const gradingDurations = (db: Store, runId: number): number[] =>
+  all<{ ms: number }>(
+    db,
+    'SELECT duration_ms AS ms FROM evaluations WHERE run_id = ? AND duration_ms > 0',
+    runId,
+  ).map(({ ms }) => ms);

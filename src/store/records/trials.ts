@@ -258,6 +258,15 @@ export const trialsNeverEnded = (
     runId,
   );
 
+/** How many replies each running trial has had in its attempt. */
+export const runningSteps = (db: Store, runId: number): { trial_id: number; steps: number }[] =>
+  all(
+    db,
+    `SELECT t.id AS trial_id, (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps
+     FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running' WHERE t.run_id = ?`,
+    runId,
+  );
+
 /** Attempts of a trial that were running when their process ended. */
 export const runningAttempts = (db: Store, trialId: number): { id: number }[] =>
   all(db, `SELECT id FROM attempts WHERE trial_id = ? AND state = 'running'`, trialId);
