@@ -16,6 +16,8 @@ export const LABELS = {
   bootId: 'swebatch.boot_id',
   host: 'swebatch.host',
   started: 'swebatch.started',
+  /** The container's own name, which no other container has: labels can be copied. */
+  name: 'swebatch.name',
 } as const;
 
 /** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
@@ -61,7 +63,13 @@ export function currentOwner(run: string, attempt: string): Owner {
   };
 }
 
-export function ownerLabels(owner: Owner, instanceId: string, startedAt: Date): Record<string, string> {
+export function ownerLabels(
+  owner: Owner,
+  instanceId: string,
+  startedAt: Date,
+  /** Of the container that gets them. */
+  name?: string,
+): Record<string, string> {
   return {
     [LABELS.run]: owner.run,
     [LABELS.attempt]: owner.attempt,
@@ -72,6 +80,7 @@ export function ownerLabels(owner: Owner, instanceId: string, startedAt: Date): 
     [LABELS.host]: owner.host,
     ...(owner.pidNamespace !== undefined && { [LABELS.pidNamespace]: owner.pidNamespace }),
     [LABELS.started]: startedAt.toISOString(),
+    ...(name !== undefined && { [LABELS.name]: name }),
   };
 }
 

@@ -43,6 +43,8 @@ export type RunEvent =
       costNano: number | null;
       elapsedMs: number;
       patchBytes: number;
+      /** It submitted nothing, and this much work is in its tree; absent where that is not so. */
+      unusedBytes?: number;
     }
   | { type: 'graded'; trial: TrialLabel; outcome: Outcome; resolved: boolean | null; durationMs: number }
   | { type: 'paused'; reason: string }

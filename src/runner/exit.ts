@@ -3,6 +3,7 @@ import type { AgentResult } from '../agent/contract.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment/environment.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import type { ExitReason } from '../outcome.ts';
+import { LOGIN_SHELL } from './attempt/probeEnvironment.ts';
 
 export interface Ending {
   readonly reason: ExitReason;
@@ -128,7 +129,7 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
     };
   if (error instanceof EnvironmentError)
     return {
-      reason: ENVIRONMENT[error.code],
+      reason: error.sub === LOGIN_SHELL ? 'config_invalid' : ENVIRONMENT[error.code],
       detail: error.sub ?? (error.code === ENGINE_LOST ? ENGINE_LOST : null),
       message: error.message,
       evidence: error.evidence,

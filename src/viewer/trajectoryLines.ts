@@ -80,6 +80,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   );
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error) yield inert(`error: ${attempt.error}`);
+  for (const note of attempt.notes) yield inert(`note: ${note}`);
   for (const flag of attempt.flags)
     yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);
 }

@@ -1,6 +1,7 @@
 // Who may be reaped: only what is proven dead, and never anybody else's.
 import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
+import { leftoversOn } from '../../src/environment/docker/leftovers.ts';
 import { findOrphans, listContainers, reap } from '../../src/environment/docker/reaper.ts';
 import {
   currentOwner,
@@ -170,6 +171,29 @@ describe.skipIf(!available)('reaper', () => {
     } finally {
       await docker.getImage(image.Id).remove({ force: true });
     }
+  });
+
+  test('a container that got the labels of one of ours is not ours: its name is another', async () => {
+    const name = `swebatch-named-${process.pid}`;
+    const dead = { ...mine, [LABELS.run]: name, [LABELS.pidStart]: '1', [LABELS.name]: name };
+    const makeOf = async (called: string) => {
+      const container = await docker.createContainer({
+        name: called,
+        Image: BASE_IMAGE,
+        Cmd: ['sleep', '60'],
+        Labels: dead,
+        HostConfig: { NetworkMode: 'none' },
+      });
+      made.push(container.id);
+      return container;
+    };
+    const ours = await makeOf(name);
+    const copied = await makeOf(`${name}-copied`);
+    expect((await leftoversOn([undefined], name, []))!.containers).toEqual([name]);
+    const result = await reap({ docker, machine: here });
+    expect(result.removed.map(({ id }) => id)).toEqual([ours.id]);
+    expect(result.kept.map(({ id }) => id)).toContain(copied.id);
+    expect((await copied.inspect()).Id).toBe(copied.id);
   });
 
   test('two reapers at once do not fail each other', async () => {

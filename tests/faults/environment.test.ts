@@ -2,10 +2,20 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { REPO } from '../support/cli.ts';
+import { cli, REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
+import { derivedImage } from '../support/dockerEnvironment.ts';
 import { random } from './random.ts';
-import { type Bench, bash, expectOthersGood, expectSound, faultBench, GOOD, IMAGE } from './support.ts';
+import {
+  type Bench,
+  bash,
+  expectOthersGood,
+  expectSound,
+  faultBench,
+  GOOD,
+  IMAGE,
+  SUBMIT,
+} from './support.ts';
 
 const docker = await dockerAvailable();
 let bench: Bench;
@@ -57,7 +67,7 @@ describe.skipIf(!docker)('environments', () => {
         ids,
         row: (id) => ({ repo: 'pallets/flask', image: imageOf(id) }),
         config: {
-          retry: { attempts: 1, backoff_s: 0 },
+          retry: { attempts: 3, backoff_s: 0 },
           breaker: { consecutive: 0, fraction: 0, empty_patches: 0, probe_after_s: 0, max_probes: 1 },
         },
       });
@@ -70,6 +80,8 @@ describe.skipIf(!docker)('environments', () => {
       // Three, and the one that probes; the others are not tried.
       const ended = bench.trials(bench.id).filter((t) => t.exit_reason !== null);
       expect(ended).toHaveLength(4);
+      // The next container would be from the same image.
+      expect(bench.query('SELECT count(*) AS n FROM attempts')).toEqual([{ n: 4 }]);
       for (const trial of ended)
         expect(trial).toMatchObject({ exit_reason: 'env_start_failed', exit_class: 'infra' });
       const [first] = bench.query<{ text: string; detail: string }>(
@@ -84,6 +96,58 @@ describe.skipIf(!docker)('environments', () => {
     } finally {
       for (const id of ids) execFileSync('docker', ['rmi', imageOf(id)], { stdio: 'ignore' });
     }
+  });
+
+  const PROFILE = `
+mkdir -p /opt/testbed/bin /opt/testbed/lib/flask
+touch /opt/testbed/lib/flask/__init__.py
+printf '#!/bin/sh\\nPYTHONPATH=/opt/testbed/lib exec python3 "$@"\\n' >/opt/testbed/bin/python
+chmod 755 /opt/testbed/bin/python
+printf 'export PATH=/opt/testbed/bin:$PATH\\n' >/etc/profile.d/testbed.sh
+`;
+  test('T-39 images whose environment comes with a login shell: the first one ends the run, with the keys that help', async () => {
+    const image = await derivedImage(PROFILE);
+    const rows = { row: () => ({ repo: 'pallets/flask', image }) };
+    bench = await faultBench({ ...rows, config: { workers: 1, retry: { attempts: 3, backoff_s: 0 } } });
+    const result = await bench.run(bench.id, ['-w', '1']);
+    expect(result.code).toBe(2);
+    expect(result.stderr).toContain('is there in a login shell only, and commands run by "bash -c"');
+    expect(result.stderr).toContain('set environment.interpreter to [bash, -lc]');
+    expect(result.stderr).toContain('agent.compat (mini-swe-agent-1 or mini-swe-agent-2) does that');
+    expect(bench.query('SELECT exit_reason, exit_detail FROM attempts')).toEqual([
+      { exit_reason: 'config_invalid', exit_detail: 'login_shell' },
+    ]);
+    expect(bench.server.requests.length).toBe(0);
+    await bench.close();
+
+    bench = await faultBench({ ...rows, environment: { interpreter: ['bash', '-lc'] } });
+    expect((await bench.run(bench.id)).code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+  });
+
+  test('an agent that committed its work and submits nothing: the line of its end, the report and show say what is left', async () => {
+    bench = await faultBench({
+      ids: ['a__a-1', 'a__a-2'],
+      scripts: {
+        'a__a-1': [
+          bash(
+            `sed -i 's/Hello/Hi/' src/greet.py && git -c user.name=a -c user.email=a@example.com commit -qam done`,
+          ),
+          SUBMIT,
+        ],
+      },
+    });
+    const result = await bench.run(bench.id);
+    expect(result.stderr).toMatch(
+      /a__a-1 submitted · .* · patch 0 B \(it submitted nothing; its work tree has changes of \d+ B\)/,
+    );
+    expect(result.stderr).not.toMatch(/a__a-2 submitted .*submitted nothing/);
+    expect(bench.preds(bench.id)['a__a-1']!.model_patch).toBe('');
+    const on = ['-o', bench.root];
+    const report = await cli(['report', bench.id, ...on]);
+    expect(report.stdout).toContain('Submitted nothing, with changes in the work tree');
+    const shown = await cli(['show', bench.id, 'a__a-1', ...on]);
+    expect(shown.stdout).toMatch(/note: it submitted nothing, and its work tree has changes of \d+ bytes/);
   });
 
   test('T-39 the right environment is asked once an attempt, in a phase of its own, and the agent goes on', async () => {

@@ -60,9 +60,12 @@ function lineOf(state: State, event: RunEvent): string | null {
       return `${at} run ${event.run}: ${event.toDo} of ${event.planned} trials to do on ${event.slots} slots`;
     case 'trial_ended': {
       const detail = event.detail && event.exitClass === 'infra' ? ` (${event.detail})` : '';
+      const unused = event.unusedBytes
+        ? ` (it submitted nothing; its work tree has changes of ${event.unusedBytes} B)`
+        : '';
       const message =
         event.exitClass === 'infra' || event.exitClass === 'config' ? `: ${inert(event.message ?? '')}` : '';
-      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${message}`;
+      return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${unused}${message}`;
     }
     case 'graded':
       return `${at} ${named(state, event.trial)} graded ${event.outcome}`;

@@ -118,6 +118,8 @@ const APPLY: Appliers = {
     state.spentNano += event.costNano ?? 0;
     if (event.sealed) state.done += 1;
     if (event.sealed && SEALED_CLASSES.has(event.exitClass) && state.grading) state.grading.open += 1;
+    if (event.unusedBytes)
+      state.lastNote = `${event.trial.instanceId} submitted nothing, and its work tree has changes of ${event.unusedBytes} B`;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
       state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
   },

@@ -43,7 +43,7 @@ function containerSpec(options: ContainerOptions, name: string): Docker.Containe
     Entrypoint: ['sleep'],
     Cmd: [lifetime > 0 ? String(lifetime) : 'infinity'],
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
-    Labels: ownerLabels(request.owner, request.instanceId, new Date()),
+    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
     ...(config.user ? { User: config.user } : {}),
     ...(config.platform ? { platform: config.platform } : {}),
     AttachStdin: false,

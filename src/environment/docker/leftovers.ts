@@ -1,6 +1,7 @@
 /** What a run left on its engines: containers of its own, and images of its dataset. The official run report names both. */
 import { engineClient, engineOptionsOf } from '../engines/engineClient.ts';
 import { LABELS } from '../owner.ts';
+import { labelsAreItsOwn } from './reaper.ts';
 
 export interface Leftovers {
   readonly containers: readonly string[];
@@ -15,10 +16,12 @@ const localName = (image: string): string => image.replace(/^(?:index\.)?docker\
 async function leftOn(host: string | undefined, run: string, images: readonly string[]): Promise<Leftovers> {
   const docker = engineClient(host === undefined ? undefined : engineOptionsOf(host));
   const abortSignal = AbortSignal.timeout(ANSWER_MS);
-  const [present, containers] = await Promise.all([
+  const [present, labelled] = await Promise.all([
     docker.listImages({ abortSignal }),
     docker.listContainers({ all: true, filters: { label: [`${LABELS.run}=${run}`] }, abortSignal }),
   ]);
+  const own = await Promise.all(labelled.map((container) => labelsAreItsOwn(docker, container)));
+  const containers = labelled.filter((_, i) => own[i]);
   const names = new Set(
     present.flatMap((image) => [...(image.RepoTags ?? []), ...(image.RepoDigests ?? [])]),
   );

@@ -66,11 +66,17 @@ export async function listContainers(
   );
 }
 
+/** Labels can be copied; a name is one container's alone. Containers of older versions do not say theirs. */
+export async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
+  const name = container.Labels[LABELS.name];
+  return name ? container.Names.includes(`/${name}`) : differsFromImage(docker, container);
+}
+
 /**
  * `docker commit` copies the labels of a container into the image, and a container that a person makes from that image has them too. Those
  * of a container of ours were given to it alone: at least the time of its start differs from what its image may carry.
  */
-async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
+async function differsFromImage(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
   try {
     const { Config: config } = await docker.getImage(container.ImageID).inspect();
     const inherited = config.Labels ?? {};

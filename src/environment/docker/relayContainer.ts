@@ -34,13 +34,14 @@ const ERROR_TEXT = 500;
 
 function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOptions {
   const { request, containerId, port } = parts;
+  const name = `swebatch-relay-${randomBytes(6).toString('hex')}`;
   return {
-    name: `swebatch-relay-${randomBytes(6).toString('hex')}`,
+    name,
     Image: image,
     Entrypoint: ['/relay'],
     Cmd: [String(port)],
     User: '65534:65534',
-    Labels: ownerLabels(request.owner, request.instanceId, new Date()),
+    Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,

@@ -2,7 +2,7 @@
  * A program unpacked once per engine, in a volume that containers get read-only. Its name says what is in it, a file in it says that
  * all of it is there, and the name of a container that never runs is the lock: processes that want to fill it wait for each other.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
@@ -71,7 +71,9 @@ interface Providing {
 
 async function provide(parts: Providing): Promise<string> {
   const { docker, program, image, discard } = parts;
-  const looking = await docker.createContainer(neverRuns(parts, {}));
+  const looking = await docker.createContainer(
+    neverRuns(parts, `swebatch-look-${randomBytes(6).toString('hex')}`),
+  );
   let variant: ProgramVariant;
   try {
     const libc = await libcOf(looking, image.architecture || program.architecture);
@@ -94,13 +96,17 @@ async function provide(parts: Providing): Promise<string> {
 /** A container to look and write through; it needs no program, because it is never started. */
 const neverRuns = (
   { program, image, owner }: Providing,
-  labels: Readonly<Record<string, string>>,
+  name: string,
   volume?: string,
 ): Docker.ContainerCreateOptions => ({
   Image: image.id,
   Entrypoint: ['none'],
   Cmd: [],
-  Labels: { ...ownerLabels(owner, program.name, new Date()), ...labels },
+  name,
+  Labels: {
+    ...ownerLabels(owner, program.name, new Date(), name),
+    ...(volume !== undefined && { [PROGRAM_LABELS.fills]: volume }),
+  },
   HostConfig: {
     NetworkMode: 'none',
     ...(volume !== undefined && {
@@ -133,9 +139,7 @@ async function lock(parts: Providing, volume: string): Promise<Docker.Container>
   const until = performance.now() + FILL_LIMIT_MS;
   for (;;) {
     try {
-      return await daemonAnswer(
-        docker.createContainer({ name, ...neverRuns(parts, { [PROGRAM_LABELS.fills]: volume }, volume) }),
-      );
+      return await daemonAnswer(docker.createContainer(neverRuns(parts, name, volume)));
     } catch (error) {
       if (readFault(error).status !== 409) throw unpackError(program, error);
     }

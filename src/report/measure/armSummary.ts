@@ -70,6 +70,8 @@ interface Notable {
   readonly stalled: readonly string[];
   /** Instances that the model or its provider refused. */
   readonly refused: readonly string[];
+  /** Instances whose agent submitted nothing and left work in its tree; absent where there is none. */
+  readonly unusedWork?: readonly string[];
   readonly oomKills: number;
 }
 
@@ -158,6 +160,7 @@ function notableOf(
   firstResults: RunData['firstResults'],
 ): Notable {
   const trials = rows.map((r) => r.trial);
+  const unused = trials.filter((t) => t.workUnused).map((t) => t.instanceId);
   const isFlagged = ({ trial }: ScoredTrial) => flagsOf(trial).length > 0;
   const unflagged = scoreOf(
     rows.filter((r) => !isFlagged(r)),
@@ -179,6 +182,7 @@ function notableOf(
       .filter((t) => t.exitReason === 'stalled')
       .map((t) => `${t.instanceId}${t.exitDetail ? ` (${t.exitDetail})` : ''}`),
     refused: trials.filter((t) => t.exitReason === 'model_refusal').map((t) => t.instanceId),
+    ...(unused.length > 0 && { unusedWork: unused }),
     oomKills: trials.reduce((s, t) => s + t.oomKills, 0),
   };
 }

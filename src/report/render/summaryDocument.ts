@@ -165,6 +165,7 @@ function lists(arm: ArmSummary): Block[] {
     ...named('Gold is flaky here', arm.gold?.flaky),
     ...named('Stalled', arm.stalled),
     ...named('Refused by the model', arm.refused),
+    ...named('Submitted nothing, with changes in the work tree (run.patch decides)', arm.unusedWork),
     ...named('Tried more than once', arm.retried.ids),
   ];
 }

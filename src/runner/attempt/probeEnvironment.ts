@@ -26,6 +26,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
 
 /** The exit detail of an attempt that the probe ended. */
 export const WRONG_ENVIRONMENT = 'wrong_env';
+/** Why it did, where the configuration is the proven cause: every instance would end like this. */
+export const LOGIN_SHELL = 'login_shell';
 
 /** Null when nothing is checked. */
 function probedPackage(
@@ -35,6 +37,16 @@ function probedPackage(
   if (config.probe === 'off') return null;
   if (config.probe !== 'auto') return config.probe;
   return config.environment_class === 'docker' ? (PACKAGES[repo] ?? null) : null;
+}
+
+/** The environment of the image is the one that its login shells have. */
+async function byLoginShell(
+  environment: Environment,
+  command: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const quoted = command.replaceAll("'", `'\\''`);
+  return (await environment.execute(`bash -lc '${quoted}'`, { cwd: '/', signal })).exitCode === 0;
 }
 
 export async function probeEnvironment(
@@ -48,8 +60,16 @@ export async function probeEnvironment(
   phases.begin('probe');
   // From the root folder, because any Python finds a package in its own checkout.
   const script = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${name}") is None)`;
-  const result = await environment.execute(`python -c '${script}'`, { cwd: '/', signal });
+  const command = `python -c '${script}'`;
+  const result = await environment.execute(command, { cwd: '/', signal });
   if (result.exitCode === 0) return;
+  const { interpreter } = arm.environment;
+  if (await byLoginShell(environment, command, signal))
+    throw new EnvironmentError(
+      'start_failed',
+      `python package "${name}" of ${image} is there in a login shell only, and commands run by "${interpreter.join(' ')}": set environment.interpreter to [bash, -lc]; for a configuration of mini-swe-agent agent.compat (mini-swe-agent-1 or mini-swe-agent-2) does that`,
+      { sub: LOGIN_SHELL, evidence: { package: name, image, interpreter } },
+    );
   const tail = result.output.trim().slice(-200);
   throw new EnvironmentError(
     'start_failed',

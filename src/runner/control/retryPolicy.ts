@@ -2,6 +2,7 @@
 import { PULL_FAILURES } from '../../environment/images/pull/pullFailure.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Settlement } from '../../store/records/trials.ts';
+import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
 import { ENGINE_LOST, type Ending, HOST_FLOOR } from '../exit.ts';
 
 export interface RetryPolicy {
@@ -49,6 +50,8 @@ export function settlementOf(
   if (!EXIT_REASONS[reason].retry && forReason === undefined) return 'seal';
   // A registry that denies access, or lacks the platform, answers the same the next time.
   if (forReason === undefined && reason === 'env_image_pull_failed' && !pullMayHelp(detail)) return 'seal';
+  // The next container is from the same image.
+  if (forReason === undefined && detail === WRONG_ENVIRONMENT) return 'seal';
   const allowed = total < policy.attempts && made.get(reason)! < (forReason ?? policy.attempts);
   return allowed ? 'again' : 'seal';
 }

@@ -174,9 +174,11 @@ function endAttempt(
   const { ending, patch, captured, phases, recorder } = facts;
   const stepCount = facts.steps ?? recorder.steps();
   const message = ending.message === null ? null : redactor.text(ending.message);
+  const unused = unusedBytes(facts);
   const notes = [
     ...facts.notes,
     ...patch.notes,
+    ...(unused > 0 ? [unusedNote(unused)] : []),
     ...secretNotes(redactor, facts),
     ...(captured?.warnings ?? []),
   ];
@@ -222,9 +224,17 @@ function endAttempt(
     costNano: recorder.costNano(),
     elapsedMs: phases.elapsedMs(),
     patchBytes: Buffer.byteLength(patch.modelPatch),
+    ...(unused > 0 && { unusedBytes: unused }),
   });
   return true;
 }
+
+/** Bytes of work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work. */
+const unusedBytes = ({ ending, patch, captured }: AttemptFacts): number =>
+  ending.reason === 'submitted' && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
+
+const unusedNote = (bytes: number): string =>
+  `it submitted nothing, and its work tree has changes of ${bytes} bytes: the prediction is what it submitted (run.patch), so it is empty`;
 
 /** How a trial knows of it, in this sitting and in later ones. */
 const ENDED_ENVIRONMENT = 'ended_environment';

@@ -79,6 +79,8 @@ export interface ReportTrial {
   readonly patchState: PatchState | null;
   readonly patchSha256: string | null;
   readonly patchEmpty: boolean;
+  /** The agent submitted nothing, and its work tree had changes. */
+  readonly workUnused?: boolean;
   /** The verdict was imported without its patch. */
   readonly patchUnknown: boolean;
   readonly suspicion: readonly Flag[];
@@ -154,6 +156,7 @@ const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS inst
     f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
     f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
     f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
+    f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}
@@ -163,7 +166,7 @@ const INSTANCES = `SELECT id, instance_id AS instanceId, repo, difficulty, row_h
 
 type OfArm = 'arm' | 'model';
 type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';
-type Flags = 'patchEmpty' | 'patchUnknown' | 'resolved' | 'resolvedStrict';
+type Flags = 'patchEmpty' | 'workUnused' | 'patchUnknown' | 'resolved' | 'resolvedStrict';
 type Lists = 'suspicion' | 'gradeSuspicion';
 /** SQLite has no booleans and no lists. */
 type TrialRow = Omit<ReportTrial, OfArm | OfInstance | Flags | Lists> &
@@ -180,7 +183,8 @@ function trialsOf(db: Store, runId: number): ReportTrial[] {
   );
   const trials: ReportTrial[] = [];
   for (const row of statement(db, TRIALS).iterate(runId) as Iterable<TrialRow>) {
-    const { armId, instancePk, suspicion, gradeSuspicion, resolved, resolvedStrict, ...own } = row;
+    const { armId, instancePk, suspicion, gradeSuspicion, resolved, resolvedStrict, workUnused, ...own } =
+      row;
     const arm = arms.get(armId)!;
     trials.push({
       ...own,
@@ -199,6 +203,7 @@ function trialsOf(db: Store, runId: number): ReportTrial[] {
       specHash: once(own.specHash),
       patchEmpty: own.patchEmpty === 1,
       patchUnknown: own.patchUnknown === 1,
+      ...(workUnused === 1 && { workUnused: true }),
       suspicion: flagsIn(suspicion),
       resolved: flag(resolved),
       resolvedStrict: flag(resolvedStrict),
