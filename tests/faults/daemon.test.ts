@@ -95,6 +95,28 @@ describe.skipIf(!available)('a daemon that goes away', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
+  test('T-35 while it is away two interrupts end the run at once, and nothing is charged to a trial', async () => {
+    const { running, daemon } = await begin();
+    daemon.refuse(true);
+    daemon.cut();
+    await running.said('paused: the container engine does not answer');
+    const began = performance.now();
+    running.process.kill('SIGINT');
+    await running.said('Again: capture');
+    running.process.kill('SIGINT');
+    const result = await running.done;
+    expect(result.code).toBe(130);
+    // run.stop_grace_s, and not the hour that the engine is waited for.
+    expect(performance.now() - began).toBeLessThan(60_000);
+    expect(attempts().map((a) => a.exit_reason)).toEqual(Array(4).fill('cancelled'));
+    expect(bench.trials(bench.id).map((t) => t.state)).toEqual(Array(4).fill('pending'));
+    for (const id of IDS) bench.server.setScript(id, GOOD);
+    const resumed = await bench.resume(bench.id);
+    expect(resumed.code).toBe(0);
+    expectOthersGood(bench, bench.id, []);
+    await expectSound(bench, bench.id, 4, [result, resumed]);
+  });
+
   test('T-35 for good: the attempts are lost, the run says so, and goes on when it is back', async () => {
     const { running, daemon } = await begin({ engine_s: 5 });
     daemon.refuse(true);

@@ -6,10 +6,15 @@ import { join } from 'node:path';
 
 const SOCKET = process.env.DOCKER_HOST?.replace(/^unix:\/\//, '') ?? '/var/run/docker.sock';
 
+const REFUSED = JSON.stringify({ message: 'device is busy' });
+const REFUSAL = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${REFUSED.length}\r\n\r\n${REFUSED}`;
+
 export interface CuttableDaemon {
   readonly path: string;
   cut(): void;
   refuse(on: boolean): void;
+  /** Removals of containers are answered with 500, which the engine never sees. */
+  keepContainers(on: boolean): void;
   /** Resolves once the daemon has sent the text on one of the connections. */
   passed(text: string): Promise<void>;
   close(): void;
@@ -21,6 +26,7 @@ export function cuttableDaemon(): CuttableDaemon {
   const pairs = new Set<Socket>();
   const watchers = new Set<(chunk: Buffer) => void>();
   let refused = false;
+  let kept = false;
   const server: Server = createServer((client) => {
     if (refused) return void client.destroy();
     const upstream = connect(SOCKET);
@@ -28,7 +34,12 @@ export function cuttableDaemon(): CuttableDaemon {
       pairs.add(socket);
       socket.on('error', () => undefined).on('close', () => pairs.delete(socket));
     }
-    client.pipe(upstream).pipe(client);
+    upstream.pipe(client);
+    client.on('data', (chunk: Buffer) => {
+      if (kept && chunk.toString('latin1').startsWith('DELETE /containers/')) client.write(REFUSAL);
+      else upstream.write(chunk);
+    });
+    client.on('end', () => upstream.end());
     upstream.on('data', (chunk: Buffer) => {
       for (const watcher of watchers) watcher(chunk);
     });
@@ -41,6 +52,9 @@ export function cuttableDaemon(): CuttableDaemon {
     cut,
     refuse: (on) => {
       refused = on;
+    },
+    keepContainers: (on) => {
+      kept = on;
     },
     passed: (text) =>
       new Promise((resolve) => {
