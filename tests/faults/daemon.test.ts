@@ -46,11 +46,11 @@ async function allRunning(runId: string, marker: string, count: number): Promise
 }
 
 describe.skipIf(!available)('a daemon that goes away', () => {
-  const begin = async (stall = {}) => {
+  const begin = async (stall = {}, more = {}) => {
     const working = [bash('sleep 271828'), ...GOOD];
     bench = await faultBench({
       scripts: Object.fromEntries(IDS.map((id) => [id, working])),
-      config: { workers: 4, stall },
+      config: { workers: 4, stall, ...more },
       environment: { timeout: 120 },
     });
     daemon = cuttableDaemon();
@@ -96,7 +96,7 @@ describe.skipIf(!available)('a daemon that goes away', () => {
   });
 
   test('T-35 while it is away two interrupts end the run at once, and nothing is charged to a trial', async () => {
-    const { running, daemon } = await begin();
+    const { running, daemon } = await begin({}, { stop_grace_s: 3 });
     daemon.refuse(true);
     daemon.cut();
     await running.said('paused: the container engine does not answer');

@@ -373,6 +373,17 @@ describe('servers of their own mind', () => {
 });
 
 describe('errors that no retry helps', () => {
+  test('a 403 that is about something else than the key gives the words of the provider', async () => {
+    const said = 'Country, region, or territory not supported';
+    const { response, requests, url } = await ask([{ status: 403, body: { error: { message: said } } }], {
+      api_key_env: 'MY_KEY',
+    });
+    expect(requests).toBe(1);
+    expect(failed(response).message).toBe(
+      `access denied (403) for model gpt-4o at host ${new URL(url).host} — check that the key in $MY_KEY may use it from here; it said: "${said}"`,
+    );
+  });
+
   test('T-08: a refused key: one request, the variable named, no character of the key', async () => {
     const body = {
       error: { message: `Incorrect API key provided: ${KEY}. Find yours at ...`, code: 'invalid_api_key' },

@@ -7,12 +7,15 @@ import { withDaemonRetry } from '../engines/dockerFault.ts';
 import type { StartProcess } from '../exec/ports.ts';
 import { createDemux } from './demux.ts';
 
+/** For a caller who watches the engine, and waits for one that is away by a signal. */
+const SHORT_MS: readonly number[] = [100, 400];
+
 /**
  * `answerMs`: how long the engine may take to make a process, and to start it. `onCut`: the stream of a process that reads its input has
  * ended, and nobody here ended it.
  */
 export const processStarter =
-  (container: Docker.Container, answerMs?: number, onCut: () => void = () => {}): StartProcess =>
+  (container: Docker.Container, answerMs?: number, onCut?: () => void): StartProcess =>
   async (argv, { env, stdin = false } = {}) => {
     const create = () =>
       container.exec({
@@ -26,11 +29,11 @@ export const processStarter =
         WorkingDir: '/',
       });
     // Nothing runs before its start: that alone is never asked for twice.
-    const exec = await withDaemonRetry(() => daemonAnswer(create(), answerMs));
+    const exec = await withDaemonRetry(() => daemonAnswer(create(), answerMs), onCut && SHORT_MS);
     const stream = await attachedStream(exec.start({ hijack: true, stdin }), answerMs);
     let open = stdin;
     const cut = () => {
-      if (open) onCut();
+      if (open) onCut?.();
       open = false;
     };
     for (const event of ['end', 'close', 'error']) stream.once(event, cut);
