@@ -3,7 +3,6 @@ import type { AgentResult } from '../agent/contract.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../environment/environment.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import type { ExitReason } from '../outcome.ts';
-import { LOGIN_SHELL } from './attempt/probeEnvironment.ts';
 
 export interface Ending {
   readonly reason: ExitReason;
@@ -112,6 +111,11 @@ export class StopReason extends Error {
 
 /** Detail of `disk_full` when the run stopped the attempt because this machine's disk was low; the trial is not the cause. */
 export const HOST_FLOOR = 'host_floor';
+
+/** The exit detail of an attempt that the probe ended. */
+export const WRONG_ENVIRONMENT = 'wrong_env';
+/** Why it did, where the configuration is the proven cause: every instance would end like this. */
+export const LOGIN_SHELL = 'login_shell';
 
 /** Detail of an attempt that the container engine took with it when it went away. */
 export const ENGINE_LOST = 'daemon_lost';

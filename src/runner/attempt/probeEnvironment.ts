@@ -6,6 +6,7 @@
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { PhaseTracker } from '../control/phases.ts';
+import { LOGIN_SHELL, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 
 /** Top-level packages of the repositories of SWE-bench, where the name differs from the repository's. */
@@ -23,11 +24,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'sphinx-doc/sphinx': 'sphinx',
   'sympy/sympy': 'sympy',
 };
-
-/** The exit detail of an attempt that the probe ended. */
-export const WRONG_ENVIRONMENT = 'wrong_env';
-/** Why it did, where the configuration is the proven cause: every instance would end like this. */
-export const LOGIN_SHELL = 'login_shell';
 
 /** Null when nothing is checked. */
 function probedPackage(

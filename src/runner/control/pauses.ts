@@ -4,9 +4,8 @@
  */
 import type { RunConfig } from '../../config/runConfig.ts';
 import { exitClassOf } from '../../outcome.ts';
-import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
 import type { RunEvents } from '../events.ts';
-import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { Delays } from '../schedule/delays.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';

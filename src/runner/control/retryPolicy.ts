@@ -2,8 +2,7 @@
 import { PULL_FAILURES } from '../../environment/images/pull/pullFailure.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Settlement } from '../../store/records/trials.ts';
-import { WRONG_ENVIRONMENT } from '../attempt/probeEnvironment.ts';
-import { ENGINE_LOST, type Ending, HOST_FLOOR } from '../exit.ts';
+import { ENGINE_LOST, type Ending, HOST_FLOOR, WRONG_ENVIRONMENT } from '../exit.ts';
 
 export interface RetryPolicy {
   /** Attempts of a trial for reasons that may be retried, the first included. */
