@@ -70,6 +70,14 @@ export function refuseUnwritable(root: string): void {
 /** Whether a run of this name has begun there. */
 export const hasBegun = (root: string, name: string): boolean => existsSync(join(root, name));
 
+/** The files of a run lie in a folder of its name, beside the record: a folder `swebatch.db-journal` would make the record unreadable. */
+export function refuseRunName(name: string): void {
+  if (/^swebatch\.db/i.test(name))
+    throw new UserError(`a run cannot be named ${name}: so begin the names of the files of the record`, {
+      next: { do: 'choose_name' },
+    });
+}
+
 /** Opened for reading when it is first asked for: comparing files needs no database. */
 export function lazyStore(root: string): Disposable & { get(): Store } {
   let store: Store | undefined;

@@ -3,7 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeAndOpen, openForWriting, refuseUnwritable } from '../../src/service/resultsRoot.ts';
+import {
+  makeAndOpen,
+  openForWriting,
+  refuseRunName,
+  refuseUnwritable,
+} from '../../src/service/resultsRoot.ts';
 import { cli } from '../support/cli.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'results-folder-'));
@@ -39,6 +44,26 @@ test('one that is not there yet is made, with the folders above it', () => {
   symlinkSync(join(dir, 'link-to'), join(dir, 'link'));
   makeAndOpen(join(dir, 'link')).close();
 });
+
+test.each(['swebatch.db', 'swebatch.db-journal', 'SWEBATCH.DB-WAL'])(
+  'no run is named %s as the record is',
+  async (name) => {
+    expect(() => refuseRunName(name)).toThrow(/a run cannot be named/);
+    const root = join(dir, `named-${name}`);
+    const dataset = ['--subset', 'datasets/demo/demo.jsonl', '--run-id', name, '-o', root];
+    for (const args of [
+      ['run', '-m', 'gpt-5.4', '--dry-run'],
+      ['evaluate', predictions],
+    ]) {
+      const ended = await cli([...args, ...dataset]);
+      expect(ended).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('a run cannot be named') as string,
+      });
+    }
+    expect(existsSync(join(root, name, 'run.json'))).toBe(false);
+  },
+);
 
 test.each([
   ['evaluate', predictions, '--subset', 'datasets/demo/demo.jsonl'],

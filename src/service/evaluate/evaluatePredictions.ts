@@ -15,7 +15,7 @@ import type { Store } from '../../store/open.ts';
 import { type Calibrated, calibration } from '../../store/records/calibration.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import type { Caller, Tell } from '../caller.ts';
-import { makeAndOpen } from '../resultsRoot.ts';
+import { makeAndOpen, refuseRunName } from '../resultsRoot.ts';
 import { withRunLock } from '../start/withRunLock.ts';
 import { UserError } from '../userError.ts';
 import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
@@ -77,6 +77,7 @@ export async function evaluatePredictions(
   const predictions = chosenPredictions(target, dataset, only, caller.tell);
   using store = makeAndOpen(root);
   const name = options.name ?? defaultName(target, dataset);
+  refuseRunName(name);
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
     throw new UserError(`the run name ${name} may have only letters, digits, "_", "." and "-"`, {
       next: { do: 'choose_name' },

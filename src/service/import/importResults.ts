@@ -12,7 +12,7 @@ import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
 import { requireDataset } from '../requireDataset.ts';
-import { makeAndOpen } from '../resultsRoot.ts';
+import { makeAndOpen, refuseRunName } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
 import { importRun } from './importRun.ts';
@@ -111,6 +111,7 @@ function importedName(source: string): string {
 }
 
 function refuseName(store: Store, name: string, source: string, root: string): void {
+  refuseRunName(name);
   if (resolve(source) === join(root, name))
     throw new UserError(`${source} is where the files of run ${name} would be written`, {
       next: { do: 'choose_name' },

@@ -9,7 +9,7 @@ import { trialLines } from '../../store/records/trialResults.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
 import { requireDataset } from '../requireDataset.ts';
-import { openForReading, refuseUnwritable, requireRun } from '../resultsRoot.ts';
+import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
@@ -22,6 +22,7 @@ export interface PreparedRun {
 
 export async function prepareRun(options: RunOptions, caller: Caller): Promise<PreparedRun> {
   refuseUnwritable(options.results);
+  if (options.name !== undefined) refuseRunName(options.name);
   const resolved = resolveConfig(options, caller);
   for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
   for (const [arm, variable] of Object.entries(resolved.addressFrom)) {
