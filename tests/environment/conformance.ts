@@ -7,6 +7,7 @@ import type { Environment } from '../../src/environment/environment.ts';
 import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
 import { commandSuite } from './suites/commands.ts';
 import { controlSuite } from './suites/control.ts';
+import { killSuite } from './suites/kills.ts';
 import { outputSuite } from './suites/output.ts';
 import { patchSuite } from './suites/patch.ts';
 
@@ -57,5 +58,6 @@ export function describeEnvironment(name: string, bench: Bench): void {
     outputSuite(suite);
     controlSuite(suite);
     patchSuite(suite);
+    killSuite(bench);
   });
 }

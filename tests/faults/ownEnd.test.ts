@@ -44,20 +44,33 @@ const STRICT = { config: { retry: { attempts: 1, backoff_s: 0 }, breaker: { cons
 /** The wrapper of plain exec tells the end on a stream that a process of the same user can open. */
 const FORGE = String.raw`for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline)" in *swebatch-exec*) printf '\036end NaN\036' >$p/fd/2;; esac; done; sleep 5`;
 /** The kernel's victim is what holds the container together, not the one that took the memory. */
-const OOM = String.raw`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = sleep ] && echo 1000 >$p/oom_score_adj; done; echo 0 >/proc/self/oom_score_adj; for i in 1 2 3 4 5 6 7 8; do python3 -c 'import time; x = bytearray(60 * 10**6); time.sleep(30)' & done; wait`;
+const OOM = String.raw`echo 1000 >/proc/1/oom_score_adj; echo 0 >/proc/self/oom_score_adj; for i in 1 2 3 4 5 6 7 8; do python3 -c 'import time; x = bytearray(60 * 10**6); time.sleep(30)' & done; wait`;
 
 describe.skipIf(!available)('an agent that ends its own container', () => {
+  test.each([true, false])(
+    'who kills whatever it can works on and submits, supervisor %s',
+    async (supervisor) => {
+      const kills = [
+        'sleep 1000 & kill -9 -1',
+        'kill -TERM 1',
+        '(sleep 0.3; kill -9 -1) & sleep 0.1; sleep 2',
+      ];
+      bench = await faultBench({
+        ids: ['a__a-1'],
+        scripts: { 'a__a-1': [...kills.map(bash), ...GOOD] },
+        environment: { supervisor },
+        ...STRICT,
+      });
+      const result = await bench.run(bench.id);
+      expect(result.code, result.stderr).toBe(0);
+      expect(attempts()).toEqual([
+        { exit_reason: 'submitted', exit_class: 'agent', exit_detail: null, flags: '' },
+      ]);
+      expectOthersGood(bench, bench.id, []);
+    },
+  );
+
   test.each([
-    ['kills everything', 'kill -9 -1; sleep 5', {}, 'env_died', 'killed', 'killed'],
-    ['ends PID 1', 'kill -TERM 1; sleep 5', {}, 'env_died', 'killed', 'killed'],
-    [
-      'kills everything later',
-      '(sleep 0.3; kill -9 -1) & sleep 0.1; sleep 5',
-      {},
-      'env_died',
-      'killed',
-      'killed',
-    ],
     [
       'fills the disk',
       'head -c 60M /dev/zero > /big; sleep 20',
@@ -90,15 +103,16 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
   test('who does it once and then works has its work', async () => {
     bench = await faultBench({
       ids: ['a__a-1'],
-      scripts: { 'a__a-1': [bash('kill -9 -1; sleep 5'), ...GOOD] },
+      scripts: { 'a__a-1': [bash('head -c 60M /dev/zero > /big; sleep 20'), ...GOOD] },
+      environment: { disk: '30m' },
       ...STRICT,
     });
     const running = bench.start(bench.id);
-    await running.said(/env_died/);
+    await running.said(/disk_full/);
     bench.server.setScript('a__a-1', GOOD);
     expect((await running.done).code).toBe(0);
     expect(attempts()).toEqual([
-      infra('env_died', 'killed'),
+      infra('disk_full', null),
       { exit_reason: 'submitted', exit_class: 'agent', exit_detail: null, flags: '' },
     ]);
   });
@@ -107,6 +121,7 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
     bench = await faultBench({
       ids: ['a__a-1'],
       scripts: { 'a__a-1': [bash('sleep 271830')] },
+      environment: { disk: '30m' },
       config: { retry: { attempts: 1, backoff_s: 0 } },
     });
     const killed = async (start: () => Promise<{ code: number | null }>) => {
@@ -138,9 +153,9 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
     expect(first.code).toBe(3);
     expect((await killed(() => bench.resume(bench.id, ['--retry', 'infra']))).code).toBe(3);
     expect(attempts()).toEqual([outside, outside]);
-    bench.server.setScript('a__a-1', [bash('kill -9 -1; sleep 5')]);
+    bench.server.setScript('a__a-1', [bash('head -c 60M /dev/zero > /big; sleep 20')]);
     expect((await bench.resume(bench.id, ['--retry', 'infra'])).code).toBe(0);
-    expect(attempts()).toEqual([outside, outside, infra('env_died', 'killed'), own('killed')]);
+    expect(attempts()).toEqual([outside, outside, infra('disk_full', null), own('disk_full')]);
     await expectSound(bench, bench.id, 1);
   });
 });

@@ -8,6 +8,7 @@ import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import type { EngineWatch } from '../engines/engineWatch.ts';
 import { EnvironmentError, type StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
@@ -40,8 +41,11 @@ function containerSpec(options: ContainerOptions, name: string): Docker.Containe
   return {
     name,
     Image: options.image,
-    Entrypoint: ['sleep'],
-    Cmd: [lifetime > 0 ? String(lifetime) : 'infinity'],
+    // PID 1 is what keeps the container: nothing inside can kill it, and it reaps orphans.
+    Entrypoint: keeperEntrypoint(lifetime, config.supervisor),
+    Cmd: [],
+    // It hears no signal, so a stop need not wait for it.
+    StopSignal: 'SIGKILL',
     Env: Object.entries(env).map(([key, value]) => `${key}=${value}`),
     Labels: ownerLabels(request.owner, request.instanceId, new Date(), name),
     ...(config.user ? { User: config.user } : {}),
@@ -53,8 +57,8 @@ function containerSpec(options: ContainerOptions, name: string): Docker.Containe
     // The image's own check would run beside the agent, cost an exec each time, and might write into the work tree.
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
-      // --init answers SIGTERM and reaps orphans; without it a stop waits out its grace.
-      Init: true,
+      // One of the engine's would die with its only child.
+      Init: false,
       NetworkMode: config.network,
       SecurityOpt: ['no-new-privileges'],
       ...(options.capAdd?.length ? { CapAdd: [...options.capAdd] } : {}),

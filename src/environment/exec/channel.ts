@@ -216,7 +216,7 @@ async function toResult(parts: Parts, ended: Ended, timeoutS: number, cwd: strin
   };
   const crowd = await clearCrowd(parts, end);
   const info = (...said: string[]) =>
-    [...said, memoryInfo(end, parts.config), crowd].filter(Boolean).join(' ');
+    [...said, memoryInfo(end, parts.config), crowd, cutInfo(end)].filter(Boolean).join(' ');
   if (why === 'timeout') return { ...base, exitCode: -1, exceptionInfo: info(timeoutInfo(timeoutS)) };
   if (end.kind === 'exit') return { ...base, exitCode: end.code, exceptionInfo: info() };
   if (end.kind === 'refused')
@@ -230,6 +230,11 @@ async function toResult(parts: Parts, ended: Ended, timeoutS: number, cwd: strin
 const memoryInfo = (end: CommandEnd, config: EnvironmentConfig): string =>
   end.kind === 'exit' && end.oomKills > 0
     ? `command killed: memory limit ${formatLimit(parseSize(config.memory))} reached (rc ${end.code})`
+    : '';
+
+const cutInfo = (end: CommandEnd): string =>
+  end.kind === 'exit' && end.cutShort
+    ? 'what carries the output was killed; what the command printed more than 2 s later is missing.'
     : '';
 
 /** A fork bomb in the background, of this command or an earlier one, would leave no process for the next. */

@@ -18,12 +18,12 @@ import {
   type TransportCommand,
 } from './transport.ts';
 
-const RUN_COMMAND = shellScript('runCommand.sh', import.meta.url);
+const RUN_COMMAND = shellScript('inside/runCommand.sh', import.meta.url);
 /** The same two jobs in images with bash and without. */
-const SWEEP_MARK = shellScript('sweepMark.sh', import.meta.url);
-const LIST_BASE = shellScript('listBase.sh', import.meta.url);
-const SWEEP_MARK_POSIX = shellScript('sweepMarkPosix.sh', import.meta.url);
-const LIST_BASE_POSIX = shellScript('listBasePosix.sh', import.meta.url);
+const SWEEP_MARK = shellScript('inside/sweepMark.sh', import.meta.url);
+const LIST_BASE = shellScript('inside/listBase.sh', import.meta.url);
+const SWEEP_MARK_POSIX = shellScript('inside/sweepMarkPosix.sh', import.meta.url);
+const LIST_BASE_POSIX = shellScript('inside/listBasePosix.sh', import.meta.url);
 
 const PROBE_TIMEOUT_MS = 5000;
 const LAST_WORDS = 4096;

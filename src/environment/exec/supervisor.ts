@@ -4,16 +4,13 @@
  */
 import { within } from '../../base/async/timer.ts';
 import type { StartProcess } from './ports.ts';
-import { openSession, type SupervisorSession } from './supervisorSession.ts';
-import type { Transport, TransportCommand } from './transport.ts';
+import { openSession, type SessionCommand, type SupervisorSession } from './supervisorSession.ts';
+import type { CommandEnd, RunningCommand, Transport } from './transport.ts';
 
 /** Beyond this many streams that are really held a container is the agent's own chaos: late output may then mix in. */
 const MAX_RETIRED = 8;
 /** How long one of them may take to say whether it is still held. */
 const PROBE_MS = 200;
-/** Run on a stream to learn that; what was left in the stream is dropped with its output. */
-const NOTHING: TransportCommand = { command: ':', cwd: '/', env: {}, maxOutputBytes: 4096, harness: true };
-
 interface Retired {
   readonly session: SupervisorSession;
   /** Under way: true when nobody holds the stream any more. */
@@ -62,14 +59,12 @@ export async function createSupervisorTransport(
   return {
     name: 'supervisor',
     async run(command) {
-      const running = (await ready()).run(command);
-      return {
-        ...running,
-        ended: running.ended.then((end) => {
-          if (end.kind === 'exit' && end.held) retireNext = true;
-          return end;
-        }),
-      };
+      const its = await ready();
+      const running = survive(its, its.run(command), ready, (session) => session.run(command));
+      void running.ended.then((end) => {
+        if (end.kind === 'exit' && end.held) retireNext = true;
+      });
+      return running;
     },
     async killAll() {
       // Not by a new stream, also when this one is held: where the process limit is reached none can be opened.
@@ -85,10 +80,51 @@ export async function createSupervisorTransport(
   };
 }
 
+/**
+ * A command that kills all it can kills its supervisor, and may live on itself: the keeper still knows how it ends. A supervisor that was only cut off has its command
+ * killed by whoever learns that it is lost.
+ */
+function survive(
+  its: SupervisorSession,
+  running: SessionCommand,
+  next: () => Promise<SupervisorSession>,
+  again: (session: SupervisorSession) => SessionCommand,
+): RunningCommand {
+  let killed = false;
+  let hand: Pick<RunningCommand, 'kill'> = running;
+  let printed: Pick<RunningCommand, 'output'> = running;
+  const goOn = (other: Pick<RunningCommand, 'ended' | 'kill'>) => {
+    hand = other;
+    if (killed) hand.kill();
+    return other.ended;
+  };
+  const toTheEnd = async (): Promise<CommandEnd> => {
+    const end = await running.ended;
+    if (end.kind !== 'lost' || running.nonce === '' || !(await its.survived())) return end;
+    const session = await next().catch(() => undefined);
+    if (!session) return end;
+    const known = await goOn(session.recover(running));
+    // It was dead before it took the command.
+    if (known.kind !== 'unstarted') return known;
+    const second = again(session);
+    printed = second;
+    return goOn(second);
+  };
+  return {
+    transport: running.transport,
+    ended: toTheEnd(),
+    kill: () => {
+      killed = true;
+      hand.kill();
+    },
+    output: () => printed.output(),
+  };
+}
+
 /** One of the retired whose holder has ended since. */
 async function findFree(retired: readonly Retired[]): Promise<Retired | undefined> {
   for (const old of retired) {
-    old.probe ??= old.session.run(NOTHING).ended.then((end) => end.kind === 'exit' && !end.held);
+    old.probe ??= old.session.free();
     const free = await within(old.probe, PROBE_MS);
     if (free === undefined) continue;
     old.probe = undefined;

@@ -1,47 +1,41 @@
-/** One exec of a supervisor in the container: requests in, output on stdout, ends on stderr. One command at a time. */
+/** One exec of a supervisor in the container: requests in, output on stdout, ends on stderr. One command at a time; the keeper runs it. */
 import { startTimer } from '../../base/async/timer.ts';
 import { shellScript } from '../shellScript.ts';
 import { createFenceFinder, createFrameReader, fenceOf, forgedEnd, parseEnd } from './endReport.ts';
 import { createCollector, type OutputCollector } from './outputCollector.ts';
 import { createPace, UNWANTED } from './pace.ts';
 import type { ContainerProcess, StartProcess } from './ports.ts';
-import {
-  type CommandEnd,
-  MAX_ARGV_BYTES,
-  newNonce,
-  type RunningCommand,
-  type TransportCommand,
-} from './transport.ts';
+import { encodeRequest, MODE, modeOf, requestOf } from './supervisorRequests.ts';
+import { type CommandEnd, newNonce, type RunningCommand, type TransportCommand } from './transport.ts';
 
-const SUPERVISOR = shellScript('supervisor.sh', import.meta.url);
+/** What stands in the arguments; the rest comes on stdin, so that `ps` does not print it to an agent. */
+const LOADER = shellScript('inside/supervisorLoad.sh', import.meta.url);
+const SUPERVISOR = shellScript('inside/supervisor.sh', import.meta.url);
+const KEEPER = shellScript('inside/keeper.sh', import.meta.url);
+const KEEPER_PID = '1';
 const LAST_WORDS = 4096;
 /** How the failure of a start ends that nobody gave a reason for. */
 export const NO_ANSWER = 'no answer';
-const MODE = { argument: 0, file: 1, harness: 2 } as const;
 
 export interface SupervisorSession {
   readonly alive: () => boolean;
   /** The container's own processes, which no kill may touch. */
   readonly keep: string;
   words(): string;
-  run(request: TransportCommand): RunningCommand;
+  run(request: TransportCommand): SessionCommand;
+  /** Once the supervisor is gone: was it killed, and is there a keeper that goes on without it? */
+  survived(): Promise<boolean>;
+  /** How a command ended, or will end, whose own supervisor was killed; `unstarted` when nothing of it ran. */
+  recover(lost: SessionCommand): Pick<RunningCommand, 'ended' | 'kill'>;
+  /** Does nobody else hold the stream open? */
+  free(): Promise<boolean>;
   killAll(): Promise<boolean>;
   close(): void;
 }
 
-function encodeRequest(request: TransportCommand, mark: string, nonces: string, mode: number): Buffer {
-  const cwd = Buffer.from(request.cwd);
-  const command = Buffer.from(request.command);
-  const entries = Object.entries(request.env).map(([name, value]) => Buffer.from(`${name}=${value}`));
-  const body = Buffer.concat([cwd, ...entries, command]);
-  const lengths = entries.map((entry) => entry.length).join(' ');
-  const header = `R ${mark} ${nonces} ${body.length} ${cwd.length} ${command.length} ${mode} ${entries.length} ${lengths}\n`;
-  return Buffer.concat([Buffer.from(header), body]);
-}
-
-function modeOf({ harness, command }: TransportCommand): number {
-  if (harness) return MODE.harness;
-  return Buffer.byteLength(command) > MAX_ARGV_BYTES ? MODE.file : MODE.argument;
+export interface SessionCommand extends RunningCommand {
+  readonly mark: string;
+  readonly nonce: string;
 }
 
 interface CurrentCommand {
@@ -165,10 +159,10 @@ function startOn(connection: Connection, collector: OutputCollector) {
     if (complete || known.kind === 'forged') end(known);
   };
   connection.current = { nonce, collector, output, told, end };
-  return { ended, nonces: `${begin},${nonce}` };
+  return { ended, begin, nonce };
 }
 
-function runOn(connection: Connection, request: TransportCommand): RunningCommand {
+function runOn(connection: Connection, request: TransportCommand): SessionCommand {
   if (connection.current) throw new Error('a defect in swebatch: two commands at once on one stream');
   const { process, answers } = connection;
   const mark = newNonce();
@@ -176,14 +170,17 @@ function runOn(connection: Connection, request: TransportCommand): RunningComman
   const collector = createCollector(request.maxOutputBytes);
   const known = connection.contradiction ?? (connection.alive ? undefined : { kind: 'lost' as const });
   let ended: Promise<CommandEnd>;
+  let nonce = '';
   if (known) ended = Promise.resolve(known);
   else {
     const started = startOn(connection, collector);
-    ended = started.ended;
-    process.write(encodeRequest(request, mark, started.nonces, mode));
+    ({ ended, nonce } = started);
+    process.write(encodeRequest(request, mark, `${started.begin},${nonce}`, mode));
   }
   let sweeping: Promise<unknown> | undefined;
   return {
+    mark,
+    nonce,
     // The sweep may outlast the command: whatever starts before its answer could be taken for a part of the command.
     ended: ended.then(async (how): Promise<CommandEnd> => {
       if (sweeping === undefined) return how;
@@ -194,12 +191,30 @@ function runOn(connection: Connection, request: TransportCommand): RunningComman
       if (!connection.alive || sweeping !== undefined) return;
       const id = newNonce();
       sweeping = answers.to(id);
-      process.write(`K ${mark} ${id}\n`);
+      process.write(requestOf('K', `${mark} ${id}`));
     },
     output: () => collector.finish(),
     transport: mode === MODE.file ? 'supervisor-file' : 'supervisor',
   };
 }
+
+/** The first session of a container brings the keeper its script. */
+async function startSession(
+  startProcess: StartProcess,
+  interpreter: readonly string[],
+  keep: string,
+): Promise<Connection> {
+  const argv = ['bash', '-p', '-c', LOADER, 'swebatch-supervisor', keep, KEEPER_PID, ...interpreter];
+  const process = await startProcess(argv, { stdin: true });
+  const connection = connect(process);
+  process.write(requestOf('L', SUPERVISOR));
+  if (keep === '') process.write(requestOf('L', KEEPER));
+  return connection;
+}
+
+const READY = /^(\d+(?:,\d+)*) \S+( keeper)?$/;
+/** 128 + SIGKILL. Whoever only lost the connection ends with its stdin. */
+const KILLED = 137;
 
 export async function openSession(
   startProcess: StartProcess,
@@ -207,28 +222,54 @@ export async function openSession(
   keep: string,
   timeoutMs: number,
 ): Promise<SupervisorSession> {
-  const argv = ['bash', '-p', '-c', SUPERVISOR, 'swebatch-supervisor', keep, ...interpreter];
-  const process = await startProcess(argv, { stdin: true });
-  const connection = connect(process);
-  const { answers } = connection;
+  const connection = await startSession(startProcess, interpreter, keep);
+  const { answers, process } = connection;
   const timer = startTimer(timeoutMs, () => process.destroy());
   const hello = await answers.to('ready');
   timer.cancel();
-  const kept = /^(\d+(?:,\d+)*) /.exec(hello ?? '')?.[1];
+  const [, kept, keeper] = READY.exec(hello ?? '') ?? [];
   if (kept === undefined)
     throw new Error(`the supervisor did not start: ${answers.words().trim() || NO_ANSWER}`);
+  const ask = (letter: string, ...payload: string[]): Promise<string | undefined> => {
+    if (!connection.alive) return Promise.resolve(undefined);
+    const id = newNonce();
+    const answer = answers.to(id);
+    process.write(requestOf(letter, [...payload, id].join(' ')));
+    return answer;
+  };
   return {
     alive: () => connection.alive,
     keep: kept,
     words: answers.words,
     run: (request) => runOn(connection, request),
-    async killAll() {
-      if (!connection.alive) return false;
-      const id = newNonce();
-      const done = answers.to(id);
-      process.write(`A ${id}\n`);
-      return (await done) !== undefined;
-    },
+    survived: async () =>
+      keeper !== undefined && (await process.exitCode().catch(() => undefined)) === KILLED,
+    recover: ({ mark, nonce }) => recoverOn(ask, mark, nonce),
+    free: async () => (await ask('F')) === '0',
+    killAll: async () => (await ask('A')) !== undefined,
     close: () => process.destroy(),
+  };
+}
+
+function recoverOn(
+  ask: (letter: string, ...payload: string[]) => Promise<string | undefined>,
+  mark: string,
+  nonce: string,
+): Pick<RunningCommand, 'ended' | 'kill'> {
+  let sweeping: Promise<unknown> | undefined;
+  const told = async (): Promise<CommandEnd> => {
+    const text = await ask('Q', nonce);
+    await sweeping;
+    if (text === undefined) return { kind: 'lost' };
+    // Whatever had been passed on stood before this question.
+    if (text === 'none') return { kind: 'unstarted' };
+    const end = parseEnd(text);
+    return end.kind === 'exit' ? { ...end, held: false, cutShort: true } : end;
+  };
+  return {
+    ended: told(),
+    kill: () => {
+      sweeping ??= ask('K', mark);
+    },
   };
 }

@@ -20,6 +20,8 @@ export type CommandEnd =
       readonly held: boolean;
       /** How often the process limit refused a fork meanwhile. */
       readonly forksRefused: number;
+      /** The stream of its output was gone before it ended. */
+      readonly cutShort?: boolean;
     }
   | { readonly kind: 'refused'; readonly why: 'nocwd' | 'nofile' | 'nofork' }
   | { readonly kind: 'lost' }

@@ -16,8 +16,15 @@ import type { CommandEnd } from '../../../src/environment/exec/transport.ts';
 import { shellScript } from '../../../src/environment/shellScript.ts';
 
 const SCRIPTS = new URL('../../../src/environment/exec/', import.meta.url).href;
-const SUPERVISOR = shellScript('supervisor.sh', SCRIPTS);
-const RUN_COMMAND = shellScript('runCommand.sh', SCRIPTS);
+const SUPERVISOR = shellScript('inside/supervisor.sh', SCRIPTS);
+const KEEPER = shellScript('inside/keeper.sh', SCRIPTS);
+/** Both as in a container, but the keeper is no PID 1. The streams are pipes there, and sockets where node makes them. */
+const BOTH = `bash -p -c "$1" swebatch-keeper 0 &
+exec bash -p -c "$2" swebatch-supervisor '' $! bash -c > >(exec cat) 2> >(exec cat >&2)`;
+const LOADERS = ['keeperLoad', 'supervisorLoad'].map((name) => shellScript(`inside/${name}.sh`, SCRIPTS));
+const request = (letter: string, payload: string) =>
+  `${letter}${String(Buffer.byteLength(payload)).padStart(9, '0')}${payload}`;
+const RUN_COMMAND = shellScript('inside/runCommand.sh', SCRIPTS);
 const MARK = '0123456789abcdef01234567';
 const BEGIN = '76543210fedcba9876543210';
 let folder: string;
@@ -58,7 +65,7 @@ function endOf(
   args: readonly string[],
   stdin = '',
 ): Promise<{ end: CommandEnd; output: string }> {
-  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   const collector = createCollector(10_000);
   const ended = new Promise<{ end: CommandEnd; output: string }>((resolve, reject) => {
     const told = Promise.withResolvers<CommandEnd>();
@@ -81,7 +88,7 @@ function endOf(
     child.on('close', (code) => reject(new Error(`ended with ${code} and no mark`)));
   });
   if (stdin !== '') child.stdin.write(stdin);
-  return ended.finally(() => child.kill('SIGKILL'));
+  return ended.finally(() => process.kill(-child.pid!, 'SIGKILL'));
 }
 
 describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout) => {
@@ -89,14 +96,12 @@ describe.each(Object.entries(LAYOUTS))('counters of cgroups, %s', (_name, layout
 
   test('by the supervisor', async () => {
     const command = cgroups(layout);
-    const script = SUPERVISOR.replaceAll('/sys/fs/cgroup', folder);
-    const cwd = '/';
-    const body = `${cwd}${command}`;
-    const header = `R ${MARK} ${BEGIN},${MARK} ${body.length} ${cwd.length} ${command.length} 0 0 \n`;
+    const script = KEEPER.replaceAll('/sys/fs/cgroup', folder);
+    const line = `${MARK} ${BEGIN},${MARK} 1 ${command.length} 0 0 \n`;
     const { end, output } = await endOf(
       'bash',
-      ['-p', '-c', script, 'swebatch-supervisor', '1', 'bash', '-c'],
-      header + body,
+      ['-c', BOTH, 'both', ...LOADERS],
+      request('L', SUPERVISOR) + request('L', script) + request('R', `${line}/${command}`),
     );
     expect(end).toMatchObject(END);
     expect(output).toBe('said\n');

@@ -99,9 +99,16 @@ const afterRequest = (follow: (stream: Duplex, nonces: readonly string[]) => voi
       stream.write(Buffer.concat([Buffer.from(SWITCHED), frame(2, READY)]));
       if (!first) return;
       first = false;
-      stream.once('data', (chunk: Buffer) =>
-        follow(stream, /^R \w+ (\w+),(\w+) /.exec(chunk.toString('latin1'))?.slice(1) ?? []),
-      );
+      let text = '';
+      const look = (chunk: Buffer) => {
+        text += chunk.toString('latin1');
+        // The scripts come first.
+        const request = /(?:R\d{9}\w+ (\w+),(\w+) |A0{7}24\w{24}$)/.exec(text);
+        if (!request) return;
+        stream.off('data', look);
+        follow(stream, request.slice(1));
+      };
+      stream.on('data', look);
     },
   };
 };

@@ -58,7 +58,7 @@ describe('ends told by a supervisor that a test plays', () => {
       async start() {
         written = '';
         const running = await transport.run(COMMAND);
-        const [begin = '', end = ''] = /^R \w+ (\w+),(\w+) /.exec(written)!.slice(1);
+        const [begin = '', end = ''] = /^R\d{9}\w+ (\w+),(\w+) /.exec(written)!.slice(1);
         return { running, begin: `\x1e${begin}\x1e`, fence: `\x1e${end}\x1e`, end };
       },
     };
