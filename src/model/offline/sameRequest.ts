@@ -33,6 +33,7 @@ const VARIABLE: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\b(pid|pids|pgid|process id|session id|session)(:? |=)\d{1,9}\b/gi, '$1$2‹number›'],
   [/\/tmp\/[\w.+-]{1,60}/g, '/tmp/‹name›'],
   [/\b0x[0-9a-f]{1,32}\b/gi, '‹hex›'],
+  [/\bID: [0-9a-f]{6,32}\b/g, 'ID: ‹hex›'],
   [/\b\d{10,20}(?:\.\d{1,9})?\b/g, '‹number›'],
 ];
 const HEX = /\b[0-9a-f]{6,128}\b/gi;

@@ -14,6 +14,7 @@ test.each([
   ['{"duration_seconds":0.1}', '{"duration_seconds":12}'],
   ['msg_2f388442-0465-5a73-91aa-0123456789ab', 'msg_69913792-333d-5c16-bd8a-ba9876543210'],
   ['Chunk ID: 1a2b3c', 'Chunk ID: ffee00'],
+  ['Chunk ID: 855068', 'Chunk ID: abcdef'],
   ['object at 0x7f12ab', 'object at 0x55'],
   ['/tmp/tmpz2fyf70_/a.py', '/tmp/pytest-of-root/a.py'],
   ['1795390047.1321707', '1795390048.2'],
