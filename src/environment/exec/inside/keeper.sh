@@ -55,16 +55,16 @@ __sb_count() {
     done
   fi
 }
-# The lifetime is told by a child, which a command may kill; then the next command has another one.
+# SECONDS may be ahead by almost one. The lifetime is told by a child, which a command may kill; then the next command has another one.
 __sb_life=$1 __sb_clock=
-trap '__sb_again=1; if (( __sb_life > 0 && SECONDS >= __sb_life )); then trap - EXIT; exit 0; fi' USR2
+trap '__sb_again=1; if (( __sb_life > 0 && SECONDS > __sb_life )); then trap - EXIT; exit 0; fi' USR2
 __sb_watch() {
   (( __sb_life > 0 )) || return 0
   [[ $__sb_clock ]] && kill -0 "$__sb_clock" && return 0
   {
     trap - USR2 EXIT
     exec 5>&- 7>&- 9>&-
-    read -r -t "$(( __sb_life > SECONDS ? __sb_life - SECONDS : 1 ))" -u 8
+    read -r -t "$(( __sb_life >= SECONDS ? __sb_life - SECONDS + 1 : 1 ))" -u 8
     while kill -USR2 "$$"; do read -r -t 1 -u 8; done
   } &
   __sb_clock=$!

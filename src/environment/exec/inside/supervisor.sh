@@ -45,6 +45,9 @@ __sb_kill() {
       __sb_stat "$__sb_pid" || continue
       # The leader of the command's process group: the first child of the keeper since then.
       if [[ $__sb_ppid == "$__sb_keeper" && $__sb_pgrp == "$__sb_pid" ]] && (( __sb_start >= __sb_since )); then
+        # One that another command left in the same tick carries that one's mark.
+        __sb_mark_of "$__sb_pid"
+        [[ $__sb_found && $__sb_found != "$1" ]] && continue
         if [[ -z $__sb_first ]] || (( __sb_start < __sb_first )); then __sb_first=$__sb_start __sb_group=$__sb_pid; fi
       fi
     done
