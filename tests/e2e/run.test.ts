@@ -250,7 +250,7 @@ describe('swebatch run, before anything starts', () => {
 
   test('every verb has help with an example', async () => {
     const help = await cli(['--help']);
-    const verbs = [...help.stdout.matchAll(/^ {2}swebatch (\w+)/gm)].map((m) => m[1]!);
+    const verbs = [...help.stdout.matchAll(/^ {2}swebatch (\w+(?: \w+)?)/gm)].map((m) => m[1]!);
     expect(verbs).toEqual(
       expect.arrayContaining([
         'run',
@@ -272,6 +272,6 @@ describe('swebatch run, before anything starts', () => {
         'view',
       ]),
     );
-    for (const verb of verbs) expect((await cli([verb, '--help'])).stdout, verb).toContain('Examples:');
+    for (const verb of verbs) expect((await cli([...verb.split(' '), '--help'])).stdout, verb).toContain('Examples:');
   });
 });
