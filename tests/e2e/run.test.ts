@@ -272,6 +272,7 @@ describe('swebatch run, before anything starts', () => {
         'view',
       ]),
     );
-    for (const verb of verbs) expect((await cli([...verb.split(' '), '--help'])).stdout, verb).toContain('Examples:');
+    for (const verb of verbs)
+      expect((await cli([...verb.split(' '), '--help'])).stdout, verb).toContain('Examples:');
   });
 });
