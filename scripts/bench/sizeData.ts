@@ -7,6 +7,7 @@ import { gatherManifest } from '../../src/service/manifest/manifest.ts';
 import { makeAndOpen } from '../../src/service/resultsRoot.ts';
 import { prepareRun } from '../../src/service/start/prepareRun.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
+import { sumAttempt } from '../../src/store/records/attemptSums.ts';
 import { insertRun } from '../../src/store/records/runs.ts';
 
 export const STEPS = 20;
@@ -123,6 +124,9 @@ function fill(store: Store, run: number, trials: number, seed: number): void {
           )
           .run(run, from, values.to);
       }
+      // As the program does when an attempt ends.
+      for (const { id } of store.prepare('SELECT id FROM block').all() as { id: number }[])
+        sumAttempt(store, id);
     })();
   }
 }

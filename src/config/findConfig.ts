@@ -21,6 +21,7 @@ export const BUILT_IN_CONFIGS = [
   'swebench',
   'swebench-text',
   'agents',
+  'demo-agents',
 ] as const;
 
 export function findConfig(name: string, cwd: string, readFile: ReadFile): Found {

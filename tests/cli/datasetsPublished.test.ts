@@ -107,7 +107,19 @@ describe.skipIf(!existsSync(DATA))('published datasets from a hub (needs ../shar
 
   test('a run plans from the cache, with the commit in its record; another commit has to be there', async () => {
     await datasets(['pull', 'lite', '--split', 'all']);
-    const plan = ['run', '--subset', 'lite', '-m', 'canned', '--cost-limit', 'none', '--dry-run', '--json', '-o', join(dir, 'out')];
+    const plan = [
+      'run',
+      '--subset',
+      'lite',
+      '-m',
+      'canned',
+      '-c',
+      'model.prices=free',
+      '--dry-run',
+      '--json',
+      '-o',
+      join(dir, 'out'),
+    ];
     const planned = await swebatch([...plan, '-c', 'environment.environment_class=local'], offline);
     expect(JSON.parse(planned.stdout)).toMatchObject({ trials: 300, revision: commitOf('SWE-bench_Lite') });
     expect(await datasets(['show', 'lite', '--revision', 'e'.repeat(40)], offline)).toMatchObject({

@@ -8,10 +8,11 @@ import { readTextFile } from './readTextFile.ts';
 const load = (spec: string) => loadConfig({ specs: [spec], readFile: readTextFile, cwd: '/nowhere' });
 const names = readdirSync(PACKAGE_CONFIGS).filter((f) => f.endsWith('.yaml'));
 
-test('the six are here', () => {
+test('the seven are here', () => {
   expect(names.sort()).toEqual([
     'agents.yaml',
     'default.yaml',
+    'demo-agents.yaml',
     'demo.yaml',
     'nightly.yaml',
     'swebench-text.yaml',

@@ -107,7 +107,7 @@ describe.skipIf(!existsSync(shared))('offline (skipped without ../shared)', () =
     expect(saidBy(said, 'compare as-published').stdout).toContain('0 fixed, 0 broken');
     const plan = saidBy(said, '--dry-run').stdout;
     expect(plan).toContain('100 instances x 1 arm');
-    expect(plan).toContain('google/gemini-3-pro-preview, 250');
+    expect(plan).toContain('gemini/gemini-3-pro-preview, 250');
     expect(readFileSync(join(home, 'row.yaml'), 'utf8')).toContain('compat: mini-swe-agent-1');
   });
 

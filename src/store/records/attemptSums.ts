@@ -114,7 +114,7 @@ export interface LedgerLine extends LedgerSums {
 }
 
 const ATTEMPTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, a.exit_reason AS exitReason
-  FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ? ORDER BY a.id`;
+  FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ?`;
 
 type Attempt = Pick<AttemptCost, 'attemptId' | 'trialId' | 'number' | 'exitReason'>;
 
@@ -179,7 +179,8 @@ export function moneyOf(
     entry.asked.add(line.asked);
     entry.priceVersions.add(line.price_versions);
   }
-  const costs = [...attempts.values()];
+  // Sorted here: SQLite would take five times as long.
+  const costs = [...attempts.values()].sort((a, b) => a.attemptId - b.attemptId);
   // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
   if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
   return { costs, ledger: ledgerOf([...entries.values()], db, run) };
