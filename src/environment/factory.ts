@@ -92,10 +92,12 @@ function requiredEngine(host: string) {
 
 function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOptions): EnvironmentFactory {
   const { images } = options;
+  // One engine is waited for briefly, because another may take the work; all of them together as one is elsewhere.
+  const { watch, ...docker } = options.docker ?? {};
   const factories = new Map(
     config.hosts.map(({ host }) => {
       const own = images && { images: images.ensureOn(host) };
-      return [host, createDockerFactory(config, { ...options.docker, ...own, docker: requiredEngine(host) })];
+      return [host, createDockerFactory(config, { ...docker, ...own, docker: requiredEngine(host) })];
     }),
   );
   const pool = options.pool ?? enginePoolOf(config.hosts, options.docker?.onWarning);
@@ -103,6 +105,7 @@ function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOp
     pool,
     factories,
     prefer: images && ((host, image) => images.has(host, image)),
+    watch,
   });
 }
 

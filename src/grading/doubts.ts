@@ -4,7 +4,6 @@
  */
 
 import { compact } from '../base/compact.ts';
-import { universalNewlines } from '../base/python/lines.ts';
 import { withoutAnsi } from '../base/python/text.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import type { Grade } from './grade.ts';
@@ -71,6 +70,12 @@ function testFiles(spec: GradeSpec, patch: string, log: string): Finding | undef
   );
 }
 
+/** Made when it is first asked for: a log may be long, and several doubts read it. */
+function once(make: () => string): () => string {
+  let made: string | undefined;
+  return () => (made ??= make());
+}
+
 const PYTEST_SUMMARY = /^=+ .*\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b/;
 
 /** The last lines of the runners whose summaries are known: how many passed, or undefined when the run never reached its end. */
@@ -107,10 +112,10 @@ function summary(log: string, mark: string, form?: RegExp): number | undefined {
 
 const parserId = (id: string) => (id.startsWith('parse_log_') ? id : `parse_log_${id}`);
 
-function runnerSummary(spec: GradeSpec, grade: Grade, log: string): Finding | undefined {
+function runnerSummary(spec: GradeSpec, grade: Grade, section: () => string): Finding | undefined {
   const runner = RUNNERS.find(({ parsers }) => parsers.test(parserId(spec.logParser)));
   if (!runner || grade.read.statuses.size === 0) return undefined;
-  const passed = runner.passed(withoutAnsi(grade.read.fallback ? log : grade.read.section));
+  const passed = runner.passed(grade.read.fallback ? withoutAnsi(grade.read.log) : section());
   const named = [...grade.read.statuses.values()].filter((status) => status === 'PASSED').length;
   if (passed === undefined)
     return finding(
@@ -134,7 +139,11 @@ function overruledTests(spec: GradeSpec, grade: Grade): Finding | undefined {
   return finding('forged_output', 'tests are first reported as failed and then as passed', few(expected));
 }
 
-const countOf = (log: string, mark: string): number => log.split(mark).length - 1;
+function countOf(log: string, mark: string): number {
+  let count = 0;
+  for (let at = log.indexOf(mark); at >= 0; at = log.indexOf(mark, at + mark.length)) count++;
+  return count;
+}
 
 function markers(log: string): Finding | undefined {
   const [starts, ends] = [countOf(log, MARK.start), countOf(log, MARK.end)];
@@ -147,8 +156,7 @@ function markers(log: string): Finding | undefined {
 }
 
 /** Tests of a test runner print what an inner run failed. The last summary is that of the run which gave the exit code. */
-function failedInside(section: string): boolean {
-  const log = withoutAnsi(section);
+function failedInside(log: string): boolean {
   const last = log.lastIndexOf(' in ', log.lastIndexOf('s =') < 0 ? undefined : log.lastIndexOf('s ='));
   return last >= 0 && isGreen(lineAt(log, last));
 }
@@ -164,7 +172,7 @@ const isGreen = (line: string): boolean =>
   / \d+ passed/.test(line) &&
   !/ (?:failed|errors?)\b/.test(line);
 
-function exitCode(grade: Grade): Finding | undefined {
+function exitCode(grade: Grade, section: () => string): Finding | undefined {
   const { exitCode: code, notFound, statuses } = grade.read;
   if (notFound === 'exit_code_contradicts')
     return finding(
@@ -173,7 +181,7 @@ function exitCode(grade: Grade): Finding | undefined {
       `exit code ${code}`,
     );
   const failed = [...statuses].filter(([, status]) => status === 'FAILED').map(([name]) => name);
-  if (code !== 0 || failed.length === 0 || failedInside(grade.read.section)) return undefined;
+  if (code !== 0 || failed.length === 0 || failedInside(section())) return undefined;
   return finding(
     'exit_code_hides_failures',
     'tests are reported as failed, but the test command ended with exit code 0',
@@ -212,7 +220,6 @@ function evidence(spec: GradeSpec, grade: Grade): Finding | undefined {
 export interface Examination {
   readonly spec: GradeSpec;
   readonly patch: string;
-  readonly log: string;
   readonly grade: Grade;
   readonly omittedBytes?: number;
   readonly scriptKept?: boolean;
@@ -225,18 +232,18 @@ export function examine(examination: Examination): Examined {
   const {
     spec,
     patch,
-    log: raw,
     grade,
     omittedBytes = 0,
     scriptKept = true,
     scriptEnded = true,
     limitsMet = '',
   } = examination;
-  const log = universalNewlines(raw);
+  const { log } = grade.read;
+  const section = once(() => withoutAnsi(grade.read.section));
   const findings = compact([
     markers(log),
-    exitCode(grade),
-    runnerSummary(spec, grade, log),
+    exitCode(grade, section),
+    runnerSummary(spec, grade, section),
     overruledTests(spec, grade),
     ...doubtfulPaths(spec, patch),
     grade.read.notFound !== 'no_markers' && testFiles(spec, patch, log),

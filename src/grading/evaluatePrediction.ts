@@ -30,6 +30,8 @@ export interface EvaluationRequest {
   readonly config: Pick<GradingConfig, 'timeout' | 'network' | 'memory' | 'pids_limit' | 'cpus'>;
   readonly owner: Owner;
   readonly parsers?: ParserRegistry;
+  /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
+  readonly alone?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onPhase?: ((phase: string) => void) | undefined;
   readonly fetchAsset?: FetchAsset;
@@ -128,7 +130,7 @@ async function inEnvironment(
   } as const;
   if (run.timedOut) {
     log.info(`Test timed out after ${config.timeout} seconds.`);
-    return { ...base, ...timedOut(spec, run, config.timeout) };
+    return { ...base, ...timedOut(request, run) };
   }
   const after = await diff();
   log.info(`Git diff after:\n${after}`);
@@ -148,11 +150,11 @@ function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog):
   };
 }
 
-function timedOut(spec: GradeSpec, run: TestRun, timeoutS: number): Ending {
+function timedOut({ spec, config: { timeout: timeoutS }, alone }: EvaluationRequest, run: TestRun): Ending {
   return {
-    outcome: run.oomKilled ? 'infra' : 'timeout',
+    outcome: run.oomKilled && !alone ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
-    repeatAlone: !run.oomKilled,
+    repeatAlone: true,
     suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
     errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
   };
@@ -170,7 +172,7 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
   const { verdict, read } = grade;
   const { omittedBytes, scriptKept, scriptEnded, limitsMet } = run;
   const facts = { omittedBytes, scriptKept, scriptEnded, limitsMet };
-  const examined = examine({ spec, patch: patch ?? '', log: run.log, grade, ...facts });
+  const examined = examine({ spec, patch: patch ?? '', grade, ...facts });
   log.info(
     `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,
   );
@@ -185,16 +187,18 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
   if (run.oomKilled)
     return {
       ...common,
-      outcome: 'infra',
+      // Alone it counts, as by the harness: else a patch could leave the count by asking for memory.
+      outcome: request.alone ? (read.notFound === undefined ? 'unresolved' : 'invalid') : 'infra',
       infraReason: 'oom',
-      errorMessage: `${spec.instanceId}: a process was killed by the memory limit while the tests ran; raise grading.memory`,
+      repeatAlone: true,
+      errorMessage: `${spec.instanceId}: a process was killed by the memory limit while the tests ran; raise grading.memory where the tests need more`,
     };
   if (read.notFound === undefined) return { ...common, outcome: 'unresolved' };
   return {
     ...common,
     // The patch forged the log itself; the other reasons say nothing about the patch.
     outcome: read.notFound === 'exit_code_contradicts' ? 'unresolved' : 'invalid',
-    infraReason: verdict.infra_failure_reason ?? classifyLog(run.log)?.reason ?? null,
+    infraReason: verdict.infra_failure_reason ?? classifyLog(grade.read.log)?.reason ?? null,
     errorMessage: `${spec.instanceId}: the log holds no usable test results (${NOT_FOUND[read.notFound]})`,
   };
 }
@@ -259,7 +263,7 @@ export async function evaluatePrediction(request: EvaluationRequest): Promise<Ev
     return result(await inEnvironment(environment, request, log));
   } catch (error) {
     signal?.throwIfAborted();
-    const ending = brokenEnding(spec.instanceId, error);
+    const ending = brokenEnding(spec.instanceId, error, request.alone);
     log.error(`Error in evaluating model for ${spec.instanceId}: ${ending.errorMessage}`);
     return result(ending);
   } finally {

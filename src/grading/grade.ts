@@ -104,7 +104,7 @@ export function gradeLog(expected: Expectation, log: string, parser: LogParser, 
     patch_exists: true,
   };
   if (read.notFound !== undefined) {
-    const infra = dialect === 'v5' ? classifyLog(log) : undefined;
+    const infra = dialect === 'v5' ? classifyLog(read.log) : undefined;
     if (infra) {
       verdict.infra_failure = infra.tier === 'environment';
       verdict.infra_failure_reason = infra.reason;

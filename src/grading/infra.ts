@@ -37,6 +37,8 @@ export function classifyLog(...texts: readonly string[]): InfraSignature | undef
 /** What becomes of a prediction whose environment broke while it was graded. */
 interface BrokenEnding {
   readonly outcome: Outcome;
+  readonly resolved?: false;
+  readonly resolvedStrict?: false;
   readonly infraReason?: string;
   readonly suspicion?: readonly (Suspicion & { readonly strict: boolean })[];
   readonly errorMessage: string;
@@ -44,9 +46,14 @@ interface BrokenEnding {
   readonly engineLost?: boolean;
 }
 
-const endedContainer = (instanceId: string, { message }: EnvironmentError): BrokenEnding => ({
+/** As missing it would be out of the count, and whoever wrote the patch chose this end. */
+const endedContainer = (instanceId: string, { message }: EnvironmentError, oom: boolean): BrokenEnding => ({
   outcome: 'invalid',
+  resolved: false,
+  resolvedStrict: false,
+  ...(oom && { infraReason: 'oom' }),
   suspicion: [
+    ...(oom ? [CONTAINER_OUT_OF_MEMORY] : []),
     {
       rule: 'ended_environment',
       says: 'what ran with the patch ended its container, also when it was repeated',
@@ -59,7 +66,13 @@ const endedContainer = (instanceId: string, { message }: EnvironmentError): Brok
   repeatAlone: true,
 });
 
-export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
+const CONTAINER_OUT_OF_MEMORY = {
+  ...limitMet('memory limit reached, and the container ended'),
+  inferred: true,
+};
+
+/** `alone`: it ran before, and now again with nothing beside it. */
+export function brokenEnding(instanceId: string, error: unknown, alone = false): BrokenEnding {
   if (!(error instanceof EnvironmentError))
     return {
       outcome: 'infra',
@@ -67,17 +80,17 @@ export function brokenEnding(instanceId: string, error: unknown): BrokenEnding {
       errorMessage: `${instanceId}: grading failed: ${errorText(error)}`,
     };
   const oom = error.code === 'died' && error.sub === 'oom';
-  // What the patch or the tests did to their container is no fault of the machine: as infra it would be out of the count.
-  if (error.fromWithin && !oom && error.sub !== 'forged') return endedContainer(instanceId, error);
+  // One that meets a limit beside others, or tells a strange end, may be a victim of them; whoever does it again alone is not.
+  const doubtful = oom || error.sub === 'forged';
+  if (error.fromWithin && (alone || !doubtful)) return endedContainer(instanceId, error, oom);
+  const { fromWithin } = error;
   const engineLost = isLoss(error);
   return {
     outcome: 'infra',
     infraReason: oom ? 'oom' : error.code,
-    ...(oom && {
-      suspicion: [{ ...limitMet('memory limit reached, and the container ended'), inferred: true }],
-    }),
+    ...(oom && { suspicion: [CONTAINER_OUT_OF_MEMORY] }),
     errorMessage: `${instanceId}: ${error.message}`,
-    repeatAlone: engineLost,
+    repeatAlone: engineLost || fromWithin,
     engineLost,
   };
 }

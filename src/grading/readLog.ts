@@ -24,6 +24,8 @@ export interface ReadLog {
   readonly fallback: boolean;
   /** What stands between the markers. */
   readonly section: string;
+  /** All of it, with the line ends that the harness sees. */
+  readonly log: string;
 }
 
 /** Signs that a test runner really ran, for parsers that record failures only. A count of zero does not count. */
@@ -87,6 +89,7 @@ export function readLog(raw: string, parser: LogParser, context: ParserContext):
     exitCode,
     fallback: false,
     section,
+    log,
   });
   if (BAD_MARKS.some((mark) => log.includes(mark))) return none('bad_mark');
   const section = between(log);
@@ -100,5 +103,5 @@ export function readLog(raw: string, parser: LogParser, context: ParserContext):
     if (exitCode !== null && exitCode !== 0 && statuses.size > 0 && !anyFailure(statuses))
       return { ...none('exit_code_contradicts', section), statuses };
   }
-  return { statuses, notFound: undefined, exitCode, fallback: fallback && statuses.size > 0, section };
+  return { statuses, notFound: undefined, exitCode, fallback: fallback && statuses.size > 0, section, log };
 }

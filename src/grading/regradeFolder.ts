@@ -112,13 +112,13 @@ function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options
   const graded = gradeSafely(spec, log, parser, options.dialect);
   if (!graded.ok) return { error: graded.message };
   const { grade } = graded;
-  const { suspicion, resolvedStrict } = examine({ spec, patch: patch ?? '', log, grade });
+  const { suspicion, resolvedStrict } = examine({ spec, patch: patch ?? '', grade });
   return {
     report: { [spec.instanceId]: grade.verdict },
     resolved: grade.verdict.resolved,
     resolved_strict: resolvedStrict,
     suspicion,
-    infra: grade.verdict.resolved ? undefined : classifyLog(log),
+    infra: grade.verdict.resolved ? undefined : classifyLog(grade.read.log),
     error: null,
   };
 }

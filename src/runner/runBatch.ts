@@ -40,7 +40,7 @@ export interface BatchPorts {
   readonly budget: RunBudget;
   /** Absent when run.disk_floor is 0. */
   readonly disk?: DiskFloor | undefined;
-  /** Of the only engine; absent where there is none, and with several, which stand in for each other. */
+  /** Of the engine, or of several together; absent where there is none. */
   readonly engine?: Pick<EngineWatch, 'follow'> | undefined;
   /** Absent where no image has to be brought: every arm is local. */
   readonly images?: TrialImages | undefined;

@@ -8,7 +8,7 @@ import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { EnginePool } from '../environment/engines/enginePool.ts';
-import { type EngineWatch, watchEngine } from '../environment/engines/engineWatch.ts';
+import { type EngineWatch, watchEngines } from '../environment/engines/engineWatch.ts';
 import type { RunImages } from '../environment/images/runImages.ts';
 import type { Program } from '../environment/programs/program.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
@@ -117,7 +117,7 @@ async function sit(
   const { store, run, config } = stored;
   const { events, stop, log } = ports;
   const dir = pathInside(stored.root, run.name);
-  const engine = engines && !engines.pool ? watchEngine(config.stall.engine_s) : undefined;
+  const engine = engines && watchEngines(config.stall.engine_s, engines.pool);
   const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines, engine }, closing);
   closing.add(() => engine?.close());
   const instances = plannedInstances(store, run);

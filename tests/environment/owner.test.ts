@@ -196,6 +196,34 @@ describe.skipIf(!available)('reaper', () => {
     expect((await copied.inspect()).Id).toBe(copied.id);
   });
 
+  test("a container of a name of ours, made from a committed container of ours that is gone, is a person's", async () => {
+    const name = `swebatch-again-${process.pid}`;
+    const dead = { ...mine, [LABELS.run]: name, [LABELS.pidStart]: '1', [LABELS.name]: name };
+    const make = (image: string, labels: Record<string, string>) =>
+      docker.createContainer({
+        name,
+        Image: image,
+        Cmd: ['sleep', '60'],
+        Labels: labels,
+        HostConfig: { NetworkMode: 'none' },
+      });
+    const ours = await make(BASE_IMAGE, dead);
+    made.push(ours.id);
+    const image = (await ours.commit({ repo: 'swebatch-envtest/again' })) as { Id: string };
+    try {
+      expect((await reap({ docker, machine: here })).removed.map(({ id }) => id)).toEqual([ours.id]);
+      const theirs = await make(image.Id, { 'com.example': 'precious' });
+      made.push(theirs.id);
+      expect((await theirs.inspect()).Config.Labels).toMatchObject({ [LABELS.name]: name });
+      const result = await reap({ docker, machine: here });
+      expect(result.removed).toEqual([]);
+      expect(result.kept.map(({ id }) => id)).toContain(theirs.id);
+      await theirs.remove({ force: true });
+    } finally {
+      await docker.getImage(image.Id).remove({ force: true });
+    }
+  });
+
   test('two reapers at once do not fail each other', async () => {
     const gone = { ...mine, [LABELS.pidStart]: '1' };
     await Promise.all([create(gone), create(gone), create(gone)]);

@@ -196,13 +196,15 @@ const file = fc.tuple(
 );
 const bytesOf = (lines: string[] | null) => (lines ? Buffer.from(lines.join(''), 'latin1') : undefined);
 
-function patchApplies(files: readonly (readonly [string, string[] | null, string[] | null])[]): void {
+async function patchApplies(
+  files: readonly (readonly [string, string[] | null, string[] | null])[],
+): Promise<void> {
   // A file that is on neither side is no change.
   const changes = files
     .filter(([, old, fresh]) => old ?? fresh)
     .map(([path, old, fresh]) => ({ path, before: bytesOf(old), after: bytesOf(fresh) }));
   const version = (content: Buffer | undefined) => (content ? { mode: '100644', content } : undefined);
-  const patch = writePatch(
+  const patch = await writePatch(
     changes.map(({ path, before, after }) => ({ path, before: version(before), after: version(after) })),
   );
   const changed = changes.filter(
@@ -320,7 +322,7 @@ export const ROUND_TRIPS: readonly Target[] = [
   ),
   target(
     'patches that git applies',
-    fc.property(fc.uniqueArray(file, { maxLength: 3, selector: ([path]) => path }), patchApplies),
+    fc.asyncProperty(fc.uniqueArray(file, { maxLength: 3, selector: ([path]) => path }), patchApplies),
   ),
   ...Object.entries(SANITISERS).map(([name, sanitise]) => safe(name, sanitise)),
   safe('a report on a terminal', (given) =>

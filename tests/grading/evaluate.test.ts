@@ -232,6 +232,55 @@ describe('trouble becomes a result', () => {
       expect(closed()).toBe(1);
     }
   });
+  test.each<[what: string, answers: () => Partial<CommandResult> | Error, alone: object]>([
+    [
+      'ends its container by memory',
+      () => new EnvironmentError('died', 'gone', { sub: 'oom', fromWithin: true }),
+      { outcome: 'invalid', infraReason: 'oom' },
+    ],
+    [
+      'tells a forged end',
+      () => new EnvironmentError('died', 'forged', { sub: 'forged', fromWithin: true }),
+      { outcome: 'invalid' },
+    ],
+    [
+      'loses its tests to the memory limit',
+      () => ({ output: PASSED.replaceAll('ok 1', 'not ok 1'), oomKilled: true, exceptionInfo: 'killed' }),
+      { outcome: 'unresolved', infraReason: 'oom' },
+    ],
+    [
+      'loses its log to the memory limit',
+      () => ({ output: 'Killed', exitCode: 137, oomKilled: true }),
+      { outcome: 'invalid', infraReason: 'oom' },
+    ],
+  ])('what %s counts against the patch when it does so again alone', async (_what, answers, expected) => {
+    const { factory } = stage((command) => (tests(command) ? answers() : {}));
+    expect(await evaluatePrediction(request(factory))).toMatchObject({ outcome: 'infra', repeatAlone: true });
+    const again = await evaluatePrediction(request(factory, { alone: true }));
+    expect(again).toMatchObject({ resolved: false, resolvedStrict: false, ...expected });
+    expect(again.suspicion.map(({ rule }) => rule).join()).toMatch(/ended_environment|limit_met/);
+  });
+  test('what runs out of memory until its deadline is a timeout when it does so again alone', async () => {
+    const { factory } = stage((command) =>
+      tests(command) ? { output: PASSED, timedOut: true, exitCode: -1, oomKilled: true } : {},
+    );
+    expect(await evaluatePrediction(request(factory))).toMatchObject({ outcome: 'infra', repeatAlone: true });
+    expect(await evaluatePrediction(request(factory, { alone: true }))).toMatchObject({
+      outcome: 'timeout',
+      infraReason: 'oom',
+    });
+  });
+  test('a container that something else ended stays infra, also alone', async () => {
+    for (const sub of ['oom', 'killed'] as const) {
+      const { factory } = stage((command) =>
+        tests(command) ? new EnvironmentError('died', 'gone', { sub }) : {},
+      );
+      expect(await evaluatePrediction(request(factory, { alone: true }))).toMatchObject({
+        outcome: 'infra',
+        resolved: null,
+      });
+    }
+  });
   test('a deadline, whoever kept it; exit code 124 of the tests themselves is none', async () => {
     const late = stage((command) => (tests(command) ? { output: PASSED, timedOut: true, exitCode: -1 } : {}));
     expect(await evaluatePrediction(request(late.factory))).toMatchObject({

@@ -49,6 +49,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     readonly config?: Partial<GradingConfig>;
     readonly parsers?: ParserRegistry;
     readonly factory?: EnvironmentFactory;
+    readonly alone?: boolean;
   }
   async function evaluate(patch: string | null, way: Way = {}): Promise<EvaluationResult> {
     const config = gradingConfigSchema.parse({ timeout: 60, ...way.config });
@@ -58,6 +59,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
       factory: way.factory ?? factoryFor(config),
       config,
       owner: currentOwner(RUN, '1'),
+      ...(way.alone && { alone: true }),
       ...(way.parsers && { parsers: way.parsers }),
     });
   }
@@ -225,6 +227,19 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(beside.outcome).toBe('resolved');
     expect(bomb).toMatchObject({ limits: { memory_bytes: 200 * 2 ** 20 }, resolved: false });
     expect(rules(bomb)).toContain('limit_met');
+  });
+
+  test('a prediction that ends its container by its memory is evaluated again alone, and then that is its verdict', async () => {
+    const way = { config: { memory: '256m' } };
+    const first = await evaluate(PATCHES.endsContainer, way);
+    expect(first).toMatchObject({ outcome: 'infra', infraReason: 'oom', repeatAlone: true });
+    const again = await evaluate(PATCHES.endsContainer, { ...way, alone: true });
+    expect(again).toMatchObject({ outcome: 'invalid', resolved: false, resolvedStrict: false });
+    expect(rules(again)).toEqual(['limit_met', 'ended_environment']);
+    const hungry = await evaluate(PATCHES.hungry, { config: { memory: '200m' }, alone: true });
+    expect(hungry).toMatchObject({ infraReason: 'oom', resolved: false });
+    expect(hungry.outcome).toMatch(/^(?:unresolved|invalid)$/);
+    expect(await containersLeft()).toBe(0);
   });
 
   test('streams keep their order: the trace of the script and the output of the tests interleave as written', async () => {

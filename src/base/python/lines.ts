@@ -1,9 +1,44 @@
 /** Where Python ends a line: `str.splitlines` knows more line breaks than a file opened as text does. */
 
 /** What Python sees of a file opened as text: every line end is `\n`. */
-export const universalNewlines = (text: string): string =>
-  // Twice as fast as a replacement where there are millions of them.
-  text.includes('\r') ? text.split('\r\n').join('\n').split('\r').join('\n') : text;
+export function universalNewlines(text: string): string {
+  if (!text.includes('\r')) return text;
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    // A part does not end between the two halves of a line end.
+    const cut = at + PART - (text[at + PART - 1] === '\r' ? 1 : 0);
+    parts.push(newlinesOf(text.slice(at, cut)));
+    at = cut;
+  }
+  return parts.join('');
+}
+
+/** Characters that are read at once. */
+const PART = 1024 * 1024;
+const [CR, LF] = [0x0d, 0x0a];
+
+/** By hand: where there are millions of line ends, a replacement takes ten times as long. */
+function newlinesOf(text: string): string {
+  const units = Buffer.from(text, 'utf16le');
+  let to = 0;
+  let wide = 0;
+  for (let at = 0; at < units.length; at += 2) {
+    let low = units[at]!;
+    const high = units[at + 1]!;
+    wide |= high;
+    if (low === CR && high === 0) {
+      low = LF;
+      if (units[at + 2] === LF && units[at + 3] === 0) at += 2;
+    }
+    units[to] = low;
+    units[to + 1] = high;
+    to += 2;
+  }
+  if (wide !== 0) return units.toString('utf16le', 0, to);
+  // Texts of one byte a character stay so: they are read faster afterwards.
+  for (let at = 0; at < to; at += 2) units[at / 2] = units[at]!;
+  return units.toString('latin1', 0, to / 2);
+}
 
 /** Body of a character class: each of these ends a line for `str.splitlines`, and `\r\n` does as one. */
 export const LINE_BREAKS = '\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029';

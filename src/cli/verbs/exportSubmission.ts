@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logLayout.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
@@ -74,7 +75,7 @@ export async function submit(args: Submission): Promise<number> {
     redactor: redactorOfArms(process.env, armsOf(args.store, args.run.id)),
     logsFolder: dirname(
       instanceFolder(
-        join(args.folder, partFolder(args.store, args.run, arm.name, 1)),
+        pathInside(args.folder, partFolder(args.store, args.run, arm.name, 1)),
         args.run.name,
         arm.model,
         'instance',

@@ -66,23 +66,28 @@ export async function listContainers(
   );
 }
 
-/** Labels can be copied; a name is one container's alone. Containers of older versions do not say theirs. */
+/**
+ * Labels can be copied. A name is one container's alone, but it is free again once ours is gone: who makes a container of that name from
+ * an image that was committed from ours has all our labels too. Containers of older versions do not say their names.
+ */
 export async function labelsAreItsOwn(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
   const name = container.Labels[LABELS.name];
-  return name ? container.Names.includes(`/${name}`) : differsFromImage(docker, container);
+  if (name && !container.Names.includes(`/${name}`)) return false;
+  const inherited = await labelsOfImage(docker, container.ImageID);
+  // Somebody removed the image from under it: then the name alone must do.
+  if (inherited === undefined) return name !== undefined && name !== '';
+  return Object.values(LABELS).some((label) => container.Labels[label] !== inherited[label]);
 }
 
 /**
- * `docker commit` copies the labels of a container into the image, and a container that a person makes from that image has them too. Those
- * of a container of ours were given to it alone: at least the time of its start differs from what its image may carry.
+ * `docker commit` copies the labels of a container into the image. Those of a container of ours were given to it alone: at least the time
+ * of its start differs from what its image may carry.
  */
-async function differsFromImage(docker: Docker, container: Docker.ContainerInfo): Promise<boolean> {
+async function labelsOfImage(docker: Docker, id: string): Promise<Record<string, string> | undefined> {
   try {
-    const { Config: config } = await docker.getImage(container.ImageID).inspect();
-    const inherited = config.Labels ?? {};
-    return Object.values(LABELS).some((label) => container.Labels[label] !== inherited[label]);
+    return (await docker.getImage(id).inspect()).Config.Labels ?? {};
   } catch {
-    return false;
+    return undefined;
   }
 }
 

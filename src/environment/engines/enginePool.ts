@@ -23,6 +23,8 @@ export interface EnginePool {
   choose(prefer?: (host: string) => boolean): Promise<Place>;
   lose(host: string, reason: string): void;
   alive(): readonly string[];
+  /** Resolves when one of them answers; rejects with their names. */
+  anyAnswers(): Promise<unknown>;
   states(): EngineState[];
 }
 
@@ -47,6 +49,9 @@ const RETRY_MS = 30_000;
 export const isLoss = (error: unknown): error is EnvironmentError =>
   error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
 
+const noneAnswers = (engines: readonly PooledEngine[]): string =>
+  `none of the engines answers (${engines.map((e) => e.name).join(', ')})`;
+
 const load = ({ assigned, engine }: Entry) => (engine.slots > 0 ? assigned / engine.slots : assigned);
 
 interface Pool {
@@ -69,10 +74,7 @@ export function createEnginePool(
       await revive(pool, entries.every((e) => e.lostAt !== undefined) ? 0 : retryMs);
       const alive = entries.filter((e) => e.lostAt === undefined);
       if (alive.length === 0)
-        throw new EnvironmentError(
-          'daemon_lost',
-          `none of the engines answers (${engines.map((e) => e.name).join(', ')}); start one and resume`,
-        );
+        throw new EnvironmentError('daemon_lost', `${noneAnswers(engines)}; start one and resume`);
       const preferred = alive.filter((e) => prefer(e.engine.name));
       // Among equals the first named: the sort is stable.
       const [best] = (preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b));
@@ -86,6 +88,10 @@ export function createEnginePool(
       wake(pool);
     },
     alive: () => entries.filter((e) => e.lostAt === undefined).map((e) => e.engine.name),
+    anyAnswers: () =>
+      Promise.any(engines.map((engine) => engine.ping())).catch(() => {
+        throw new Error(noneAnswers(engines));
+      }),
     states: () =>
       entries.map(({ engine, active, lostAt }) => ({
         name: engine.name,

@@ -7,6 +7,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { EnvironmentError } from '../environment.ts';
 import { daemonAnswer } from './daemonAnswer.ts';
 import { engineClient } from './engineClient.ts';
+import type { EnginePool } from './enginePool.ts';
 
 export interface EngineListener {
   away?(reason: string): void;
@@ -90,10 +91,15 @@ export function createEngineWatch(options: EngineWatchOptions): EngineWatch {
   };
 }
 
-/** Of the engine that is used where nobody names one. */
-export function watchEngine(limitS: number): EngineWatch {
+/**
+ * Of several engines together, which stand in for each other: they are away when none answers. Without them, of the engine that is used
+ * where nobody names one.
+ */
+export function watchEngines(limitS: number, several?: Pick<EnginePool, 'anyAnswers'>): EngineWatch {
+  const limitMs = limitS * 1000;
+  if (several) return createEngineWatch({ ping: several.anyAnswers, limitMs });
   const docker = engineClient();
-  return createEngineWatch({ ping: () => docker.ping(), limitMs: limitS * 1000 });
+  return createEngineWatch({ ping: () => docker.ping(), limitMs });
 }
 
 const lostError = (reason: string) =>

@@ -5,6 +5,7 @@
 
 import type { Environment, EnvironmentFactory, Place, StartRequest } from '../environment.ts';
 import { type EnginePool, isLoss } from './enginePool.ts';
+import type { EngineWatch } from './engineWatch.ts';
 
 export interface HostsParts {
   readonly pool: EnginePool;
@@ -12,9 +13,29 @@ export interface HostsParts {
   readonly factories: ReadonlyMap<string, EnvironmentFactory>;
   /** Engines that a start without a place should go to: they have the image. */
   readonly prefer?: ((host: string, image: string) => boolean) | undefined;
+  /** Of all engines together: while none answers, a start waits. */
+  readonly watch?: Pick<EngineWatch, 'back' | 'suspect'> | undefined;
 }
 
-export function createHostsFactory({ pool, factories, prefer }: HostsParts): EnvironmentFactory {
+function lose({ pool, watch }: HostsParts, host: string, reason: string): void {
+  pool.lose(host, reason);
+  if (pool.alive().length === 0) watch?.suspect();
+}
+
+async function chosen({ pool, prefer, watch }: HostsParts, { image, signal }: StartRequest): Promise<Place> {
+  for (;;) {
+    try {
+      return await pool.choose(prefer && ((host) => prefer(host, image)));
+    } catch (error) {
+      if (!watch || !isLoss(error)) throw error;
+      await watch.back(signal);
+    }
+  }
+}
+
+export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
+  const { factories } = parts;
+
   async function startOn(place: Place, request: StartRequest): Promise<Environment> {
     const { host } = place;
     await place.enter(request.signal);
@@ -23,7 +44,7 @@ export function createHostsFactory({ pool, factories, prefer }: HostsParts): Env
       try {
         return await work;
       } catch (error) {
-        if (isLoss(error)) pool.lose(host, error.message);
+        if (isLoss(error)) lose(parts, host, error.message);
         throw error;
       }
     };
@@ -65,13 +86,13 @@ export function createHostsFactory({ pool, factories, prefer }: HostsParts): Env
       ahead.delete(request.owner.attempt);
       for (;;) {
         request.signal?.throwIfAborted();
-        place ??= await pool.choose(prefer && ((host) => prefer(host, request.image)));
+        place ??= await chosen(parts, request);
         try {
           return await startOn(place, request);
         } catch (error) {
           place.release();
           if (!isLoss(error)) throw error;
-          pool.lose(place.host, error.message); // nothing has run yet: the next engine takes it
+          lose(parts, place.host, error.message); // nothing has run yet: the next engine takes it
           begun?.abort(error);
           place = undefined;
         }

@@ -177,7 +177,7 @@ async function compareTrees(
     before: version(old, path),
     after: version(now, path),
   }));
-  const patch = writePatch(files);
+  const patch = await writePatch(files);
   if (patch.length > maxBytes) return oversized(patch.length);
   return {
     patch,

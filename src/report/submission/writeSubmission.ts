@@ -3,7 +3,7 @@
  * folder beside the target, scanned for secrets, and renamed. So a refused entry leaves nothing that could be published.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
 import { compact } from '../../base/compact.ts';
@@ -85,7 +85,7 @@ export async function writeSubmission(request: SubmissionRequest): Promise<Submi
   const problems = compact([...review.problems, existsSync(folder) && `${folder} exists already`]);
   if (problems.length > 0) return { ok: false, problems, review };
 
-  const partial = join(dirname(folder), `.${entry}.partial`);
+  const partial = pathInside(dirname(folder), `.${entry}.partial`);
   rmSync(partial, { recursive: true, force: true });
   try {
     const written = writeFiles(request, data, metadata, review, partial);
@@ -203,7 +203,7 @@ function putLogs(
   put(`${at}/patch.diff`, body.modelPatch);
   if (body.log !== null) put(`${at}/test_output.txt`, gunzipSync(body.log).toString('utf8'));
   if (body.report !== null) put(`${at}/report.json`, body.report);
-  const evalScript = logsFolder && join(logsFolder, body.instanceId, 'eval.sh');
+  const evalScript = logsFolder && pathInside(logsFolder, body.instanceId, 'eval.sh');
   if (evalScript && existsSync(evalScript)) put(`${at}/eval.sh`, readFileSync(evalScript, 'utf8'));
 }
 

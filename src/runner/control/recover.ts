@@ -5,6 +5,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathInside } from '../../base/files/pathInside.ts';
 import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
@@ -73,7 +74,11 @@ export function refuseLostRecords(store: Store, run: RunRow, dir: string): void 
   };
   const lost = trialsNeverEnded(store, run.id).filter(({ instance_id, arm, epoch }) =>
     existsSync(
-      join(dir, partOf(arm, epoch), trajectoryPath({ instanceId: instance_id, number: 1, final: true })),
+      pathInside(
+        dir,
+        partOf(arm, epoch),
+        trajectoryPath({ instanceId: instance_id, number: 1, final: true }),
+      ),
     ),
   );
   if (lost.length === 0) return;

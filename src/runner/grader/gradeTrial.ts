@@ -34,6 +34,7 @@ export async function gradeTrial(
   { run, config, instances, arms, parsers, factory }: GradingPorts,
   gradable: Gradable,
   signal: AbortSignal,
+  alone: boolean,
 ): Promise<Verdict> {
   const { instance } = instances.get(gradable.instance_pk)!;
   const label: TrialLabel = {
@@ -53,6 +54,7 @@ export async function gradeTrial(
     parsers,
     owner: currentOwner(run.name, `grade-${gradable.attempt_id}`),
     signal,
+    alone,
   });
   return { label, spec: resolved.spec, result };
 }

@@ -36,7 +36,7 @@ export interface GraderParts {
   readonly dir: string;
   /** Provides images; default: each grading gets its own. */
   readonly images?: EngineImageSource | undefined;
-  /** Of the only engine. */
+  /** Of the engine, or of several together. */
   readonly engine?: EngineWatch | undefined;
 }
 
@@ -90,9 +90,9 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     const signal = stop.attempts;
     try {
       const began = engine?.mark();
-      const verdict = await gradeTrial(ports, gradable, signal);
+      const verdict = await gradeTrial(ports, gradable, signal, alone);
       if (await outages.caused(gradable, verdict, began, signal)) return;
-      // A timeout beside other work may be caused by load, so it counts only when it happens alone.
+      // A timeout or a lack of memory beside other work may be caused by that, so it counts only when it happens alone.
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
       else keeper.keep(gradable, verdict);
     } catch (error) {

@@ -42,7 +42,6 @@ export function createGradingOutages({ engine, events, again }: OutageParts): Gr
   };
 }
 
-/** Several engines wait for each other in their pool. */
 async function comesBack(engine: EngineWatch | undefined, signal: AbortSignal): Promise<boolean> {
   try {
     await engine?.back(signal);

@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isTemporary, writeAtomically } from '../../base/files/atomicWrite.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
+import { pathInside } from '../../base/files/pathInside.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { type Variables, variable } from '../caller.ts';
 
@@ -45,7 +46,7 @@ export const nameOf = ({ agent, version }: Pick<AddedAgent, 'agent' | 'version'>
   `${agent}@${version}`;
 
 const manifestPath = (dir: string, agent: Pick<AddedAgent, 'agent' | 'version'>): string =>
-  join(dir, `${nameOf(agent)}.json`);
+  pathInside(dir, `${nameOf(agent)}.json`);
 
 const packageFile = (dir: string, integrity: string): string =>
   join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);

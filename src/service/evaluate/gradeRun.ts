@@ -3,8 +3,9 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/runConfig.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
-import { type EngineWatch, watchEngine } from '../../environment/engines/engineWatch.ts';
+import { type EngineWatch, watchEngines } from '../../environment/engines/engineWatch.ts';
 import { type EnvironmentConfig, environmentConfigSchema } from '../../environment/environmentConfig.ts';
+import { enginePoolOf } from '../../environment/factory.ts';
 import { imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
@@ -96,13 +97,15 @@ export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evalu
   };
 }
 
-/** Of the only engine; several stand in for each other. */
-function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch | undefined {
-  if (armsOf(store, run.id).some((arm) => environmentOf(plannedArm(arm).environment).hosts.length > 0))
-    return undefined;
+/** Of the engine that the run used, or of all of them together. */
+function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch {
+  // All arms have the same engines.
+  const hosts = armsOf(store, run.id)
+    .map((arm) => environmentOf(plannedArm(arm).environment).hosts)
+    .find((named) => named.length > 0);
   const stored = runConfigSchema.safeParse(wholeConfig(run).run ?? {});
   const { stall } = stored.success ? stored.data : runConfigSchema.parse({});
-  const engine = watchEngine(stall.engine_s);
+  const engine = watchEngines(stall.engine_s, hosts && enginePoolOf(hosts));
   engine.follow({
     away: (reason) =>
       events.emit({

@@ -148,9 +148,11 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
   });
   for (const call of withCosts(instance))
     insert(store, 'model_calls', callRow(attempt.id, call, instance.model, startedAt));
-  const submission = instance.submission === null ? null : Buffer.from(instance.submission);
+  const { patchBytes } = instance;
+  const submission = patchBytes ?? (instance.submission === null ? null : Buffer.from(instance.submission));
   // The prediction is what was published; the submission in the trajectory is the same text where both are there.
-  const patch = choosePatch('submitted', instance.modelPatch ? Buffer.from(instance.modelPatch) : null, null);
+  const published = patchBytes ?? (instance.modelPatch ? Buffer.from(instance.modelPatch) : null);
+  const patch = choosePatch('submitted', published, null);
   const known = instance.modelPatch !== null;
   const torn = instance.modelPatch?.isWellFormed() === false;
   const exitClass = exitClassOf(instance.exitReason);
@@ -174,6 +176,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
           ? durationOrNull(Math.round((instance.endedAt - instance.startedAt) * 1000))
           : null,
       notes: JSON.stringify([
+        ...patch.notes,
         ...(torn ? [HALF_CHARACTERS] : []),
         ...(instance.file === null ? ['imported from a prediction alone'] : []),
         ...(instance.notes ?? []),

@@ -16,6 +16,8 @@ export interface ImportedInstance {
   readonly submission: string | null;
   /** Null where it is not known: a report alone holds verdicts and no patch. */
   readonly modelPatch: string | null;
+  /** The patch where it is not UTF-8: `modelPatch` then has other characters in the place of wrong bytes. */
+  readonly patchBytes?: Uint8Array;
   readonly steps: number;
   readonly costNano: number | null;
   readonly config: Readonly<Record<string, unknown>>;

@@ -108,14 +108,16 @@ export function runFromInstanceReport(path: string): GradedElsewhere | null {
 
 const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readFileSync(path) : null);
 
-function patchIn(path: string, id: string, problems: string[]): string | null {
+type FoundPatch = Pick<ImportedInstance, 'modelPatch' | 'patchBytes'>;
+
+function patchIn(path: string, id: string, warnings: string[]): FoundPatch {
   const bytes = bytesOf(path);
   try {
-    return bytes && textOfBody(bytes);
+    return { modelPatch: bytes && textOfBody(bytes) };
   } catch (error) {
-    if (!(error instanceof ForeignTextError)) throw error;
-    problems.push(`${path} (${id}): ${error.message}`);
-    return null;
+    if (!(error instanceof ForeignTextError) || !bytes) throw error;
+    warnings.push(`${path} (${id}): ${error.message}: its bytes are kept, and no prediction can hold them`);
+    return { modelPatch: Buffer.from(bytes).toString('utf8'), patchBytes: bytes };
   }
 }
 
@@ -128,6 +130,7 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
   const verdicts = new Map<string, VerdictOf>();
   const instances = new Map<string, ImportedInstance>();
   const problems: string[] = [];
+  const warnings: string[] = [];
   for (const { path, id, report, model } of found) {
     const noId = instanceIdProblem(id);
     if (noId !== null)
@@ -137,11 +140,11 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
     const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
     const text = report !== null && read?.ok ? textOfBody(report) : null;
     verdicts.set(id, { verdict, reason, report: text, grader: 'harness' });
-    instances.set(id, instance(id, model, patchIn(join(path, FILES.patch), id, problems)));
+    const patch = patchIn(join(path, FILES.patch), id, warnings);
+    instances.set(id, { ...instance(id, model, patch.modelPatch), ...patch });
   }
   const several = found.length - verdicts.size;
-  const warnings =
-    several > 0 ? [`${several} instance(s) have several folders; the last of each is imported`] : [];
+  if (several > 0) warnings.push(`${several} instance(s) have several folders; the last of each is imported`);
   return { imported: { folder, instances: [...instances.values()], warnings, problems }, verdicts };
 }
 

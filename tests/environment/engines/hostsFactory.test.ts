@@ -5,6 +5,7 @@ import {
   type EnginePoolOptions,
   type PooledEngine,
 } from '../../../src/environment/engines/enginePool.ts';
+import { createEngineWatch } from '../../../src/environment/engines/engineWatch.ts';
 import { createHostsFactory } from '../../../src/environment/engines/hostsFactory.ts';
 import {
   type Environment,
@@ -204,6 +205,37 @@ describe('an engine that dies', () => {
     await expect(factory.start(request())).rejects.toThrow(/none of the engines answers \(a, b\)/);
     b.state.alive = true;
     expect(where(await factory.start(request()))).toBe('engine: b');
+  });
+
+  test('with a watch over all of them nothing fails while none answers: starts wait, also one whose engine dies under it', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { pool, factories } = several([a.host, b.host]);
+    const looks: (() => void)[] = [];
+    const watch = createEngineWatch({
+      ping: pool.anyAnswers,
+      limitMs: 0,
+      sleep: () => new Promise((resolve) => looks.push(resolve)),
+    });
+    const away: string[] = [];
+    watch.follow({ away: (reason) => void away.push(reason) });
+    const factory = createHostsFactory({ pool, factories, watch });
+    const running = await factory.start(request());
+    a.state.alive = b.state.alive = false;
+    await expect(running.execute('ls')).rejects.toThrow('the engine is gone');
+    const waiting = Promise.all([factory.start(request()), factory.start(request())]);
+    await expect.poll(() => looks.length).toBe(1);
+    expect(away).toEqual(['none of the engines answers (a, b)']);
+    b.state.alive = true;
+    looks.shift()!();
+    expect((await waiting).map(where)).toEqual(['engine: b', 'engine: b']);
+    // Who gives up does not wait on.
+    b.state.alive = false;
+    const abort = new AbortController();
+    const given = factory.start(request({ signal: abort.signal }));
+    await expect.poll(() => looks.length).toBe(1);
+    abort.abort(new Error('enough'));
+    await expect(given).rejects.toThrow('enough');
+    watch.close();
   });
 
   test('a container that fails for its own reasons says nothing about its engine', async () => {

@@ -19,12 +19,16 @@ const root = mkdtempSync(join(tmpdir(), 'swebatch-gitpatch-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** The content of `path` after git applied the patch to `before`; undefined when the file is gone. */
-function applied(path: string, before: Buffer | undefined, after: Buffer | undefined): Buffer | undefined {
+async function applied(
+  path: string,
+  before: Buffer | undefined,
+  after: Buffer | undefined,
+): Promise<Buffer | undefined> {
   rmSync(root, { recursive: true, force: true });
   mkdirSync(dirname(join(root, path)), { recursive: true });
   if (before) writeFileSync(join(root, path), before);
   const version = (content: Buffer | undefined) => (content ? { mode: '100644', content } : undefined);
-  const patch = writePatch([{ path, before: version(before), after: version(after) }]);
+  const patch = await writePatch([{ path, before: version(before), after: version(after) }]);
   if (patch.length === 0) return before;
   execFileSync('git', ['apply', '--whitespace=nowarn', '-'], {
     cwd: root,
@@ -55,57 +59,57 @@ describe.skipIf(!hasGit)('writePatch', () => {
     .tuple(fc.array(line, { maxLength: 30 }), fc.constantFrom('', 'no newline', '\r'))
     .map(([lines, end]) => Buffer.from(lines.join('') + end));
 
-  test('any text to any text', () => {
-    fc.assert(
-      fc.property(content, content, (before, after) => {
-        expect(applied('f', before, after)?.equals(after)).toBe(true);
+  test('any text to any text', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, content, async (before, after) => {
+        expect((await applied('f', before, after))?.equals(after)).toBe(true);
       }),
       { numRuns: 60 },
     );
   });
 
-  test('any bytes to any bytes', () => {
-    fc.assert(
-      fc.property(
+  test('any bytes to any bytes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         fc.uint8Array({ minLength: 1, maxLength: 400 }),
         fc.uint8Array({ minLength: 1, maxLength: 400 }),
-        (a, b) => {
+        async (a, b) => {
           const before = Buffer.from([0, ...a]);
-          expect(applied('f', before, Buffer.from(b))?.equals(Buffer.from(b))).toBe(true);
+          expect((await applied('f', before, Buffer.from(b)))?.equals(Buffer.from(b))).toBe(true);
         },
       ),
       { numRuns: 30 },
     );
   });
 
-  test('creation and deletion, with and without content', () => {
+  test('creation and deletion, with and without content', async () => {
     for (const body of ['', 'x', 'x\n', 'x\ny\n']) {
-      expect(applied('d/f', undefined, Buffer.from(body))?.toString()).toBe(body);
-      expect(applied('d/f', Buffer.from(body), undefined)).toBeUndefined();
+      expect((await applied('d/f', undefined, Buffer.from(body)))?.toString()).toBe(body);
+      expect(await applied('d/f', Buffer.from(body), undefined)).toBeUndefined();
     }
   });
 
-  test('thousands of changed lines', () => {
+  test('thousands of changed lines', async () => {
     const before = Buffer.from(Array.from({ length: 5000 }, (_, i) => `line ${i}\n`).join(''));
     const after = Buffer.from(
       Array.from({ length: 5000 }, (_, i) => `${i % 2 ? 'line' : 'LINE'} ${i}\n`).join(''),
     );
-    expect(applied('f', before, after)?.equals(after)).toBe(true);
+    expect((await applied('f', before, after))?.equals(after)).toBe(true);
   });
 
   test.each(['a b', 'tab\there', 'new\nline', '"q"', 'back\\slash', 'ünï😀', '-dash', 'a/b c/d'])(
     'the name %j',
-    (path) => {
-      expect(applied(path, Buffer.from('1\n'), Buffer.from('2\n'))?.toString()).toBe('2\n');
+    async (path) => {
+      expect((await applied(path, Buffer.from('1\n'), Buffer.from('2\n')))?.toString()).toBe('2\n');
     },
   );
 
-  test('mode and content of one file', () => {
+  test('mode and content of one file', async () => {
     rmSync(root, { recursive: true, force: true });
     mkdirSync(root);
     writeFileSync(join(root, 'f'), 'a\n');
     chmodSync(join(root, 'f'), 0o644);
-    const patch = writePatch([
+    const patch = await writePatch([
       {
         path: 'f',
         before: { mode: '100644', content: Buffer.from('a\n') },

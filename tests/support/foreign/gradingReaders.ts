@@ -43,7 +43,7 @@ function graded(text: string, logParser: string, evalType: GradeSpec['evalType']
   const parser = OFFICIAL_PARSERS[logParser]!;
   const spec = { ...SPEC, logParser, evalType };
   for (const log of [text, `${MARK.start}\n${text}\n${MARK.end}\n`])
-    examine({ spec, patch: '', log, grade: gradeLog(spec, log, parser, 'v5') });
+    examine({ spec, patch: '', grade: gradeLog(spec, log, parser, 'v5') });
 }
 
 const PATCH_WORDS = [
@@ -138,7 +138,6 @@ export const GRADING_READERS: readonly Reader[] = [
         examine({
           spec: SPEC,
           patch: text,
-          log: 'a',
           grade: gradeLog(SPEC, 'a', OFFICIAL_PARSERS.parse_log_pytest!, 'v5'),
         }),
       withExitCode,
