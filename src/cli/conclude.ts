@@ -27,7 +27,7 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
   return sayWhatNext(outcome);
 }
 
-function sayWhatNext({ run, root, status, counts, graded, ...outcome }: RunOutcome): number {
+function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcome }: RunOutcome): number {
   const notRun = counts.not_run ?? 0;
   switch (status) {
     case 'interrupted':
@@ -44,6 +44,8 @@ function sayWhatNext({ run, root, status, counts, graded, ...outcome }: RunOutco
       return EXIT.budget;
     }
     case 'complete':
+      if (!graded && predictions.length > 0)
+        say(`not graded; grade it with ${commandOn(root, `evaluate ${run}`)}`);
       if (!graded || graded.ungraded === 0) return EXIT.done;
       say(
         `incomplete: ${graded.ungraded} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`,

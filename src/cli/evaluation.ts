@@ -7,7 +7,7 @@ import { proportion } from '../report/statistics/proportions.ts';
 import type { Attendant, Work } from '../service/caller.ts';
 import type { Evaluation, GradedPart } from '../service/evaluate/gradeRun.ts';
 import type { Calibrated } from '../store/records/calibration.ts';
-import { EXIT, printData, printResult, say } from './terminal/context.ts';
+import { EXIT, printData, printJson, printResult, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';
 import { table } from './terminal/table.ts';
@@ -40,6 +40,13 @@ export function concludeEvaluation(evaluation: Evaluation, json: boolean): numbe
   if (interruptedBy !== null) {
     say(`interrupted; go on with ${commandOn(root, `evaluate ${run}`)}`);
     return signalExitCode(interruptedBy);
+  }
+  if (reports.length === 0) {
+    if (json) printJson([]);
+    say(
+      `incomplete: no trial of ${run} has a result that could be graded; ${commandOn(root, `resume ${run} --retry infra`)} goes on`,
+    );
+    return EXIT.incomplete;
   }
   const parts = reports.map((part) => partJson(evaluation, part));
   printResult(json, parts, () => scoreText(reports));

@@ -1,6 +1,7 @@
 /** From a command line to the exit code of a verb. */
 import { closest } from '../base/text/closest.ts';
 import { VERSION } from '../service/version.ts';
+import { COLOR, COLOR_SAYS, withColor } from './colorFlag.ts';
 import { ENV_FILE, ENV_FILE_SAYS, withEnvFile } from './envFile.ts';
 import { plainArgs } from './flags/plainArgs.ts';
 import { usageMessage } from './flags/usageMessage.ts';
@@ -13,7 +14,7 @@ export async function main(given: readonly string[]): Promise<number> {
   let args = given;
   let verb: Verb | undefined;
   try {
-    args = verbFirst(withEnvFile(given));
+    args = verbFirst(withColor(withEnvFile(given)));
     const verbs = await loadVerbs(args[0]);
     verb = verbs.length === 1 ? verbs[0] : undefined;
     const plain = verb ? plainArgs(verb.flags, args.slice(1)) : null;
@@ -36,10 +37,11 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
     .version(VERSION)
     .alias('version', 'V')
     .strict()
-    .demandCommand(1, 'name a verb')
+    .demandCommand(1, 'name a verb; "swebatch run -c demo" is a first run')
     .help()
     .alias('help', 'h')
     .option(ENV_FILE, { type: 'string', requiresArg: true, describe: ENV_FILE_SAYS })
+    .option(COLOR, { type: 'string', describe: COLOR_SAYS })
     .wrap(Math.min(100, process.stdout.columns ?? 100))
     .exitProcess(false)
     .epilogue(

@@ -4,6 +4,7 @@
  */
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { issueText } from '../base/issueText.ts';
 import { sha256 } from '../base/sha256.ts';
 import { errorText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
@@ -77,7 +78,7 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
   if (at(tree, ['agent', 'protocol']) === undefined) problems.push(...unrecognised);
   const checked = checkTree(tree);
   warnings.push(...checked.warnings, ...promptWarnings('', prompt, tree));
-  problems.push(...checked.problems);
+  problems.push(...checked.problems.map((problem) => withFile(problem, origins, files)));
   if (!checked.config) throw new ConfigError(problems);
   const flags = layers.at(-1)!.tree;
   const arms = resolveArms(checked.config, tree, prompt, checkTree, mapMiniSweAgent(flags, '').tree);
@@ -91,6 +92,14 @@ export function loadConfig(request: LoadRequest): LoadedConfig {
     files,
     ...(apiKey !== undefined && { apiKey }),
   };
+}
+
+/** With the file that says so, where one does: a `-c key=value` is on the screen. */
+function withFile(problem: string, origins: LoadedConfig['origins'], files: LoadedConfig['files']): string {
+  const key = problem.split(':')[0] as string;
+  const leaf = Object.keys(origins).find((path) => path === key || path.startsWith(`${key}.`));
+  const from = leaf && files.find(({ path }) => path === origins[leaf]);
+  return from ? `${problem} (in ${from.path})` : problem;
 }
 
 /** The spec as written, without the value of an API key, because messages and the record show it. */
@@ -148,7 +157,7 @@ function checkTree(given: Tree): Checked {
   const parsed = configSchema.safeParse(promptOfProtocol(compat.tree));
   const problems = [...compat.problems];
   if (!parsed.success) {
-    problems.push(...parsed.error.issues.flatMap((issue) => issueText(issue, compat.tree)));
+    problems.push(...parsed.error.issues.flatMap((issue) => problemsOf(issue, compat.tree)));
     return { config: null, warnings: compat.warnings, problems };
   }
   const config = parsed.data;
@@ -196,12 +205,12 @@ function noneIsOff(tree: Tree): Tree {
   return out;
 }
 
-function issueText(issue: z.core.$ZodIssue, tree: Tree): string[] {
+function problemsOf(issue: z.core.$ZodIssue, tree: Tree): string[] {
   const path = issue.path.map(String);
   const where = path.join('.') || 'the configuration';
   if (issue.code !== 'unrecognized_keys') {
     const value = at(tree, path);
-    return [`${where}: ${issue.message}${value === undefined ? '' : ` (it is ${JSON.stringify(value)})`}`];
+    return [`${where}: ${issueText(issue)}${value === undefined ? '' : ` (it is ${JSON.stringify(value)})`}`];
   }
   return issue.keys.map((key) => {
     const close = suggest(key, keysAt(path));

@@ -16,6 +16,8 @@ export type RunEvent =
       run: string;
       planned: number;
       toDo: number;
+      /** Trials that earlier sittings decided. */
+      sealed?: number;
       slots: number;
       arms: number;
       epochs: number;

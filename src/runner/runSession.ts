@@ -16,7 +16,7 @@ import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
 import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
-import type { TrialRow } from '../store/records/trials.ts';
+import { type TrialRow, trialsOf } from '../store/records/trials.ts';
 import { suspicionRules } from '../suspicion/commandRules.ts';
 import { type ArmRuntime, startArms } from './arms.ts';
 import { awakeClock } from './control/awakeClock.ts';
@@ -244,6 +244,7 @@ function announce(session: Session, toDo: readonly TrialRow[], toGrade: number |
     run: run.name,
     planned: plannedCount(session),
     toDo: toDo.length,
+    sealed: trialsOf(store, run.id).filter(({ state }) => state === 'sealed').length,
     slots: config.workers,
     arms: session.arms.size,
     epochs: config.epochs,

@@ -36,6 +36,13 @@ test('a run that is silent for long names the command that goes on', async () =>
   expect(row).toMatchObject({ status: 'running', last_sign_at: new Date(last).toISOString() });
 });
 
+test('following a run whose process is gone ends with a word', async () => {
+  workedOn(Date.now());
+  const { stdout, stderr, code } = await cli(['ls', '--watch', '-o', dir]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('run night (running)')]);
+  expect(stderr).toMatch(/^no process works on night any more; "swebatch resume night -o \S+" goes on$/m);
+});
+
 test('a running trial shows the steps that it has taken', async () => {
   dir = tempDir();
   const store = openFixture(dir);

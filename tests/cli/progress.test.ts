@@ -1,9 +1,13 @@
 // What a person sees of a run on a terminal; the terminal is a real one, made by script(1).
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { withColor } from '../../src/cli/colorFlag.ts';
+import { paintErr, paintMark } from '../../src/cli/terminal/colour.ts';
+import { createProgress } from '../../src/cli/terminal/progress.ts';
 import { wrap } from '../../src/cli/terminal/progressBars.ts';
-import { apply, newState, overallText, reasonsText, slotText } from '../../src/cli/terminal/progressState.ts';
+import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
+import { slotRows, slotText } from '../../src/cli/terminal/slotRows.ts';
 import type { RunEvent } from '../../src/runner/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });
@@ -96,6 +100,37 @@ describe('texts', () => {
     expect(slotText(stateAfter(long).slots.get(1))).toMatch(/^…[a-z-]+__repo-4711 step {3}0 start/);
     expect(slotText(stateAfter(long).slots.get(1)).indexOf(' step')).toBe(32);
   });
+  test('slots that do not fit are counted', () => {
+    const rows = slotRows(stateAfter(...started), 20, 5, 78);
+    expect(rows).toHaveLength(5);
+    expect(rows[4]).toBe('    16 more slots, 0 of them at work');
+    expect(slotRows(stateAfter(...started), 4, 5, 78)).toHaveLength(4);
+    const far: RunEvent = { type: 'trial_started', trial: trial(3), slot: 17, attempt: 1 };
+    expect(slotRows(stateAfter(...started, far), 20, 5, 78)[4]).toContain('1 of them');
+  });
+  test.each([78, 118])('arm and epoch are shown where there are several, in %d columns', (width) => {
+    const [start] = started;
+    const several = { ...start!, arms: 2, epochs: 3 } as RunEvent;
+    const label = {
+      ...trial(1),
+      instanceId: 'django__django-11099',
+      arm: 'openrouter_z-ai_glm-4.6',
+      epoch: 2,
+    };
+    const rows = slotRows(
+      stateAfter(several, { type: 'trial_started', trial: label, slot: 1, attempt: 1 }),
+      ...([2, 2, width] as const),
+    );
+    expect(rows[0]).toMatch(/ {2}1 .*11099 +openrouter\S+ +ep 2 step {3}0 start 0:00 /);
+    expect(rows[0]!.length).toBeLessThanOrEqual(width);
+    expect(slotRows(stateAfter(...started), 2, 2, width)[0]).not.toMatch(/ep 1| m /);
+  });
+  test('a run that is resumed starts at what earlier sittings decided', () => {
+    const [start] = started;
+    const again = { ...start!, planned: 14, toDo: 10, sealed: 4 } as RunEvent;
+    expect(doneText(stateAfter(again))).toBe('4/14');
+    expect(doneText(stateAfter(again, ended))).toBe('5/14');
+  });
   test('exit reasons are counted, the most frequent first', () => {
     const again = (exitReason: 'submitted' | 'provider_error'): RunEvent =>
       ({ ...ended, exitReason }) as RunEvent;
@@ -107,6 +142,52 @@ describe('texts', () => {
     expect(wrap('one two three', 8, 2)).toEqual(['one two ', 'three   ']);
     expect(wrap('one two three four', 8, 2)).toEqual(['one two ', 'three f…']);
     expect(wrap('', 4, 2)).toEqual(['    ', '    ']);
+  });
+});
+
+describe('colours', () => {
+  const env = { ...process.env };
+  afterEach(() => {
+    process.env = { ...env };
+    vi.restoreAllMocks();
+  });
+
+  test('--color says always or never, for the variables that everything reads', () => {
+    const variables: NodeJS.ProcessEnv = { NO_COLOR: '1' };
+    expect(withColor(['ls', '--color', '--json'], variables)).toEqual(['ls', '--json']);
+    expect(variables).toEqual({ FORCE_COLOR: '1' });
+    expect(withColor(['--no-color', 'ls', '--', '--color'], variables)).toEqual(['ls', '--', '--color']);
+    expect(variables).toEqual({ NO_COLOR: '1' });
+    expect(withColor(['ls', '--color=auto'], variables)).toEqual(['ls']);
+    expect(() => withColor(['--color=blue'], variables)).toThrow('--color=blue must be one of auto');
+  });
+
+  test('FORCE_COLOR colours what goes into a file, NO_COLOR nothing', () => {
+    delete process.env.NO_COLOR;
+    process.env.FORCE_COLOR = '1';
+    expect(paintErr('red', 'x')).toBe('\u001b[31mx\u001b[39m');
+    expect(paintMark('warning: w')).toBe('\u001b[33mwarning\u001b[39m: w');
+    delete process.env.FORCE_COLOR;
+    process.env.NO_COLOR = '1';
+    expect([paintErr('red', 'x'), paintMark('error: e')]).toEqual(['x', 'error: e']);
+  });
+
+  test('a CI gets lines, also where it gives a terminal', () => {
+    let said = '';
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      said += String(text);
+      return true;
+    });
+    const terminal = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY');
+    Object.defineProperty(process.stderr, 'isTTY', { value: true, configurable: true });
+    process.env.CI = '1';
+    const progress = createProgress(2, 'auto');
+    progress.listener(started[0]!);
+    progress.stop();
+    if (terminal) Object.defineProperty(process.stderr, 'isTTY', terminal);
+    else delete (process.stderr as { isTTY?: boolean }).isTTY;
+    expect(said).toMatch(/^\[0:00\] run r: 3 of 3 trials to do on 2 slots\n/);
+    expect(said).not.toContain('\u001b');
   });
 });
 

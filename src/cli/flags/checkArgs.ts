@@ -1,5 +1,6 @@
 /** Checks arguments with a zod schema made from the table of flags: yargs lets NaN, repeats and missing values through. */
 import type { z } from 'zod';
+import { issueText } from '../../base/issueText.ts';
 import { UserError } from '../../service/userError.ts';
 import { type Args, alwaysThere, type Flag, type Flags, kebab } from './flags.ts';
 
@@ -13,7 +14,7 @@ export async function checkArgs<T extends Flags>(flags: T, argv: Argv): Promise<
   const problems = parsed.error.issues.map((issue) => {
     const name = String(issue.path[0]);
     const repeated = issue.code === 'invalid_type' && issue.path.length === 1 && Array.isArray(argv[name]);
-    return `--${kebab(name)}: ${repeated ? 'given more than once' : issue.message}`;
+    return `--${kebab(name)}: ${repeated ? 'given more than once' : issueText(issue)}`;
   });
   throw new UserError(problems.join('\n'));
 }

@@ -1,11 +1,11 @@
 /** Flags of a verdict, for `compare --gate` and `run --baseline`, and the policy that they say. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { dollarsToNano } from '../../money.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { UserError } from '../../service/userError.ts';
 import { filled, integer } from './checks.ts';
-import { type Args, flags } from './flags.ts';
+import { type Args, flags, kebab } from './flags.ts';
 
 /** "2%", "2pp" or 0.02. */
 const share = z
@@ -80,6 +80,17 @@ export const nightFlags = flags({
 });
 export type NightArgs = Args<typeof nightFlags>;
 
+/** Before anything is paid: flags that judge nothing, and a list of ids that is not there. */
+export function checkNight(args: NightArgs): void {
+  const { baseline, ...others } = nightFlags;
+  const idle = Object.keys(others).find((name) => args[name as keyof typeof others] !== undefined);
+  if (args.baseline === undefined && idle !== undefined)
+    throw new UserError(`--${kebab(idle)} judges nothing without --baseline`, {
+      hint: 'add --baseline last, or the name of a run',
+    });
+  policyOf(args);
+}
+
 export function policyOf(args: GateArgs): GatePolicy {
   return {
     minResolved: args.minResolved,
@@ -93,7 +104,8 @@ export function policyOf(args: GateArgs): GatePolicy {
 }
 
 function idsFrom(path: string): string[] {
-  if (!existsSync(path)) throw new UserError(`--must-pass: there is no file ${path}`);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat?.isFile()) throw new UserError(`--must-pass: there is no file ${path}`);
   const ids = readFileSync(path, 'utf8')
     .split(/\r?\n/)
     .map((l) => l.replace(/#.*/, '').trim())

@@ -14,7 +14,10 @@ export const costLimit = {
   type: 'string',
   coerce: (value: string | readonly string[]) =>
     Array.isArray(value) ? value : value === 'none' ? 0 : Number(value),
-  check: z.number({ error: 'must be a number of dollars, or none' }).min(0).optional(),
+  check: z
+    .number({ error: 'must be a number of dollars, or none' })
+    .min(0, 'must be 0 or more dollars, or none')
+    .optional(),
 } as const satisfies Flag;
 
 export const progress = {
@@ -76,6 +79,8 @@ const which = flags({
   failedIn: { type: 'string', check: filled, describe: 'only instances that RUN did not resolve' },
 });
 
+const MILLISECONDS = 'must be a number of milliseconds, 0 or more';
+
 const withWhat = flags({
   model: {
     alias: 'm',
@@ -96,7 +101,7 @@ const withWhat = flags({
   modelClass: { type: 'string', check: filled, describe: 'openai, or the path of a module' },
   modelLatency: {
     type: 'number',
-    check: z.number({ error: 'must be a number of milliseconds' }).min(0).optional(),
+    check: z.number({ error: MILLISECONDS }).min(0, MILLISECONDS).optional(),
     describe: 'milliseconds a scripted model takes',
   },
   environmentClass: { type: 'string', check: filled, describe: 'docker, local, or the path of a module' },

@@ -12,6 +12,7 @@ import { type Notice, variable } from '../../service/caller.ts';
 import { redactorOf } from '../../service/secrets.ts';
 import { UserError } from '../../service/userError.ts';
 import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
+import { paintMark } from './colour.ts';
 import { nextStepText } from './nextStep.ts';
 
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
@@ -68,7 +69,7 @@ export const forTerminal = (text: string): string => {
 };
 
 export function say(text: string): void {
-  const clean = forTerminal(text);
+  const clean = paintMark(forTerminal(text));
   process.stderr.write(clean.endsWith('\n') ? clean : `${clean}\n`);
 }
 
@@ -79,7 +80,13 @@ export const sayNotice = ({ level, text }: Notice): void =>
 export const env = (name: string): string | undefined => variable(process.env, name);
 
 /** Errors of a disk; they are not defects of swebatch. */
-const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR']);
+const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO']);
+
+/** Paths that a person named, where something else stands. */
+const WRONG_PLACES: Readonly<Record<string, string>> = {
+  EISDIR: 'a folder stands there; name a file',
+  ENOTDIR: 'a file stands where a folder is needed; name another place',
+};
 
 /** Turns any error of a verb into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
@@ -107,6 +114,8 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
   if (isSqlite(error)) return explain(asStorageError(error, lastOpened()));
   const known = error instanceof Error ? error : new Error(String(error));
   const { code, path } = known as NodeJS.ErrnoException;
+  const wrongPlace = code && path && WRONG_PLACES[code];
+  if (wrongPlace) return { text: `cannot write ${path}: ${wrongPlace}`, exitCode: EXIT.usage, kind: 'usage' };
   if (code && DISK_ERRORS.has(code) && path)
     return {
       text: `cannot write ${path}: ${known.message}`,

@@ -6,11 +6,12 @@
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import type { RunEvent, TrialLabel } from '../../runner/events.ts';
-import { printData, say } from './context.ts';
+import { env, printData, say } from './context.ts';
 import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {
   apply,
   clock,
+  doneText,
   newState,
   overallText,
   type Progress,
@@ -25,7 +26,7 @@ function plainProgress(workers: number): Progress {
   const state = newState();
   const summary = () =>
     say(
-      `[${clock(Date.now() - state.startedAt)}] ${state.done}/${state.toDo} done · ${state.slots.size} running · ${overallText(state, workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
+      `[${clock(Date.now() - state.startedAt)}] ${doneText(state)} done · ${state.slots.size} running · ${overallText(state, workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
     );
   const beat = () => {
     summary();
@@ -95,8 +96,12 @@ export const printEvent = (event: RunEvent): void =>
 
 const jsonProgress = (): Progress => ({ listener: printEvent, say, stop: () => {} });
 
+const inCi = (): boolean => !['', '0', 'false'].includes(env('CI') ?? '');
+
 export function createProgress(workers: number, mode: ProgressMode): Progress {
   if (mode === 'none') return { listener: () => {}, say, stop: () => {} };
   if (mode === 'json') return jsonProgress();
-  return mode === 'auto' && process.stderr.isTTY ? barProgress(workers) : plainProgress(workers);
+  // A CI gives its steps a terminal now and then, and keeps a log: rows that move would fill it.
+  const moves = mode === 'auto' && process.stderr.isTTY && !inCi();
+  return moves ? barProgress(workers) : plainProgress(workers);
 }

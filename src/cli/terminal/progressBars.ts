@@ -1,18 +1,22 @@
 /** The bars of a terminal: fixed rows, which cli-progress is good at. Draws on stderr. */
 import { MultiBar, Presets, type SingleBar } from 'cli-progress';
 import { inert } from '../../base/text/inert.ts';
-import { say } from './context.ts';
+import { exitClassOf } from '../../outcome.ts';
+import { paintErr, styleOfClass } from './colour.ts';
+import { forTerminal, say } from './context.ts';
 import {
   apply,
   clip,
   clock,
+  doneText,
   newState,
   overallText,
   type Progress,
   reasonsText,
-  slotText,
+  type State,
 } from './progressState.ts';
 import { pullLines } from './pullText.ts';
+import { slotRows } from './slotRows.ts';
 
 /** cli-progress writes over what stands there. */
 const CLEAR_REST = '\u001b[0K';
@@ -33,6 +37,17 @@ export function wrap(text: string, width: number, rows: number): string[] {
   }
   return Array.from({ length: rows }, (_, i) => clip(lines[i] ?? '', width));
 }
+
+const paintReasons =
+  ({ reasons }: State) =>
+  (line: string): string =>
+    [...reasons.keys()].reduce(
+      (text, reason) =>
+        text.replace(`${reason} `, () => `${paintErr(styleOfClass(exitClassOf(reason)), reason)} `),
+      line,
+    );
+
+const paintIdle = (line: string): string => (/^ *\d+ idle/.test(line) ? paintErr('dim', line) : line);
 
 export function barProgress(workers: number): Progress {
   const state = newState();
@@ -56,18 +71,24 @@ export function barProgress(workers: number): Progress {
   const notes = Array.from({ length: NOTE_ROWS }, row);
   const pulls = Array.from({ length: PULL_ROWS }, row);
   const width = () => (process.stderr.columns ?? 100) - 2;
-  const set = (bar: SingleBar, text: string) => void bar.update({ text: clip(text, width()) });
+  const set = (bar: SingleBar, text: string, paint = (line: string) => line) =>
+    void bar.update({ text: paint(clip(text, width())) });
   const draw = () => {
-    overall.setTotal(Math.max(1, state.toDo));
-    overall.update(Math.min(state.done, state.toDo), { text: overallText(state, workers) });
-    set(reasons, reasonsText(state) || 'no trial has ended yet');
-    for (const [i, slot] of slots.entries())
-      set(slot, `${String(i + 1).padStart(3)} ${slotText(state.slots.get(i + 1))}`);
-    const lines = wrap(inert(state.lastNote), width(), NOTE_ROWS);
-    for (const [i, note] of notes.entries()) set(note, lines[i] ?? '');
+    const total = state.sealed + state.toDo;
+    overall.setTotal(Math.max(1, total));
+    overall.update(Math.min(state.sealed + state.done, total), { text: overallText(state, workers) });
+    set(reasons, reasonsText(state) || 'no trial has ended yet', paintReasons(state));
+    const texts = slotRows(state, workers, shown, width());
+    for (const [i, slot] of slots.entries()) set(slot, texts[i] ?? '', paintIdle);
+    // A failure stands above the rows, where the next note cannot take its place.
+    const note = state.lastNote === state.lastFailure ? '' : state.lastNote;
+    const lines = wrap(inert(note), width(), NOTE_ROWS);
+    for (const [i, row] of notes.entries()) set(row, lines[i] ?? '');
     const pulling = pullLines(state.pulls, Date.now(), PULL_ROWS);
     for (const [i, pull] of pulls.entries()) set(pull, inert(pulling[i] ?? ''));
   };
+  // The rows stay where they are.
+  const above = (text: string) => (stopped ? say(text) : bars.log(`${text}${CLEAR_REST}\n`));
   const timer = setInterval(draw, 250);
   let stopped = false;
   const stop = () => {
@@ -80,16 +101,17 @@ export function barProgress(workers: number): Progress {
     bars.stop();
     const why = reasonsText(state);
     if (state.planned === 0) return;
-    say(
-      `${state.done}/${state.toDo} done in ${clock(Date.now() - state.startedAt)}${why ? ` · ${why}` : ''}`,
-    );
+    say(`${doneText(state)} done in ${clock(Date.now() - state.startedAt)}${why ? ` · ${why}` : ''}`);
   };
   // Restores the cursor and line wrapping even when a third Ctrl-C exits at once.
   process.once('exit', stop);
   return {
-    listener: (event) => apply(state, event),
-    // Above the rows, which stay where they are.
-    say: (text) => (stopped ? say(text) : bars.log(`${text}${CLEAR_REST}\n`)),
+    listener: (event) => {
+      state.lastFailure = '';
+      apply(state, event);
+      if (state.lastFailure !== '') above(paintErr('red', forTerminal(inert(state.lastFailure))));
+    },
+    say: above,
     stop,
   };
 }

@@ -1,8 +1,7 @@
 /** The state that a display keeps of a run, how events change it, and the texts made from it. */
 
-import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { SEALED_CLASSES } from '../../outcome.ts';
+import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
 import { remainingSeconds } from '../../runner/schedule/order.ts';
 import type { Pulls } from './pullText.ts';
@@ -14,7 +13,7 @@ export interface Progress {
   stop(): void;
 }
 
-interface SlotState {
+export interface SlotState {
   label: TrialLabel;
   step: number;
   phase: string;
@@ -27,10 +26,12 @@ export interface State {
   planned: number;
   toDo: number;
   done: number;
+  /** What earlier sittings decided: a run that is resumed goes on where it was. */
+  sealed: number;
   startedAt: number;
   spentNano: number;
   budgetNano: number | null;
-  reasons: Map<string, number>;
+  reasons: Map<ExitReason, number>;
   graded: { resolved: number; total: number };
   /** Null where nothing is graded. */
   grading: { workers: number; open: number; durations: number[] } | null;
@@ -43,16 +44,21 @@ export interface State {
   /** The same for running trials. */
   runningS: Map<number, number>;
   slots: Map<number, SlotState>;
+  /** Lengths of the longest names so far, so that columns stay where they are. */
+  widest: { id: number; arm: number };
   pulls: Pulls | undefined;
   /** Nothing new starts. */
   stopping: boolean;
   lastNote: string;
+  /** How the newest attempt that failed ended; a display tells it at once. */
+  lastFailure: string;
 }
 
 export const newState = (): State => ({
   planned: 0,
   toDo: 0,
   done: 0,
+  sealed: 0,
   startedAt: Date.now(),
   spentNano: 0,
   budgetNano: null,
@@ -65,9 +71,11 @@ export const newState = (): State => ({
   expectedS: new Map(),
   runningS: new Map(),
   slots: new Map(),
+  widest: { id: 0, arm: 0 },
   pulls: undefined,
   stopping: false,
   lastNote: '',
+  lastFailure: '',
 });
 
 type Appliers = {
@@ -82,6 +90,7 @@ const APPLY: Appliers = {
   run_started(state, event) {
     Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
     state.budgetNano = event.budgetNano;
+    state.sealed = event.sealed ?? 0;
     state.expectedS = new Map(event.expectedS);
     state.arms = event.arms;
     state.epochs = event.epochs;
@@ -98,6 +107,9 @@ const APPLY: Appliers = {
       startedAt: now,
       costNano: 0,
     });
+    const { widest } = state;
+    widest.id = Math.max(widest.id, label.instanceId.length);
+    widest.arm = Math.max(widest.arm, label.arm.length);
     moveEstimate(state.expectedS, state.runningS, event.trial.trialId);
   },
   phase(state, event) {
@@ -121,7 +133,7 @@ const APPLY: Appliers = {
     if (event.unusedBytes)
       state.lastNote = `${event.trial.instanceId} submitted nothing, and its work tree has changes of ${event.unusedBytes} B`;
     if (event.message && (event.exitClass === 'infra' || event.exitClass === 'config'))
-      state.lastNote = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
+      state.lastNote = state.lastFailure = `${event.trial.instanceId} ${event.exitReason}: ${event.message}`;
   },
   graded(state, event) {
     state.graded.total += 1;
@@ -247,6 +259,9 @@ export function etaWithGradings(
   });
 }
 
+/** Decided trials of all: "4/14". */
+export const doneText = ({ sealed, done, toDo }: State): string => `${sealed + done}/${sealed + toDo}`;
+
 export const reasonsText = (state: State): string =>
   [...state.reasons]
     .sort((a, b) => b[1] - a[1])
@@ -263,10 +278,6 @@ function costText(state: State): string {
 export const clip = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `${text.slice(0, Math.max(0, width - 1))}…`;
 
-/** Ids differ at their ends, so the left is cut, as mini-swe-agent does. */
-const fitId = (text: string, width: number): string =>
-  text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
-
 const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
 
 const openText = (grading: State['grading']): string =>
@@ -279,10 +290,4 @@ export function overallText(state: State, slots: number): string {
   const trials = { durations: state.durations, remaining: state.toDo - state.done, slots, forecast };
   const left = etaWithGradings(trials, state.grading ?? NOTHING_TO_GRADE);
   return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${state.stopping ? '' : ` · ETA ${left}`}${graded}${openText(state.grading)}`;
-}
-
-export function slotText(slot: SlotState | undefined): string {
-  if (!slot) return 'idle';
-  const where = `${slot.phase} ${clock(Date.now() - slot.phaseSince)}`;
-  return `${fitId(inert(slot.label.instanceId), 32)} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
 }

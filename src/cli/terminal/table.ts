@@ -13,13 +13,18 @@ export const table = (
   head: readonly string[],
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
-): string => [...tableBlocks(head, rows, width)].join('\n');
+  paint?: PaintCell,
+): string => [...tableBlocks(head, rows, width, paint)].join('\n');
+
+/** Gets the cell with the blanks around it, so that a colour changes no width. */
+type PaintCell = (cell: string) => string;
 
 /** The same in parts of many lines. The rows are gone through twice, so that half a million need not exist at the same time. */
 export function* tableBlocks(
   head: readonly string[],
   rows: Iterable<readonly string[]>,
   width = terminalWidth(),
+  paint: PaintCell = (cell) => cell,
 ): Generator<string> {
   const widths = head.map((h) => h.length);
   for (const row of rows)
@@ -32,11 +37,15 @@ export function* tableBlocks(
     if (widest < 1 || widths[widest]! <= LEAST) break;
     widths[widest] = widths[widest]! - 1;
   }
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((c, i) => pad(shorten(c, widths[i]!), widths[i]!))
+  const fitted = (c: string, i: number) => pad(shorten(c, widths[i]!), widths[i]!);
+  const line = (cells: readonly string[]) => {
+    const last = cells.length - 1;
+    // The first one is a name.
+    return cells
+      .map((c, i) => (i === 0 ? fitted(c, i) : paint(i === last ? fitted(c, i).trimEnd() : fitted(c, i))))
       .join('  ')
       .trimEnd();
+  };
   let lines = [line(head), line(widths.map((w) => '-'.repeat(w)))];
   for (const row of rows) {
     if (lines.length >= BLOCK) {

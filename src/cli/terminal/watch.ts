@@ -1,6 +1,7 @@
 /** `swebatch ls RUN --watch`: follows a live run from another terminal, from the database alone. */
 
 import { pause } from '../../base/async/timer.ts';
+import { shorten } from '../../base/text/columns.ts';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { isFinalReason } from '../../outcome.ts';
@@ -23,6 +24,13 @@ export interface WatchOptions {
   readonly everyMs: number;
   readonly now?: () => number;
   readonly signal?: AbortSignal;
+  /** Whether no process works on the run; asked only while its record says that it runs. */
+  readonly gone?: () => boolean;
+}
+
+export interface Watched {
+  readonly run: RunRow;
+  readonly gone: boolean;
 }
 
 /** The picture of one moment: pure text, so that it can be tested. */
@@ -48,7 +56,7 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
     `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
       (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : '') +
       (grading.open > 0 ? ` · ${grading.open} to grade` : ''),
-    ...slots.map((slot) => slotLine(slot, now)),
+    ...slots.map((slot) => slotLine(slot, now, several(lines))),
   ];
 }
 
@@ -68,24 +76,46 @@ function openGradings(store: Store, run: RunRow, sealed: readonly TrialLine[]): 
   };
 }
 
-function slotLine(slot: SlotRow, now: number): string {
-  const since = slot.phase_offset_ms === null ? 0 : now - Date.parse(slot.started_at) - slot.phase_offset_ms;
-  return `${String(slot.slot ?? '?').padStart(3)} ${inert(slot.instance_id)} step ${slot.steps} ${slot.phase ?? '-'} ${clock(since)}`;
+interface Several {
+  readonly arms: boolean;
+  readonly epochs: boolean;
 }
 
-export async function watchRun(options: WatchOptions): Promise<void> {
+const several = (lines: readonly TrialLine[]): Several => ({
+  arms: lines.some((l) => l.arm !== lines[0]!.arm),
+  epochs: lines.some((l) => l.epoch > 1),
+});
+
+function slotLine(slot: SlotRow, now: number, { arms, epochs }: Several): string {
+  const since = slot.phase_offset_ms === null ? 0 : now - Date.parse(slot.started_at) - slot.phase_offset_ms;
+  return `${String(slot.slot ?? '?').padStart(3)} ${inert(slot.instance_id)}${arms ? ` ${inert(slot.arm)}` : ''}${epochs ? ` ep ${slot.epoch}` : ''} step ${slot.steps} ${slot.phase ?? '-'} ${clock(since)}`;
+}
+
+const LOOK_AGAIN_MS = 1000;
+
+/** A line that wraps would be two rows to go back over. */
+const fitted = (line: string): string => shorten(line, (process.stdout.columns ?? 80) - 1);
+
+/** Resolves when the run has ended, or its process. */
+export async function watchRun(options: WatchOptions): Promise<Watched> {
   const { store, write, redraw } = options;
   const now = options.now ?? Date.now;
   let drawn = 0;
+  let missed = 0;
   for (;;) {
     const began = performance.now();
     const run = runById(store, options.run.id)!;
-    const lines = watchLines(store, run, now());
+    const lines = watchLines(store, run, now()).map((line) => (redraw ? fitted(line) : line));
     // Back to the first line of the last picture, then clear what is below.
     write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
     drawn = lines.length;
-    if ((run.status !== 'running' && run.status !== 'paused') || options.signal?.aborted) return;
+    const live = run.status === 'running' || run.status === 'paused';
+    if (!live || options.signal?.aborted) return { run, gone: false };
+    // A run that begins or ends may be seen without a process for a moment.
+    missed = options.gone?.() ? missed + 1 : 0;
+    if (missed === 2) return { run, gone: true };
+    const everyMs = missed > 0 ? Math.min(options.everyMs, LOOK_AGAIN_MS) : options.everyMs;
     // A run of 50,000 trials takes a second to read: the picture of it takes at most a tenth of a processor.
-    await pause(Math.max(options.everyMs, 9 * (performance.now() - began)), options.signal);
+    await pause(Math.max(everyMs, 9 * (performance.now() - began)), options.signal);
   }
 }

@@ -1,6 +1,8 @@
 /** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
 import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
+import { engineInfo } from '../../environment/engines/engineInfo.ts';
+import { engineSilent } from '../../service/images/engines.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
@@ -16,6 +18,8 @@ export const cleanVerb = defineVerb({
   }),
   examples: [['$0 clean --dry-run', 'what is left over']],
   async run({ dryRun, json: asJson }) {
+    const engine = await engineInfo();
+    if (!engine.ok) throw engineSilent([engine.message], process.env);
     const result = await reap({ dryRun });
     const head = ['container', 'run', 'instance', 'host', 'pid', dryRun ? 'would be removed' : 'removed'];
     const cells = result.orphans.map((o) => [

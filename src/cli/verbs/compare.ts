@@ -1,6 +1,7 @@
 /** `swebatch compare A B [C...]`: the same instances, paired; with --gate a verdict and an exit code for a night. */
 import { z } from 'zod';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { inert } from '../../base/text/inert.ts';
 import { compareAll } from '../../report/compare/compareAll.ts';
 import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
@@ -76,6 +77,7 @@ export const compareVerb = defineVerb({
     const root = resultsRoot(args.output);
     using store = lazyStore(root);
     const sides = namedSides(args.sides, root, store.get);
+    sayWhenSame(sides);
     if (args.config) return await compareConfig(args, sides);
     if (args.gate) return await gateSides(args, root, sides);
     const all = compareAll(
@@ -89,6 +91,16 @@ export const compareVerb = defineVerb({
     return EXIT.done;
   },
 });
+
+/** Nothing can differ then, and a person who sees no difference would believe that two runs agree. */
+function sayWhenSame(sides: readonly NamedSide[]): void {
+  const names = sides.flatMap(({ from }) => (from ? `${from.run.name}/${from.arm}` : []));
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined)
+    say(
+      `warning: ${inert(twice)} is compared with itself; name another run, or RUN/ARM for the arms of one run`,
+    );
+}
 
 /** Fixed before the run, because the choice can flip a verdict; another one chosen afterwards gets a warning. */
 function testOf(args: CompareArgs, sides: readonly NamedSide[]): McNemarTest {

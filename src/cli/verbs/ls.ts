@@ -1,6 +1,7 @@
 /** `swebatch ls`: runs of a results root, or the trials of one run. */
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
+import { EXIT_CLASSES } from '../../outcome.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
@@ -9,16 +10,17 @@ import { classCounts, lastSigns, runningSteps } from '../../store/records/trials
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
+import { paintWord } from '../terminal/colour.ts';
 import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
-import { watchRun } from '../terminal/watch.ts';
+import { type Watched, watchRun } from '../terminal/watch.ts';
 
 const lsFlags = flags({
   run: { ...namedRun, place: 'optional' },
   output,
   json,
-  class: { type: 'string', bare: true, describe: 'only trials of this exit class' },
+  class: { choices: EXIT_CLASSES, bare: true, describe: 'only trials of this exit class' },
   watch: {
     type: 'boolean',
     default: false,
@@ -38,14 +40,23 @@ export const lsVerb = defineVerb({
   async run(args) {
     const root = resultsRoot(args.output);
     using store = openForReading(root);
-    if (!args.run) {
+    // Both are about one run: without a name, the newest.
+    const name = args.run ?? (args.watch || args.class ? 'last' : undefined);
+    if (name === undefined) {
       printRuns(store, root, args.json);
       return EXIT.done;
     }
-    const run = requireRun(store, args.run);
+    const run = requireRun(store, name);
     if (args.watch) {
       const redraw = process.stdout.isTTY === true;
-      await watchRun({ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData });
+      // Not for a plain ls: it would take longer than its answer.
+      const { workerOn } = await import('../../service/start/withRunLock.ts');
+      const ended = await watchRun({
+        ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
+        // A process that was killed cannot write that its run ended.
+        gone: () => workerOn(root, run.name) === null,
+      });
+      say(lastWord(ended, root));
       return EXIT.done;
     }
     const lines = liveLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);
@@ -53,6 +64,13 @@ export const lsVerb = defineVerb({
     return EXIT.done;
   },
 });
+
+function lastWord({ run, gone }: Watched, root: string): string {
+  const again = commandOn(root, `resume ${run.name}`);
+  if (gone) return `no process works on ${run.name} any more; ${again} goes on`;
+  const open = run.status === 'complete' || run.status === 'failed' ? '' : `; ${again} goes on`;
+  return `${run.name} has ended: ${run.status}${open}`;
+}
 
 /** With the steps that running trials have taken so far. */
 function liveLines(store: Store, runId: number): TrialLine[] {
@@ -100,6 +118,8 @@ const runsTable = (rows: readonly ReturnType<typeof lineOfRun>[]): string =>
       countsText(r.counts, ' '),
       spentText({ nano: r.cost_nano, unknownCalls: r.unknown_cost_calls }),
     ]),
+    undefined,
+    paintWord,
   );
 
 function trialsTable(lines: readonly TrialLine[]): string {
@@ -116,6 +136,8 @@ function trialsTable(lines: readonly TrialLine[]): string {
       String(l.steps ?? 0),
       formatCost(l.cost_nano),
     ]),
+    undefined,
+    paintWord,
   );
 }
 

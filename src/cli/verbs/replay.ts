@@ -62,7 +62,7 @@ export const replayVerb = defineVerb({
   ],
   async run(args) {
     const files = args.files.flatMap(trajectoryFiles);
-    if (files.length === 0) throw new UserError('there is no *.traj.json file');
+    if (files.length === 0) throw new UserError('there is no *.traj.json file', { hint: REPLAYABLE });
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
@@ -91,9 +91,11 @@ export const replayVerb = defineVerb({
   },
 });
 
+const REPLAYABLE = 'name *.traj.json files or a folder of them, for example results/RUN/trajectories';
+
 function trajectoryFiles(path: string): string[] {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat) throw new UserError(`there is no ${path}`);
+  if (!stat) throw new UserError(`there is no file or folder ${path}`, { hint: REPLAYABLE });
   if (!stat.isDirectory()) return [path];
   return readdirSync(path, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.traj.json'))

@@ -6,6 +6,7 @@ import { datasetInfo, downloadFile, HubApiError, listFiles } from '@huggingface/
 import { sleep as sleepReally } from '../../base/async/timer.ts';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { OutsideRootError, pathInside } from '../../base/files/pathInside.ts';
+import { closest } from '../../base/text/closest.ts';
 import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 import { cacheFolderOf } from '../read/locate.ts';
 import type { HubAccess } from './hubAccess.ts';
@@ -42,10 +43,12 @@ const refusal = (message: string): PullResult => ({ ok: false, message });
 
 export async function pullDataset(source: string, options: PullOptions): Promise<PullResult> {
   const repos = hubReposOf(source);
-  if (repos.length === 0)
+  if (repos.length === 0) {
+    const close = closest(source, DATASET_ALIASES);
     return refusal(
-      `"${source}" is not a dataset of the hub: give one of ${DATASET_ALIASES.join(', ')}, or an id such as org/name`,
+      `"${source}" is not a dataset of the hub: give one of ${DATASET_ALIASES.join(', ')}, or an id such as org/name${close ? `; did you mean ${close}?` : ''}`,
     );
+  }
   if (options.access.offline)
     return refusal(
       `HF_HUB_OFFLINE is set, so ${source} cannot be fetched; unset it, or use what the cache has`,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
+import { fileErrorText } from '../../base/text/errorText.ts';
 import { runConfigSchema } from '../../config/runConfig.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import type { Dataset, LoadedRow } from '../../dataset/read/loadDataset.ts';
@@ -39,7 +40,7 @@ function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): 
   try {
     bytes = readFileSync(target);
   } catch (error) {
-    throw new UserError(`${target} cannot be read: ${(error as Error).message}`);
+    throw new UserError(`${target} cannot be read: ${fileErrorText(error)}`);
   }
   const read = parsePredictions(bytes, target);
   if (!read.ok) throw new UserError(read.problems.join('\n'));

@@ -32,6 +32,17 @@ export function requireEngine(env: Variables, host?: string): EngineConnected {
   return connection;
 }
 
+/** No engine answers: says which variable chose it, because the address in it is the usual mistake. */
+export function engineSilent(reasons: readonly string[], env: Variables, problems: readonly string[] = []) {
+  const chosen = (['DOCKER_HOST', 'DOCKER_CONTEXT'] as const).find(
+    (name) => variable(env, name) !== undefined,
+  );
+  const where = chosen ? `; $${chosen} is ${variable(env, chosen)}` : '';
+  return new UserError([...problems, `Docker does not answer (${reasons.join('; ')}${where})`].join('\n'), {
+    next: { do: 'check_engine' },
+  });
+}
+
 /** For clients; undefined leaves the default socket to dockerode. */
 export function engineOptions(env: Variables, host?: string) {
   const { options, source } = requireEngine(env, host);

@@ -123,7 +123,10 @@ function refuseName(store: Store, name: string, source: string, root: string): v
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
 function read(source: string, report: string | undefined): GradedElsewhere {
   const found = statSync(source, { throwIfNoEntry: false });
-  if (!found) throw new UserError(`there is no ${source}`);
+  if (!found)
+    throw new UserError(`there is no file or folder ${source}`, {
+      hint: 'name a folder of mini-swe-agent, logs/run_evaluation of the harness, or a run report',
+    });
   if (!found.isDirectory())
     return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
   const mini = readMiniRun(source);

@@ -2,7 +2,7 @@
 import { engineInfo } from '../../environment/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
-import { requireEngine } from '../images/engines.ts';
+import { engineSilent, requireEngine } from '../images/engines.ts';
 import { UserError } from '../userError.ts';
 import { bad, checkArm, type Finding } from './armChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
@@ -31,9 +31,7 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
   // One answering engine is enough to begin; the others are tried again during the run.
   if (hosts.length > 0 && silent.length === engines.length)
-    throw new UserError([...problems, `Docker does not answer (${silent.join('; ')})`].join('\n'), {
-      next: { do: 'check_engine' },
-    });
+    throw engineSilent(silent, hosts.includes(undefined) ? caller.env : {}, problems);
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 

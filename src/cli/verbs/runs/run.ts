@@ -7,11 +7,12 @@ import { leaveUnjudged, requireBaseline } from '../../../service/night/findBasel
 import { dryRun } from '../../../service/plan/dryRun.ts';
 import { endpointFindings } from '../../../service/plan/endpointChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../../service/plan/preflight.ts';
-import { hasBegun, makeAndOpen } from '../../../service/resultsRoot.ts';
+import { hasBegun, makeAndOpen, openForReading } from '../../../service/resultsRoot.ts';
 import { beginRun } from '../../../service/start/beginRun.ts';
 import { prepareRun } from '../../../service/start/prepareRun.ts';
 import { UserError } from '../../../service/userError.ts';
 import { conclude } from '../../conclude.ts';
+import { checkNight } from '../../flags/gateFlags.ts';
 import { runFlags, runOptionsOf } from '../../flags/runFlags.ts';
 import { defineVerb } from '../../flags/verb.ts';
 import { judgeNight } from '../../night.ts';
@@ -30,10 +31,12 @@ export const runVerb = defineVerb({
   ],
   async run(args) {
     armCrash(env('SWEBATCH_CRASH_AT'));
+    checkNight(args);
     const caller = thisProcess(args.progress);
     const prepared = await prepareRun(runOptionsOf(args), caller);
     const { request, resolved } = prepared;
     if (args.dryRun) {
+      if (args.baseline !== undefined) checkBaseline(prepared.options.results, args.baseline, request);
       const checked = await checkedPlan(resolved, caller);
       refuseWrong(checked);
       if (args.online) {
@@ -63,6 +66,12 @@ export const runVerb = defineVerb({
     return ended || verdict === EXIT.done ? code : verdict;
   },
 });
+
+function checkBaseline(root: string, baseline: string, run: { readonly name: string }): void {
+  if (baseline === 'last') return;
+  using store = openForReading(root);
+  requireBaseline(store, baseline, run);
+}
 
 /** The bundled dataset works in an empty folder: no registry has its images, and the program builds them. */
 async function buildBundledImages(images: readonly string[]): Promise<void> {

@@ -1,0 +1,275 @@
+// The mistakes of a new user: each is answered with what is wrong, where, and what to do next, and with the exit code of a mistake.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { main } from '../../../src/cli/main.ts';
+import { tempDir } from '../../support/cli.ts';
+
+const before = { cwd: process.cwd(), env: process.env };
+const json = (path: string, value: unknown) => writeFileSync(path, JSON.stringify(value));
+const row = (id: string) => ({
+  ...{ instance_id: id, repo: 'a/a', base_commit: 'a'.repeat(40), problem_statement: 'x', test_patch: '' },
+  ...{ image: 'swebatch-test/none:1', patch: '', FAIL_TO_PASS: '[]', PASS_TO_PASS: '[]' },
+});
+const rows = (...ids: string[]) => ids.map((id) => `${JSON.stringify(row(id))}\n`).join('');
+const prediction = (id: string) => ({ [id]: { instance_id: id, model_name_or_path: 'm', model_patch: 'd' } });
+
+/** `swebatch …` in this process; what it says is put together. */
+async function swebatch(args: readonly string[]): Promise<{ code: number; said: string }> {
+  let said = '';
+  const write = ((text: string, ...more: unknown[]) => {
+    said += text;
+    for (const callback of more) if (typeof callback === 'function') callback();
+    return true;
+  }) as typeof process.stdout.write;
+  vi.spyOn(process.stdout, 'write').mockImplementation(write);
+  vi.spyOn(process.stderr, 'write').mockImplementation(write);
+  const code = await main(args);
+  vi.restoreAllMocks();
+  return { code, said };
+}
+
+beforeAll(async () => {
+  process.chdir(tempDir());
+  process.env = { PATH: process.env.PATH, HOME: process.cwd(), TZ: 'UTC', DOCKER_HOST: 'tcp://127.0.0.1:1' };
+  for (const folder of ['folder', 'folder.jsonl', 'folder.yaml', 'repo', 'torn']) mkdirSync(folder);
+  writeFileSync('data.jsonl', rows('a__a-1', 'a__a-2'));
+  writeFileSync('other.jsonl', rows('z__z-1'));
+  writeFileSync('empty.jsonl', '');
+  writeFileSync('broken.jsonl', `${rows('a__a-1')}{"instance_id": "b", \n`);
+  writeFileSync('columns.jsonl', '{"instance_id": "a__a-1", "repo": "a/a"}\n');
+  writeFileSync('twice.jsonl', rows('a__a-1', 'a__a-1'));
+  writeFileSync('data.csv', 'instance_id,repo\n');
+  writeFileSync('broken.yaml', 'agent:\n  step_limit: [3\nmodel: {');
+  writeFileSync('list.yaml', '- a\n- b\n');
+  writeFileSync('typo.yaml', 'agnet:\n  step_limit: 3\n');
+  writeFileSync('torn/swebatch.db', 'this is no database, and long enough to be looked at');
+  writeFileSync('file', '');
+  json('preds.json', prediction('a__a-1'));
+  json('strangers.json', prediction('z__z-1'));
+  json('list.json', [1, 2]);
+  writeFileSync('torn.json', '{"a__a-1": {');
+  json('noReplies.json', { replies: 3 });
+  json('replies.json', {
+    replies: [{ content: '```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```' }],
+  });
+  execFileSync('git', ['init', '-q', 'repo']);
+  const local = ['-c', 'environment.environment_class=local', '-c', `environment.cwd=${process.cwd()}/repo`];
+  const quiet = ['--progress', 'none', ...MODEL];
+  for (const [name, data] of [
+    ['night', 'data.jsonl'],
+    ['elsewhere', 'other.jsonl'],
+  ] as const)
+    await swebatch(['run', '--subset', data, ...local, ...quiet, '--run-id', name]);
+  const nowhere = ['-c', `environment.cwd=${process.cwd()}/file/x`, '-c', 'run.retry.attempts=1'];
+  await swebatch(['run', ...DATA, ...local, ...nowhere, ...quiet, '--run-id', 'half']);
+});
+afterAll(() => {
+  process.chdir(before.cwd);
+  process.env = before.env;
+});
+afterEach(() => void vi.restoreAllMocks());
+
+const MODEL = ['-m', 'scripted:replies.json'];
+const DATA = ['--subset', 'data.jsonl'];
+const KEY = 'OPENAI_API_KEY=sk-0123456789abcdef';
+
+/** A line of a shell: variables in front, then the arguments. */
+const PLAN = ['run', ...DATA, ...MODEL, '--dry-run'];
+
+type Mistake = readonly [args: readonly string[], code: number, ...said: (string | RegExp)[]];
+const VERBS_AND_OPTIONS: readonly Mistake[] = [
+  [[], 2, 'name a verb; "swebatch run -c demo" is a first run', '"swebatch --help" shows what there is'],
+  [['rnu'], 2, 'there is no verb "rnu"; did you mean "run"?'],
+  [['config'], 2, 'there is no verb "config"; did you mean "config show"?'],
+  [['run', '--wrokers', '3'], 2, 'there is no option --wrokers; did you mean --workers?', 'run --help'],
+  [['run', '--workers'], 2, '--workers needs a value'],
+  [['ls', 'night', 'extra'], 2, 'unexpected argument "extra"'],
+  [['show'], 2, '<run> is missing: swebatch show <run> [instance]'],
+  [[...PLAN, '-o', 'a', '-o', 'b'], 2, '--output: given more than once'],
+];
+const VALUES: readonly Mistake[] = [
+  [[...PLAN, '-w', '0'], 2, '--workers: must be a whole number of 1 or more'],
+  [[...PLAN, '-w', '-3'], 2, '--workers: must be a whole number of 1 or more'],
+  [[...PLAN, '-w', 'two'], 2, '--workers: must be a whole number of 1 or more'],
+  [[...PLAN, '--epochs', '0'], 2, '--epochs: must be a whole number of 1 or more'],
+  [[...PLAN, '--cost-limit', '5$'], 2, '--cost-limit: must be a number of dollars, or none'],
+  [[...PLAN, '--cost-limit=-1'], 2, '--cost-limit: must be 0 or more dollars, or none'],
+  [[...PLAN, '--model-latency=-1'], 2, '--model-latency: must be a number of milliseconds, 0 or more'],
+  [[...PLAN, '--progress', 'bar'], 2, '--progress "bar" must be one of auto, plain, json, none'],
+  [[...PLAN, '--run-id', '../x'], 2, '--run-id: must be 1 to 100 of A-Z a-z 0-9 _ . -'],
+  [['view', '--port', '99999'], 2, '--port: must be 65535 or less'],
+  [['view', '--port', 'abc'], 2, '--port: must be a number'],
+  [['ls', 'night', '--class', 'infr'], 2, '--class "infr" must be one of agent,', 'did you mean infra?'],
+  [['resume', 'night', '--retry', 'nonsense'], 2, '--retry: must be one of agent, limit'],
+  [['completion', 'tcsh'], 2, 'shell "tcsh" must be one of bash, zsh, fish'],
+  [['export', 'night', 'jnuit'], 2, 'did you mean junit?'],
+];
+const DATASETS: readonly Mistake[] = [
+  [['run', ...MODEL], 2, 'no dataset is named', 'add --subset', 'a file (data.jsonl'],
+  [['run', '--subset', 'verifed', ...MODEL], 2, 'did you mean verified?'],
+  [['run', '--subset', 'missing.jsonl', ...MODEL], 2, 'there is no file or directory missing.jsonl'],
+  [['run', '--subset', 'folder', ...MODEL], 2, 'folder holds no dataset: expected <split>.parquet'],
+  [['run', '--subset', 'folder.jsonl', ...MODEL], 2, 'folder.jsonl holds no dataset: expected'],
+  [['run', '--subset', 'empty.jsonl', ...MODEL], 2, 'empty.jsonl: the dataset holds no instances'],
+  [['run', '--subset', 'broken.jsonl', ...MODEL], 2, 'broken.jsonl line 2: not valid JSON'],
+  [['run', '--subset', 'columns.jsonl', ...MODEL], 2, 'line 1 (a__a-1): problem_statement is missing'],
+  [['run', '--subset', 'twice.jsonl', ...MODEL], 2, 'line 2 (a__a-1): the same instance_id as line 1'],
+  [['run', '--subset', 'data.csv', ...MODEL], 2, 'expected one of .parquet .jsonl .ndjson .json'],
+  [[...PLAN, '--slice', 'abc'], 2, 'write start:stop or start:stop:step, for example 0:5'],
+  [[...PLAN, '--filter', '('], 2, '--filter "(" is not a regular expression'],
+  [[...PLAN, '--filter', 'nothing'], 2, '0 instances selected: 2 were there before --filter "nothing"'],
+  [[...PLAN, '-i', 'a__a-3'], 2, 'no instance named a__a-3', '`swebatch datasets show` lists the ids'],
+  [[...PLAN, '--sample', '1', '--stratify', 'colour'], 2, 'no row of the dataset has the column colour'],
+  [[...PLAN, '--failed-in', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],
+  [['datasets', 'pull', 'verifed'], 2, '"verifed" is not a dataset of the hub', 'did you mean verified?'],
+];
+const CONFIGURATION: readonly Mistake[] = [
+  [[...PLAN, '-c', 'missing.yaml'], 2, /no configuration "missing.yaml"; looked for .* Built in are default/],
+  [[...PLAN, '-c', 'folder.yaml'], 2, 'there is no configuration "folder.yaml"; looked for'],
+  [[...PLAN, '-c', 'broken.yaml'], 2, /broken\.yaml: .* at line 3, column 1/],
+  [[...PLAN, '-c', 'list.yaml'], 2, /list\.yaml: expected sections such as agent:/],
+  [[...PLAN, '-c', 'typo.yaml'], 2, /agnet: there is no such key; did you mean agent\? \(in .*typo\.yaml\)/],
+  [[...PLAN, '-c', 'agent.step_limti=3'], 2, 'did you mean agent.step_limit?'],
+  [[...PLAN, '-c', 'agent.step_limit=many'], 2, 'agent.step_limit: must be a number (it is "many")'],
+  [[...PLAN, '-c', 'agent.step_limit=-1'], 2, 'agent.step_limit: must be 0 or more (it is -1)'],
+  [[...PLAN, '-c', 'agent=3'], 2, 'agent: must be a section with keys (it is 3)'],
+  [[...PLAN, '-c', 'run.workers=0'], 2, 'run.workers: must be 1 or more (it is 0)'],
+  [[...PLAN, '-c', 'agent.system_template={{ taks }}'], 2, "did you mean 'task'?"],
+  [[...PLAN, '-c', 'environment.environment_class=dcker'], 2, 'use docker, local, or the path of a module'],
+  [[...PLAN, '-c', 'agent.agent_class=codx'], 2, 'leave it out for the built-in agent'],
+  [['config', 'show', '-c', 'swebnech'], 2, 'did you mean "swebench"?'],
+  [[...PLAN, '--env-file', 'none.env'], 2, '--env-file none.env: ENOENT'],
+];
+const DEAD = ['-c', 'model.base_url=http://127.0.0.1:1/v1', '-c', 'model.prices=free'];
+const MODELS: readonly Mistake[] = [
+  [['run', ...DATA], 2, 'no model is named; name one with -m MODEL'],
+  [['run', ...DATA, '-m', 'gpt-5.4'], 2, '$OPENAI_API_KEY is not set; export OPENAI_API_KEY=...'],
+  [[KEY, 'run', ...DATA, '-m', 'opnai/gpt-5.4'], 2, 'no provider is known by the prefix of "opnai/gpt-5.4"'],
+  [[KEY, 'run', ...DATA, '-m', 'gpt-99'], 2, 'no price for "gpt-99"; add prices: {input: …, output: …}'],
+  [
+    [KEY, 'run', ...DATA, '-m', 'gpt-5.4', '-c', 'model.prices={"input": -1, "output": 2}'],
+    2,
+    'model.prices.input: must be 0 or more (it is -1)',
+  ],
+  [
+    [KEY, 'run', ...DATA, '-m', 'gpt-5.4', '-c', 'model.base_url=localhost:8000'],
+    2,
+    'model.base_url is not an http(s) URL: "localhost:8000"',
+  ],
+  [
+    [...['run', ...DATA, '-m', 'hosted_vllm/x'], ...DEAD],
+    2,
+    'nobody listens at 127.0.0.1:1 (connection refused); start the server, or correct model.base_url',
+  ],
+  [['run', ...DATA, '-m', 'scripted:missing'], 2, 'there are no scripted replies at'],
+  [['run', ...DATA, '-m', 'scripted:noReplies.json'], 2, /noReplies\.json is not a script of replies/],
+  [['run', ...DATA, '-m', 'replay:nobody'], 2, 'there is no run "nobody"'],
+];
+const PLACES: readonly Mistake[] = [
+  [[...PLAN, '-o', 'file'], 2, 'file is a file', 'name another results root with -o'],
+  [[...PLAN, '-o', '/proc/results'], 2, 'no folder can be made there', 'name another results root with -o'],
+  [
+    ['ls', '-o', 'nowhere'],
+    2,
+    'no results database at',
+    'name the results root with -o, or start a run first',
+  ],
+  [['ls', '-o', 'torn'], 5, 'swebatch.db is damaged', '.recover'],
+  [
+    ['export', 'night', 'csv', '--to', 'folder'],
+    2,
+    'cannot write folder: a folder stands there; name a file',
+  ],
+  [['export', 'night', 'preds', '--to', 'file'], 2, 'a file stands where a folder is needed'],
+  [['report', 'night', '--to', 'folder'], 2, 'cannot write folder: a folder stands there; name a file'],
+];
+const RUNS: readonly Mistake[] = [
+  [['report', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],
+  [['show', 'nigth'], 2, 'there is no run "nigth"; did you mean "night"?'],
+  [['show', 'night', 'a__a-9'], 2, 'run night has no instance "a__a-9"', 'swebatch ls night'],
+  [['export', 'nobody'], 2, 'there is no run "nobody"'],
+  [['verify', 'nobody'], 2, 'there is no run "nobody"'],
+  [['run', 'stop', 'nobody'], 2, 'there is no run "nobody"'],
+  [['run', 'delete', 'night'], 2, 'this would delete night', 'no terminal to ask at: add --yes'],
+  [['resume', 'nobody'], 2, 'there is no run "nobody"'],
+  [['compare', 'night'], 2, 'compare needs two sides', 'name a second run, arm or file'],
+  [['compare', 'night', 'nobody'], 2, '"nobody" is neither a run in', 'list them with "swebatch ls"'],
+  [['compare', 'night', 'night'], 0, /warning: night\/\S+ is compared with itself; name another run/],
+  [['compare', 'night', 'elsewhere'], 0, 'no instance was validly finished on both night and elsewhere'],
+  [['ls', 'half', '--watch'], 0, 'half has ended: incomplete; "swebatch resume half" goes on'],
+  [['evaluate', 'half'], 3, 'no trial of half has a result that could be graded; "swebatch resume half'],
+  [['resume', 'night'], 0, 'run night: complete', 'not graded; grade it with "swebatch evaluate night"'],
+  [['baseline', 'set', 'half'], 0, 'warning: half is incomplete; its missing trials cannot be compared'],
+  [['baseline', 'set', 'nobody'], 2, 'there is no run "nobody"'],
+  [['baseline', 'sett', 'night'], 2, 'did you mean set?'],
+];
+const NIGHTS: readonly Mistake[] = [
+  [
+    ['run', ...DATA, ...MODEL, '--max-infra', '5%'],
+    2,
+    '--max-infra judges nothing without --baseline',
+    'add',
+  ],
+  [
+    [...PLAN, '--baseline', 'nobody'],
+    2,
+    'there is no baseline or other run "nobody"',
+    'swebatch baseline show',
+  ],
+  [[...PLAN, '--baseline', 'last', '--must-pass', 'no.txt'], 2, '--must-pass: there is no file no.txt'],
+  [
+    [...PLAN, '--baseline', 'last', '--max-drop', '5'],
+    2,
+    '--max-drop: "5" must be a share such as 2% or 0.02',
+  ],
+];
+const GRADING: readonly Mistake[] = [
+  [['evaluate'], 2, 'name what to evaluate', 'a predictions file (preds.json'],
+  [['evaluate', 'preds.json'], 2, '--subset is missing', 'swebatch evaluate preds.json --subset verified'],
+  [['evaluate', 'missing.json', ...DATA], 2, 'missing.json cannot be read: there is no such file'],
+  [['evaluate', 'folder', ...DATA], 2, 'folder is not a predictions file: its name must end in .json'],
+  [['evaluate', 'torn.json', ...DATA], 2, 'torn.json: it is not JSON'],
+  [['evaluate', 'list.json', ...DATA], 2, 'entry 1 is a number; each prediction must be an object'],
+  [['evaluate', 'strangers.json', ...DATA], 2, 'that the dataset does not have: z__z-1', 'name the dataset'],
+  [['evaluate', '--regrade', 'nowhere', ...DATA], 2, 'there is no folder nowhere'],
+  [['import', 'nowhere'], 2, 'there is no file or folder nowhere', 'name a folder of mini-swe-agent'],
+  [['import', 'folder'], 2, 'nothing to import in folder'],
+  [['replay', 'missing.json'], 2, 'there is no file or folder missing.json', 'name *.traj.json files'],
+];
+const ENGINES: readonly Mistake[] = [
+  [
+    ['run', ...DATA, ...MODEL],
+    2,
+    'Docker does not answer',
+    '$DOCKER_HOST is tcp://127.0.0.1:1',
+    'swebatch doctor',
+  ],
+  [['DOCKER_HOST=nonsense', 'run', ...DATA, ...MODEL], 2, '$DOCKER_HOST is nonsense'],
+  [['DOCKER_HOST=unix:///nowhere.sock', 'run', ...DATA, ...MODEL], 2, 'connect ENOENT /nowhere.sock'],
+  [['clean'], 2, 'Docker does not answer', '$DOCKER_HOST is tcp://127.0.0.1:1', 'swebatch doctor'],
+  [['images', 'ls'], 2, 'does not answer', 'swebatch doctor'],
+  [['images', 'plan', 'data.jsonl'], 2, 'does not answer', 'swebatch doctor'],
+  [['doctor'], 2, 'FAIL Docker: connect ECONNREFUSED 127.0.0.1:1', 'fix:'],
+  [['agents', 'add', 'codx'], 2, 'names no agent with its version', 'for example codex@'],
+];
+
+test.each(
+  [VERBS_AND_OPTIONS, VALUES, DATASETS, CONFIGURATION, MODELS, PLACES, RUNS, NIGHTS, GRADING, ENGINES]
+    .flat()
+    .map(([args, ...rest]) => [args.join(' '), args, ...rest] as const),
+)('%s', async (_, args, code, ...expected) => {
+  const variables = args
+    .filter((arg) => /^[A-Z_]+=/.test(arg))
+    .map((arg) => arg.split('=') as [string, string]);
+  const own = { ...process.env };
+  Object.assign(process.env, Object.fromEntries(variables));
+  const answer = await swebatch(args.slice(variables.length)).finally(() => (process.env = own));
+  for (const text of expected)
+    expect(answer.said, answer.said).toEqual(
+      typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text),
+    );
+  expect(answer.code).toBe(code);
+  // A defect asks for a report; a mistake never does.
+  expect(answer.said).not.toMatch(/please report|undefined|\n\s+at /);
+});
