@@ -7,8 +7,8 @@ import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
 import type { AttemptDocument, RunDocument, RunList } from './documents/documents.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
+import { databaseOf } from './laterRecord.ts';
 import { readPage, withMode } from './pageFiles.ts';
-import { databaseOf } from './server.ts';
 
 const STATIC_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'";

@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
-import { basename, join, resolve } from 'node:path';
 import { errorText } from '../base/text/errorText.ts';
-import { openStore } from '../store/open.ts';
-import { viewerQueries } from '../store/records/viewerQueries.ts';
 import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
-import { createDocuments, type Documents } from './documents/resources.ts';
+import type { Documents } from './documents/resources.ts';
+import { openRecord } from './laterRecord.ts';
 import { type PageFile, readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
@@ -46,27 +44,22 @@ const SECURITY_HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-export const databaseOf = (results: string): string =>
-  results.endsWith('.db') ? results : join(results, 'swebatch.db');
-
 export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   const host = options.host ?? '127.0.0.1';
   options.signal?.throwIfAborted();
   const page = readPage(options.pageDir);
-  const store = openStore(databaseOf(options.results), { readonly: true });
+  const record = openRecord(options.results);
   try {
-    const queries = viewerQueries(store);
-    const documents = createDocuments(queries, { title: basename(resolve(options.results)) });
     const token = options.token ?? (isLoopback(host) ? undefined : randomBytes(24).toString('base64url'));
     const live = liveUpdates(
-      () => `${queries.dataVersion()}`,
-      () => queries.newestEvent()?.seq ?? 0,
+      () => record.version(),
+      () => record.newestEvent(),
       options.pollMs ?? 500,
     );
     const rules = { hosts: new Set<string>(), token, cookie: 'swebatch-view' };
     const server = createServer((request, response) => {
       try {
-        handle({ rules, page, documents, live }, request, response);
+        handle({ rules, page, documents: record.documents, live }, request, response);
       } catch (error) {
         say(response, 500, `the viewer failed: ${errorText(error)}`);
       }
@@ -86,7 +79,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
       closing ??= new Promise<void>((done) => {
         live.close();
         server.close(() => {
-          store.close();
+          record.close();
           done();
         });
         server.closeAllConnections();
@@ -98,7 +91,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     const base = `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}/`;
     return { url: token === undefined ? base : `${base}?token=${encodeURIComponent(token)}`, port, close };
   } catch (error) {
-    store.close();
+    record.close();
     throw error;
   }
 }

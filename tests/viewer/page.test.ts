@@ -140,6 +140,68 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('chips narrow without a syntax, stay in the address, and lead through the neighbours in the same filter', async () => {
+    await open('run/nightly-1/instances');
+    await expect.poll(rowCount).toBe(60);
+    await page.getByRole('button', { name: /^unresolved/ }).click();
+    await page.locator('summary', { hasText: 'Repository' }).click();
+    await page.getByLabel(/^django/).check();
+    await expect.poll(rowCount).toBeLessThan(10);
+    const left = await rowCount();
+    expect(page.url()).toContain('verdict=unresolved');
+    await page.keyboard.press('Escape');
+    await page.locator('#main').focus();
+    await page.keyboard.press('Enter');
+    await page.getByText(`1 of ${left}`, { exact: true }).waitFor();
+    await page.keyboard.press(']');
+    await page.getByText(`2 of ${left}`, { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(rowCount).toBe(left);
+    await page.getByLabel('Filter').fill('nothing has these words');
+    await page.getByRole('button', { name: 'Show all again' }).click();
+    await expect.poll(rowCount).toBe(60);
+    expect(errors).toEqual([]);
+  });
+
+  test('keys work from the first moment, and Esc leads up to the runs', async () => {
+    await open('run/nightly-1/instances');
+    await expect.poll(rowCount).toBe(60);
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByText('THOUGHT: step 1,').waitFor();
+    await page.keyboard.press('n');
+    await expect.poll(() => page.url()).toContain('step=3');
+    for (const up of [/instances$/, /nightly-1$/, /runs$/]) {
+      await page.keyboard.press('Escape');
+      await expect.poll(() => page.url()).toMatch(up);
+      await page.locator('main h1').waitFor();
+    }
+    expect(errors).toEqual([]);
+  });
+
+  test('columns stay for the next visit', async () => {
+    await open('run/nightly-1/instances');
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByLabel('Exit status').check();
+    await page.goto(`${viewer.url}#/run/nightly-2/instances`);
+    await page.getByRole('columnheader', { name: 'Exit status' }).waitFor();
+  });
+
+  test('before the first run the page says how to start one, and shows it when it comes', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'swebatch-first-'));
+    const other = await startViewer({ results: root, port: 0, pageDir: built.dir, pollMs: 50 });
+    page = await (await browser.newContext()).newPage();
+    await page.goto(other.url);
+    await page.getByText('npx swebatch run -c demo').waitFor();
+    const first = openFixture(root);
+    addRun(first, { name: 'the-first', instances: 3, steps: 2 });
+    await page.getByRole('link', { name: 'the-first' }).waitFor();
+    await other.close();
+    first.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+
   test('a deep link opens a step, a failed test leads to its line', async () => {
     const { id } = store
       .prepare("SELECT attempt_id AS id FROM evaluations WHERE outcome = 'unresolved' LIMIT 1")

@@ -1,8 +1,10 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
+import { databaseOf } from '../../viewer/laterRecord.ts';
 import { startViewer } from '../../viewer/server.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
@@ -82,6 +84,8 @@ async function serve(results: string, args: Args<typeof viewFlags>): Promise<num
     throw error instanceof Error && error.name === 'Error' ? new UserError(error.message) : error;
   });
   printResult(args.json, { url: viewer.url }, () => viewer.url);
+  if (!existsSync(databaseOf(results)))
+    say(`there is no run in ${results} yet; the page shows the first one when it starts`);
   say('read-only; press Ctrl-C to stop');
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());

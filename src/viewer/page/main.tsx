@@ -1,9 +1,10 @@
 /** The page: a header with the way back, and the view that the address names. */
 import './style.css';
-import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
+import { Component, type ReactNode, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/documents.ts';
 import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
+import { useKeys } from './keys.ts';
 import { AttemptPage } from './pages/Attempt.tsx';
 import { ComparePage } from './pages/Compare.tsx';
 import { HistoryPage } from './pages/History.tsx';
@@ -11,6 +12,7 @@ import { InstancesPage } from './pages/Instances.tsx';
 import { RunPage } from './pages/Run.tsx';
 import { RunsPage } from './pages/Runs.tsx';
 import { SidePage } from './pages/Side.tsx';
+import { Nothing } from './parts.tsx';
 import { href, useRoute } from './route.ts';
 import { plain } from './text/foreignText.ts';
 import { nextTheme, useTheme } from './theme.ts';
@@ -34,9 +36,9 @@ function View() {
       return <HistoryPage instanceId={name} />;
     default:
       return (
-        <p className="pad">
-          There is no such page. <a href={href(['runs'])}>All runs</a>
-        </p>
+        <Nothing title="There is no such page">
+          <p>The address may have been cut.</p>
+        </Nothing>
       );
   }
 }
@@ -106,11 +108,12 @@ function Header() {
 }
 
 const KEYS: [string, string][] = [
-  ['/', 'to the filter box'],
-  ['j k ↑ ↓', 'next and previous row or message'],
+  ['/', 'to the search box'],
+  ['j k ↑ ↓', 'next and previous row or message; Home, End, page keys'],
   ['Enter', 'open the row'],
-  ['n p', 'next and previous failed command of a trajectory'],
-  ['Esc', 'leave the filter box; one level up'],
+  ['[ ]', 'previous and next instance of the list you came from'],
+  ['n p', 'next and previous failed command, or place that the search found'],
+  ['Esc', 'close what is open; else one level up'],
   ['?', 'this list'],
 ];
 
@@ -134,29 +137,6 @@ function Help({ onClose }: { onClose: () => void }) {
       </button>
     </div>
   );
-}
-
-function useKeys(toggleHelp: (open: boolean) => void): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
-      const typing = target.matches('input,textarea,select');
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === 'Escape') {
-        if (typing) return target.blur();
-        toggleHelp(false);
-      } else if (typing) return;
-      else if (event.key === '?') toggleHelp(true);
-      else if (event.key === '/') {
-        const box = document.querySelector<HTMLInputElement>('input[type="search"]');
-        box?.focus();
-        box?.select();
-        event.preventDefault();
-      }
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, [toggleHelp]);
 }
 
 /** A page that cannot draw one document says so and keeps the way back. */

@@ -1,13 +1,20 @@
 /** Small pieces that several pages share: states, badges, a list picker, a box to filter, a CSV button. */
 import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/csv.ts';
-import type { Entry } from './data/source.ts';
+import { type Entry, MissingDocument } from './data/source.ts';
+import { href } from './route.ts';
 import type { Column } from './tables/column.ts';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 
 /** Shown in the place of a document that is loading or missing. */
 export function Waiting({ entry }: { entry: Entry<unknown> }) {
+  if (entry.error instanceof MissingDocument)
+    return (
+      <Nothing title="It is not here">
+        <p>{plain(entry.error.message)}</p>
+      </Nothing>
+    );
   if (entry.error)
     return (
       <p role="alert" className="pad">
@@ -17,8 +24,33 @@ export function Waiting({ entry }: { entry: Entry<unknown> }) {
   return <p className="pad quiet">loading …</p>;
 }
 
+/** A page with nothing to show says what to do. */
+export function Nothing({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="page nothing">
+      <h1>{title}</h1>
+      {children}
+      <p>
+        <a data-up="" href={href(['runs'])}>
+          All runs
+        </a>
+      </p>
+    </section>
+  );
+}
+
 export const NoRun = ({ name }: { name: string }) => (
-  <p className="pad">There is no run “{plain(name)}” here.</p>
+  <Nothing title={`There is no run “${plain(name)}” here`}>
+    <p>The list has the names of all runs of this results root.</p>
+  </Nothing>
+);
+
+/** The page above; Esc leads there too. */
+export const Up = ({ to, children }: { to: string; children: ReactNode }) => (
+  <a className="up" data-up="" href={to}>
+    <span aria-hidden="true">‹ </span>
+    {children}
+  </a>
 );
 
 const TONES = new Map([
@@ -60,38 +92,6 @@ export function Fact({ name, children, title }: { name: string; children: ReactN
     <div className="fact" title={title}>
       <dt>{name}</dt>
       <dd>{children}</dd>
-    </div>
-  );
-}
-
-export function FilterBox({
-  value,
-  onChange,
-  problems,
-  hint,
-}: {
-  value: string;
-  onChange: (value: string) => void;
-  problems: readonly string[];
-  hint: string;
-}) {
-  return (
-    <div className="filter">
-      <input
-        type="search"
-        aria-label="Filter"
-        placeholder={hint}
-        title={hint}
-        value={value}
-        spellCheck={false}
-        onChange={(event) => onChange(event.target.value)}
-        aria-invalid={problems.length > 0}
-      />
-      {problems.length > 0 ? (
-        <p role="alert" className="problem">
-          {problems.join('; ')}
-        </p>
-      ) : null}
     </div>
   );
 }

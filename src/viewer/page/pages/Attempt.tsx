@@ -6,6 +6,7 @@ import { href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, short, time, tokens, words } from '../text/numbers.ts';
 import { Output } from '../text/Text.tsx';
+import { listHref, Neighbours } from '../trajectory/Neighbours.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
 import { RawPanel } from '../trajectory/RawPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
@@ -27,6 +28,7 @@ export function AttemptPage({ id }: { id: string }) {
   const tab = TABS.some(([name]) => name === query.get('tab')) ? query.get('tab')! : 'trajectory';
   return (
     <section className="page">
+      <Neighbours doc={doc} />
       <Head doc={doc} />
       <Tabs
         tabs={TABS}
@@ -47,6 +49,7 @@ export function AttemptPage({ id }: { id: string }) {
 export function Head({ doc }: { doc: AttemptDocument }) {
   const { attempt, instance, trial, run, attempts } = doc;
   const verdict = doc.evaluations.find((evaluation) => evaluation.current);
+  const list = useRoute().query.get('list') ?? '';
   return (
     <header className="attempt">
       <h1>
@@ -55,8 +58,10 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         <Flags flags={[...new Set([...attempt.flags, ...(verdict?.flags ?? [])].map((flag) => flag.rule))]} />
       </h1>
       <p className="crumbs">
-        <a href={href(['run', run.name, 'instances'])}>{plain(run.name)}</a> · {plain(trial.arm)} (
-        {plain(trial.model)}) · epoch {trial.epoch} ·{' '}
+        <a data-up="" href={listHref(run.name, list)}>
+          {plain(run.name)}
+        </a>{' '}
+        · {plain(trial.arm)} ({plain(trial.model)}) · epoch {trial.epoch} ·{' '}
         <a href={href(['history', instance.instanceId])}>history of this instance</a>
         {attempts.length > 1 ? (
           <>
@@ -64,7 +69,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
             {attempts.map((one) => (
               <a
                 key={one.id}
-                href={href(['attempt', one.id])}
+                href={href(['attempt', one.id], { list })}
                 aria-current={one.id === attempt.id ? 'page' : undefined}
                 title={`${one.exitReason ?? one.state}, ${one.steps} steps, ${duration(one.elapsedMs)}`}
               >

@@ -6,8 +6,8 @@ import { CostPlot } from '../charts/CostPlot.tsx';
 import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
 import { useManyTrials } from '../data/useManyTrials.ts';
-import { Waiting } from '../parts.tsx';
-import { setQuery, useRoute } from '../route.ts';
+import { Nothing, Up, Waiting } from '../parts.tsx';
+import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
 import { PairSection } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
@@ -64,8 +64,19 @@ export function ComparePage() {
   const choose = (keys: readonly string[]) => setQuery({ s: keys.join('|'), a: undefined });
   const keys = chosen.map((side) => side.key);
   const [a, b] = chosen;
+  if (all.length < 2)
+    return (
+      <Nothing title="Two runs are needed to compare">
+        <p>
+          {all.length === 0 ? 'There is no run here yet.' : 'There is one run with one arm here.'} Run the
+          same dataset again with another model or configuration, or bring what another tool ran with{' '}
+          <code>swebatch import</code>.
+        </p>
+      </Nothing>
+    );
   return (
     <article className="page scroll">
+      <Up to={href(['runs'])}>All runs</Up>
       <h1>Compare</h1>
       <Picker all={all} keys={keys} choose={choose} />
       {error ? <p role="alert">{plain(error)}</p> : null}

@@ -2,7 +2,7 @@
 import type { HistoryRow } from '../../documents/documents.ts';
 import { scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
-import { CsvButton, Waiting } from '../parts.tsx';
+import { CsvButton, Up, Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
 import type { Column } from '../tables/column.ts';
 import { textColumn } from '../tables/columnKinds.tsx';
@@ -28,6 +28,7 @@ export function HistoryPage({ instanceId }: { instanceId: string }) {
   const { graded, resolved } = scoreOf(rows);
   return (
     <section className="page">
+      <Up to={href(['runs'])}>All runs</Up>
       <h1>History of {plain(instanceId)}</h1>
       <div className="bar">
         <p>
@@ -54,6 +55,7 @@ export function HistoryPage({ instanceId }: { instanceId: string }) {
         rowId={(row) => String(row.trial)}
         rowHref={(row) => (row.attempt === null ? undefined : href(['attempt', row.attempt]))}
         {...sorting}
+        main
         empty="No run has this instance."
       />
     </section>

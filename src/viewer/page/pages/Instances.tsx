@@ -2,11 +2,13 @@
 import { useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import { scoreOf } from '../data/comparedSide.ts';
+import { keep, kept } from '../data/kept.ts';
 import { useRunId, useTrials } from '../data/useTrials.ts';
-import { ColumnPicker, NoRun, Waiting } from '../parts.tsx';
+import { ColumnPicker, NoRun, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
 import { TRIAL_COLUMNS, TRIAL_FIELDS, trialWords } from '../tables/trialColumns.tsx';
+import { TRIAL_FACETS } from '../tables/trialFacets.ts';
 import { plain } from '../text/foreignText.ts';
 import { rate } from '../text/numbers.ts';
 
@@ -17,10 +19,19 @@ function counted(rows: readonly TrialDocument[]): string {
   return graded > 0 ? `; resolved ${resolved}/${graded} = ${rate(resolved, graded)}` : '; none graded';
 }
 
+/** What a trial's page needs to know of this list, to lead to the neighbours in it. */
+function listOf(query: URLSearchParams): string {
+  const list = new URLSearchParams(query);
+  list.delete('cols');
+  return list.toString();
+}
+
 export function InstancesPage({ run }: { run: string }) {
   const found = useRunId(run);
   const trials = useTrials(found.id);
-  const picked = useRoute().query.get('cols');
+  const { query } = useRoute();
+  const picked = query.get('cols') ?? kept('columns');
+  const list = useMemo(() => listOf(query), [query]);
   const visible = useMemo(
     () => (picked === null ? DEFAULT : new Set(['instance', ...picked.split(',')])),
     [picked],
@@ -29,6 +40,7 @@ export function InstancesPage({ run }: { run: string }) {
   if (!trials.data) return <Waiting entry={found.error ? found : trials} />;
   return (
     <section className="page">
+      <Up to={href(['run', run])}>{plain(run)}</Up>
       <h1>Instances of {plain(run)}</h1>
       <FilteredTable
         label="Instances"
@@ -38,6 +50,7 @@ export function InstancesPage({ run }: { run: string }) {
         columns={TRIAL_COLUMNS}
         visible={visible}
         fields={TRIAL_FIELDS}
+        facets={TRIAL_FACETS}
         words={trialWords}
         hint="django class:limit steps>50 cost>=0.5 time>10m -flags:any"
         csvName={`${run}-instances`}
@@ -45,12 +58,15 @@ export function InstancesPage({ run }: { run: string }) {
           <ColumnPicker
             columns={TRIAL_COLUMNS}
             visible={visible}
-            onChange={(cols) => setQuery({ cols: cols.join(',') })}
+            onChange={(cols) => {
+              keep('columns', cols.join(','));
+              setQuery({ cols: cols.join(',') });
+            }}
           />
         }
         rowId={(row) => String(row.trial)}
-        rowHref={(row) => (row.attempt === null ? undefined : href(['attempt', row.attempt]))}
-        empty="No trial matches the filter."
+        rowHref={(row) => (row.attempt === null ? undefined : href(['attempt', row.attempt], { list }))}
+        empty="This run has no trials yet: they appear when its instances are chosen."
       />
     </section>
   );

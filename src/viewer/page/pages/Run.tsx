@@ -2,7 +2,7 @@
 import type { ArmSummary, RunDocument } from '../../documents/documents.ts';
 import { pace, RunSeries } from '../charts/RunSeries.tsx';
 import { useRun, useRunId } from '../data/useTrials.ts';
-import { Badge, Fact, Foldout, NoRun, Waiting } from '../parts.tsx';
+import { Badge, Fact, Foldout, NoRun, Up, Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
 import type { Column } from '../tables/column.ts';
 import { costColumn, numberColumn, textColumn } from '../tables/columnKinds.tsx';
@@ -38,6 +38,7 @@ function Overview({ run }: { run: RunDocument }) {
   const isGoing = summary.status === 'running' || summary.status === 'paused';
   return (
     <article className="page scroll">
+      <Up to={href(['runs'])}>All runs</Up>
       <h1>
         {plain(summary.name)} <Badge word={summary.status} />
       </h1>

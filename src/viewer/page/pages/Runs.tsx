@@ -1,9 +1,10 @@
 /** All runs of a results root. */
 import type { RunList, RunSummary } from '../../documents/documents.ts';
+import type { Facet } from '../../documents/facets.ts';
 import type { Fields } from '../../documents/filter.ts';
 import { useDocument } from '../data/source.ts';
 import { Waiting } from '../parts.tsx';
-import { href, useRoute } from '../route.ts';
+import { href } from '../route.ts';
 import type { Column } from '../tables/column.ts';
 import { badgeColumn, costColumn, numberColumn, textColumn, tokensColumn } from '../tables/columnKinds.tsx';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
@@ -63,10 +64,17 @@ const FIELDS: Fields<RunSummary> = new Map([
 const runWords = (run: RunSummary): string =>
   `${run.name} ${run.dataset} ${run.arms.map((arm) => arm.model).join(' ')}`;
 
+const FACETS: readonly Facet<RunSummary>[] = [
+  { id: 'status', label: 'Status', values: (run) => [run.status] },
+  { id: 'data', label: 'Dataset', values: (run) => [run.dataset] },
+  { id: 'by', label: 'Model', values: (run) => run.arms.map((arm) => arm.model) },
+  { id: 'kind', label: 'Kind', values: (run) => [run.imported ? 'imported' : 'run here'] },
+];
+
 export function RunsPage() {
   const entry = useDocument<RunList>('runs');
-  const { query } = useRoute();
   if (!entry.data) return <Waiting entry={entry} />;
+  if (entry.data.runs.length === 0) return <FirstRun title={entry.data.title} />;
   return (
     <section className="page">
       <h1>Runs in {plain(entry.data.title)}</h1>
@@ -75,13 +83,28 @@ export function RunsPage() {
         rows={entry.data.runs}
         columns={COLUMNS}
         fields={FIELDS}
+        facets={FACETS}
         words={runWords}
         hint="nightly status:complete cost>10 resolved>=0.5"
         csvName="runs"
         rowId={(run) => String(run.id)}
         rowHref={(run) => href(['run', run.name])}
-        empty={query.get('f') ? 'No run matches the filter.' : 'There are no runs yet.'}
+        empty="There are no runs yet."
       />
+    </section>
+  );
+}
+
+function FirstRun({ title }: { title: string }) {
+  return (
+    <section className="page nothing">
+      <h1>No run in {plain(title)} yet</h1>
+      <p>Start one in another terminal. It appears here by itself, instance by instance:</p>
+      <pre className="output">npx swebatch run -c demo</pre>
+      <p className="quiet">
+        The demo needs Docker and no key. Results of other tools come in with <code>swebatch import</code>. Is
+        this the wrong folder? Name the right one: <code>swebatch view RESULTS</code>.
+      </p>
     </section>
   );
 }

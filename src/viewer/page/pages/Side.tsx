@@ -2,8 +2,8 @@
 import { useState } from 'react';
 import type { AttemptDocument } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
-import { Tabs, Waiting } from '../parts.tsx';
-import { setQuery, useRoute } from '../route.ts';
+import { Tabs, Up, Waiting } from '../parts.tsx';
+import { href, setQuery, useRoute } from '../route.ts';
 import { Diff } from '../text/Diff.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
 import { Head } from './Attempt.tsx';
@@ -24,6 +24,7 @@ export function SidePage() {
   };
   return (
     <section className="page">
+      <Up to={href(['compare'])}>Compare</Up>
       <h1 className="hide">Two attempts side by side</h1>
       <div className="bar">
         <Tabs tabs={TABS} current={tab} onChange={(next) => setQuery({ tab: next })} />

@@ -9,11 +9,21 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type RefObject, useEffect, useId, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import type { FieldValue } from '../../documents/filter.ts';
 import { go } from '../route.ts';
 import type { Column } from './column.ts';
 import { GridRow, HeadRow } from './GridRows.tsx';
+import { compareValues, sortedValue } from './rowOrder.ts';
 
 export interface DataTableProps<Row> {
   readonly label: string;
@@ -26,7 +36,9 @@ export interface DataTableProps<Row> {
   /** `name` or `-name`. */
   readonly sort: string;
   readonly onSort: (sort: string) => void;
-  readonly empty: string;
+  readonly empty: ReactNode;
+  /** The table that the page is about: keys reach it before anybody clicked it. */
+  readonly main?: boolean;
 }
 
 const features = tableFeatures({
@@ -37,11 +49,6 @@ const features = tableFeatures({
 
 const ROW_HEIGHT = 32;
 
-function compare(a: FieldValue, b: FieldValue): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return String(a).localeCompare(String(b), 'en', { numeric: true });
-}
-
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { rows, columns, visible, sort } = props;
   const definitions = useMemo(
@@ -49,14 +56,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       columns.map((column) => ({
         id: column.id,
         header: column.header,
-        accessorFn: (row: Row) => {
-          const value = column.value(row);
-          return value === null || value === '' ? undefined : value;
-        },
+        accessorFn: (row: Row) => sortedValue(column, row),
         sortUndefined: 'last' as const,
         sortDescFirst: column.numeric ?? false,
         sortFn: (a: { getValue(id: string): unknown }, b: { getValue(id: string): unknown }, id: string) =>
-          compare(a.getValue(id) as FieldValue, b.getValue(id) as FieldValue),
+          compareValues(a.getValue(id) as FieldValue, b.getValue(id) as FieldValue),
       })),
     [columns],
   );
@@ -124,6 +128,7 @@ function Body<Row extends object>(props: BodyProps<Row>) {
       aria-colcount={shown.length}
       aria-activedescendant={sorted.length > 0 ? `${id}-${current}` : undefined}
       tabIndex={0}
+      data-keys={props.main ? '' : undefined}
       onKeyDown={onKeyDown}
     >
       <HeadRow
@@ -155,7 +160,7 @@ function Body<Row extends object>(props: BodyProps<Row>) {
           );
         })}
       </div>
-      {sorted.length === 0 ? <p className="quiet pad">{empty}</p> : null}
+      {sorted.length === 0 ? <div className="quiet pad">{empty}</div> : null}
     </div>
   );
 }

@@ -68,6 +68,7 @@ function OneThread(props: TrajectoryProps) {
         aria-label="Trajectory"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
         tabIndex={0}
+        data-keys=""
         onKeyDown={(event) => onKey(event, { active, last: outline.length - 1, show, seek })}
         onWheel={unpin}
         onPointerDown={unpin}
