@@ -94,6 +94,7 @@ const HOME: Record<string, string | readonly string[]> = {
   pino: 'service',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
+  'smol-toml': 'dataset/kinds',
 };
 
 interface Import {

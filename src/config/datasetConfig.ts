@@ -22,6 +22,10 @@ export const datasetConfigSchema = z.strictObject({
   sample: count.optional().meta(runtime()),
   stratify: text.optional().meta(runtime()),
   seed: count.optional().meta(runtime('of shuffle and sample; default 42')),
+  skip_unsupported: z
+    .boolean()
+    .optional()
+    .meta(runtime('leave out tasks that cannot run here, and report how many')),
   rows_sha256: text
     .optional()
     .meta(runtime('hash over the selected ids and rows: a run with another selection is refused')),

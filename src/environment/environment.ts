@@ -4,6 +4,7 @@
  * the container is gone, the daemon is lost, the image is missing. Every implementation passes tests/environment/conformance.
  */
 import type { Duplex } from 'node:stream';
+import type { ContainerNeeds } from '../base/containerNeeds.ts';
 
 export interface CommandResult {
   /** Output as text for people and models: UTF-8 with U+FFFD for invalid bytes, stdout and stderr merged in order. When bytes were
@@ -151,6 +152,8 @@ export interface StartRequest {
   /** Rendered `startup_command`: run once after the start and before the snapshot, so that its work is not the agent's. Its failure
    *  is EnvironmentError('setup_failed'). */
   readonly startupCommand?: string;
+  /** What this task asks of its container beside the configuration. */
+  readonly container?: ContainerNeeds | undefined;
   /** Commit the task starts from; used to verify that no later history is left. */
   readonly baseCommit?: string;
   /** Phase names as they begin ('pull', 'start', 'seal'...), for the waterfall. */

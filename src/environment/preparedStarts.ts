@@ -22,8 +22,8 @@ interface Begun {
 }
 
 /** All that makes one environment differ from another: a container of another image or setup is never handed out. */
-const keyOf = ({ owner, instanceId, image, startupCommand, baseCommit }: StartRequest) =>
-  JSON.stringify([owner.run, owner.attempt, instanceId, image, startupCommand, baseCommit]);
+const keyOf = ({ owner, instanceId, image, startupCommand, baseCommit, container }: StartRequest) =>
+  JSON.stringify([owner.run, owner.attempt, instanceId, image, startupCommand, baseCommit, container]);
 
 export function createPreparedStarts(
   begin: (request: StartRequest) => Promise<Environment>,

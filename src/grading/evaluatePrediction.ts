@@ -1,81 +1,27 @@
-/**
- * One prediction, evaluated in a fresh environment: patch, script, log, verdict. Every failure of an instance is a result;
- * only an interruption by the caller's signal is thrown.
- */
-import { sha256 } from '../base/sha256.ts';
-import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
-import type { RunLogLine } from '../formats/harness/runLogText.ts';
-import type { InstanceReport } from '../formats/reports/instanceReport.ts';
-import type { Outcome } from '../outcome.ts';
+/** One prediction of a SWE-bench row, evaluated in a fresh environment: patch, script, log, verdict. */
+import type { Environment } from '../environment/environment.ts';
 import { ALREADY_APPLIED, type Applied, applyPatch, PATCH_PATH } from './applyPatch.ts';
-import { type FetchAsset, fetchAsset, stageAssets, withRestore } from './assets.ts';
-import { createRunLog, type RunLog } from './createRunLog.ts';
-import { examine, type GradeSuspicion } from './doubts.ts';
+import { fetchAsset, stageAssets, withRestore } from './assets.ts';
+import type { RunLog } from './createRunLog.ts';
+import { examine } from './doubts.ts';
 import { gradeSafely } from './grade.ts';
-import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
-import { brokenEnding, classifyLog } from './infra.ts';
+import { classifyLog } from './infra.ts';
+import {
+  type Ending,
+  type EvaluationResult,
+  type GradeRequest,
+  inFreshContainer,
+} from './kinds/gradingFrame.ts';
 import { readingGit } from './ownGit.ts';
-import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
+import { findParser, officialRegistry } from './parsers/parserRegistry.ts';
 import { limitMet } from './patchDoubts.ts';
 import { MARK } from './readLog.ts';
 import { runTests, type TestRun } from './runTests.ts';
 import type { GradeSpec } from './specs/spec.ts';
 
-export interface EvaluationRequest {
+export interface EvaluationRequest extends GradeRequest {
   readonly spec: GradeSpec;
-  /** As submitted, byte for byte. */
-  readonly patch: string | null;
-  /** Made with `gradingEnvironment`; every start is a new container from the row's image. */
-  readonly factory: EnvironmentFactory;
-  readonly config: Pick<GradingConfig, 'timeout' | 'network' | 'memory' | 'pids_limit' | 'cpus'>;
-  readonly owner: Owner;
-  readonly parsers?: ParserRegistry;
-  /** It ran before and asked for this repetition with nothing beside it: what goes wrong again is the prediction's doing. */
-  readonly alone?: boolean;
-  readonly signal?: AbortSignal | undefined;
-  readonly onPhase?: ((phase: string) => void) | undefined;
-  readonly fetchAsset?: FetchAsset;
-  readonly now?: () => Date;
 }
-
-export interface EvaluationResult {
-  readonly instanceId: string;
-  readonly outcome: Outcome;
-  /** The dialect's verdict; null where the harness writes no report. */
-  readonly resolved: boolean | null;
-  readonly resolvedStrict: boolean | null;
-  /** What the harness writes as report.json, or null where it writes none. */
-  readonly report: InstanceReport | null;
-  /** Test output as in test_output.txt; null when the tests were not started. */
-  readonly log: string | null;
-  /** The script that ran (eval.sh). */
-  readonly script: string;
-  /** Lines of run_instance.log. */
-  readonly runLog: readonly RunLogLine[];
-  readonly applyMethod: string | null;
-  /** Of the test command where the script records it, else of the script. */
-  readonly exitCode: number | null;
-  readonly infraReason: string | null;
-  readonly suspicion: readonly GradeSuspicion[];
-  readonly errorMessage: string | null;
-  readonly durationMs: number;
-  readonly imageDigest: string | null;
-  readonly network: GradingConfig['network'];
-  /** Of the container; null when none was started. */
-  readonly limits: GradingLimits | null;
-  readonly dialect: GradeSpec['dialect'];
-  readonly specHash: string;
-  readonly patchSha256: string;
-  readonly startedAt: Date;
-  /** The tests ran into the deadline, ended their container, or were cut off: evaluate once more with nothing beside it before believing that. */
-  readonly repeatAlone: boolean;
-  /** The container engine was away: this says nothing about the prediction, and is no verdict. */
-  readonly engineLost?: boolean;
-}
-
-export const patchHash = (patch: string | null): string => sha256(patch ?? '');
-
-type Ending = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 
 const DIFF = readingGit('-c core.fileMode=false diff --no-ext-diff --no-textconv');
 const PATCH_TIMEOUT_S = 600;
@@ -210,67 +156,15 @@ const NOT_FOUND = {
   exit_code_contradicts: 'the test command failed but no test did',
 } as const;
 
-export async function evaluatePrediction(request: EvaluationRequest): Promise<EvaluationResult> {
-  const { spec, patch, signal } = request;
-  const now = request.now ?? (() => new Date());
-  const startedAt = now();
-  const began = performance.now();
-  const log = createRunLog(now);
-  let imageDigest: string | null = null;
-  let environment: Environment | undefined;
-  const result = (ending: Ending): EvaluationResult => ({
-    instanceId: spec.instanceId,
-    resolved: null,
-    resolvedStrict: null,
-    report: null,
-    log: null,
-    script: spec.scriptToRun,
-    applyMethod: null,
-    exitCode: null,
-    infraReason: null,
-    suspicion: [],
-    errorMessage: null,
-    network: request.config.network,
-    limits: environment ? limitsOf(request.config) : null,
-    dialect: spec.dialect,
-    specHash: spec.specHash,
-    patchSha256: patchHash(patch),
-    repeatAlone: false,
-    startedAt,
-    imageDigest,
-    ...ending,
-    runLog: log.lines,
-    durationMs: Math.round(performance.now() - began),
-  });
-  // The harness never runs an empty prediction.
-  if (patch === null || patch === '') return result({ outcome: 'empty_patch' });
-
-  let container = '';
-  try {
-    signal?.throwIfAborted();
-    log.info(`Creating container for ${spec.instanceId}...`);
-    environment = await request.factory.start({
-      instanceId: spec.instanceId,
-      image: spec.image,
-      owner: request.owner,
-      signal,
-      onPhase: request.onPhase,
-    });
-    imageDigest = environment.info.imageDigest ?? null;
-    container = environment.info.containerId ?? environment.info.kind;
-    log.info(`Container for ${spec.instanceId} created: ${container}`);
-    log.info(`Container for ${spec.instanceId} started: ${container}`);
-    return result(await inEnvironment(environment, request, log));
-  } catch (error) {
-    signal?.throwIfAborted();
-    const ending = brokenEnding(spec.instanceId, error, request.alone);
-    log.error(`Error in evaluating model for ${spec.instanceId}: ${ending.errorMessage}`);
-    return result(ending);
-  } finally {
-    if (environment) {
-      log.info(`Attempting to stop container ${container}...`);
-      await environment.close();
-      log.info(`Container ${container} removed.`);
-    }
-  }
+export function evaluatePrediction(request: EvaluationRequest): Promise<EvaluationResult> {
+  const { spec, patch } = request;
+  return inFreshContainer(
+    {
+      ...{ instanceId: spec.instanceId, image: spec.image, script: spec.scriptToRun },
+      ...{ dialect: spec.dialect, specHash: spec.specHash, request },
+      // The harness never runs an empty prediction.
+      runs: patch !== null && patch !== '',
+    },
+    (environment, log) => inEnvironment(environment, request, log),
+  );
 }

@@ -24,7 +24,7 @@ import {
   type TrialRow,
   trialsOf,
 } from '../store/records/trials.ts';
-import { patchHash } from './evaluatePrediction.ts';
+import { patchHash } from './kinds/gradingFrame.ts';
 
 export interface PredictionsRun {
   readonly name: string;

@@ -7,6 +7,7 @@ import type { AgentResult } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
+import { agentTimeoutOf } from '../dataset/kinds/datasetKinds.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
@@ -161,7 +162,7 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
     }),
     environment,
     gateway: arm.gateway,
-    config: arm.agent,
+    config: withinTaskTime(arm.agent, instance),
     callbacks: {
       ...journal.callbacks,
       onError: (_ctx, { error, message, metadata }) =>
@@ -172,6 +173,14 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
     now: ports.now,
   });
   return orAbort(agent.run(instance.problem_statement, exposedFields(arm.agent, instance)), signal);
+}
+
+/** A task may give its agent less time than the configuration does, never more. */
+function withinTaskTime(config: AgentConfig, instance: Instance): AgentConfig {
+  const ofTask = agentTimeoutOf(instance);
+  if (ofTask === undefined) return config;
+  const configured = config.wall_time_limit_seconds;
+  return { ...config, wall_time_limit_seconds: configured > 0 ? Math.min(configured, ofTask) : ofTask };
 }
 
 /** Templates get only the configured fields, so never the gold patch or the tests by default. */

@@ -12,6 +12,7 @@ export type NextStep =
         | 'set_baseline'
         | 'find_baseline'
         | 'skip_remeasuring'
+        | 'skip_unsupported'
         | 'check_engine';
     };
 

@@ -6,9 +6,10 @@ import { createDockerFactory, type DockerFactory } from '../../src/environment/d
 import type { EnvironmentFactory } from '../../src/environment/environment.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { applyPatch, PATCH_PATH } from '../../src/grading/applyPatch.ts';
-import { type EvaluationResult, evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
+import { evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
+import type { EvaluationResult } from '../../src/grading/kinds/gradingFrame.ts';
 import { extendRegistry, type ParserRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { summarize } from '../../src/grading/summarize.ts';

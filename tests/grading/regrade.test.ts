@@ -19,7 +19,7 @@ import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { findInstanceFolders } from '../../src/formats/harness/findInstanceFolders.ts';
 import { instanceFolder, runMetadataText, runReportName } from '../../src/formats/harness/logLayout.ts';
 import { writeInstanceLogs } from '../../src/formats/harness/writeInstanceLogs.ts';
-import type { EvaluationResult } from '../../src/grading/evaluatePrediction.ts';
+import type { EvaluationResult } from '../../src/grading/kinds/gradingFrame.ts';
 import { regradeFolder } from '../../src/grading/regradeFolder.ts';
 import { DATA, hasData, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 

@@ -77,6 +77,10 @@ const which = flags({
   },
   seed: { type: 'number', check: whole(0), describe: 'seed for --shuffle and --sample; default 42' },
   failedIn: { type: 'string', check: filled, describe: 'only instances that RUN did not resolve' },
+  skipUnsupported: {
+    type: 'boolean',
+    describe: 'leave out tasks that cannot run here; the report says how many',
+  },
 });
 
 const MILLISECONDS = 'must be a number of milliseconds, 0 or more';
@@ -206,4 +210,5 @@ const datasetFlags = (args: RunArgs): DatasetConfig => ({
   sample: args.sample,
   stratify: args.stratify,
   seed: args.seed,
+  skip_unsupported: args.skipUnsupported,
 });

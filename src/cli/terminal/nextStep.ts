@@ -21,6 +21,7 @@ const STEPS: { readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'grade_run'
   set_baseline: 'set one with "swebatch baseline set RUN"',
   find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
   skip_remeasuring: 'leave --remeasure out',
+  skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
   check_engine: 'start it, or see "swebatch doctor"',
 };
 

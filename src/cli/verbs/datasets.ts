@@ -78,9 +78,17 @@ const countBy = (values: readonly string[]): [string, number][] =>
     .map(([value, same]): [string, number] => [value, same.length])
     .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 
+/** Tasks that no run takes, and why. */
+const refusedOf = ({ rows }: Dataset) =>
+  rows.flatMap(({ instance, refused }) =>
+    refused === undefined ? [] : [{ instance_id: instance.instance_id, reason: refused }],
+  );
+
 async function show(options: Options): Promise<number> {
   const dataset = await load(options);
   const instances = dataset.rows.map((row) => row.instance);
+  const refused = refusedOf(dataset);
+  for (const text of dataset.warnings ?? []) say(`warning: ${inert(text)}`);
   const summary = {
     source: dataset.source,
     files: dataset.files,
@@ -92,6 +100,7 @@ async function show(options: Options): Promise<number> {
     repositories: Object.fromEntries(countBy(instances.map((i) => i.repo))),
     difficulties: Object.fromEntries(countBy(instances.map((i) => i.difficulty).filter((d) => d !== ''))),
     further_columns: [...new Set(instances.flatMap((i) => Object.keys(i.extra)))].sort(),
+    ...(refused.length > 0 && { unsupported: refused }),
     ...(options.ids && { ids: instances.map((i) => i.instance_id) }),
   };
   if (options.json) printJson(summary);
@@ -106,6 +115,16 @@ async function show(options: Options): Promise<number> {
         `sha256 ${dataset.fileHash}`,
         '',
         table(['repository', 'instances'], counts(summary.repositories)),
+        ...(refused.length > 0
+          ? [
+              '',
+              `${refused.length} of ${instances.length} cannot run here:`,
+              table(
+                ['instance', 'reason'],
+                refused.map(({ instance_id, reason }) => [instance_id, inert(reason)]),
+              ),
+            ]
+          : []),
         ...(Object.keys(summary.difficulties).length
           ? ['', table(['difficulty', 'instances'], counts(summary.difficulties))]
           : []),
@@ -177,6 +196,8 @@ async function convert(options: Options): Promise<number> {
   if (existsSync(options.out!))
     throw new UserError(`${options.out} exists already`, { hint: 'name another file' });
   const dataset = await load(options);
+  if (dataset.rows.some(({ instance }) => instance.kind === 'harbor'))
+    throw new UserError(`${dataset.path} holds task folders, which cannot be written as rows`);
   const text = datasetText(
     dataset.rows.map((row) => row.instance),
     form,

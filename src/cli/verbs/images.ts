@@ -47,7 +47,8 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   const selection = selectInstances(rows, { slice, filter });
   if (selection.kind === 'empty') throw new UserError(selection.message);
   if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
-  return [...new Set(selection.rows.map(({ row }) => imageOf(row.instance)))];
+  const usable = selection.rows.filter(({ row }) => row.refused === undefined);
+  return [...new Set(usable.map(({ row }) => imageOf(row.instance)))];
 }
 
 /** One line for each thing worth knowing; the bytes of a pull every five seconds. */

@@ -4,12 +4,14 @@ import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { Instance, InstanceHead } from '../instance.ts';
+import { refusalOf } from '../kinds/datasetKinds.ts';
 import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 import { type LocateOptions, locateDataset } from './locate.ts';
 import { readJson } from './readJson.ts';
 import { readParquet } from './readParquet.ts';
 import { normaliseRow, rowHashOf } from './row.ts';
 import { leaveInFile, piecesOf } from './rowInFile.ts';
+import { folderDataset } from './taskFolders.ts';
 
 export interface LoadedRow {
   /** Of a large file it is read again each time it is asked for: ask `headOf` for what that knows. */
@@ -19,6 +21,8 @@ export interface LoadedRow {
   readonly rowHash: string;
   /** Line of a JSON file, row number of a Parquet file; from 1, counted on over the files of a sharded split. */
   readonly line: number;
+  /** Why it cannot run here; `--skip-unsupported` leaves it out. */
+  readonly refused?: string;
 }
 
 export interface Dataset {
@@ -32,6 +36,8 @@ export interface Dataset {
   /** sha256 of the bytes of all files, in order. */
   readonly fileHash: string;
   readonly rows: readonly LoadedRow[];
+  /** What was found odd and does not stop a run. */
+  readonly warnings?: readonly string[];
 }
 
 interface DatasetProblem {
@@ -120,7 +126,11 @@ function collector() {
         if (first === undefined) firstPlace.set(id, entry.line);
         else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
       }
-      if (normalised.ok) rows.push(keep(entry, normalised.instance, rowHashOf(normalised.instance)));
+      if (normalised.ok) {
+        const row = keep(entry, normalised.instance, rowHashOf(normalised.instance));
+        const refused = refusalOf(normalised.instance);
+        rows.push(refused === undefined ? row : Object.assign(row, { refused }));
+      }
     }
   }
   return { add, rows, problems };
@@ -132,6 +142,8 @@ export interface LoadOptions extends LocateOptions {
 }
 
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
+  const folder = folderDataset(source);
+  if (folder) return { ok: true, dataset: folder };
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;

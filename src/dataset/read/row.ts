@@ -9,9 +9,10 @@ import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { kindOf } from '../../base/text/kindOf.ts';
 import { type Instance, imageOf, instanceSchema } from '../instance.ts';
+import type { RawRow } from '../kinds/datasetKind.ts';
+import { kindOfRow } from '../kinds/datasetKinds.ts';
 import { parseTestIds } from './testIds.ts';
 
-type RawRow = Readonly<Record<string, unknown>>;
 export type NormalisedRow =
   | { readonly ok: true; readonly instance: Instance }
   | { readonly ok: false; readonly instanceId?: string; readonly messages: readonly string[] };
@@ -112,7 +113,8 @@ function describe(error: ZodError, raw: RawRow): string[] {
 
 export function normaliseRow(given: unknown): NormalisedRow {
   if (!isRecord(given)) return { ok: false, messages: [`the row is ${kindOf(given)}, not an object`] };
-  const raw = recognised(given);
+  const kind = kindOfRow(given);
+  const raw = kind?.rows ? kind.rows.columns(given) : recognised(given);
   const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
   const messages: string[] = [];
 
@@ -132,6 +134,7 @@ export function normaliseRow(given: unknown): NormalisedRow {
   for (const column of ['eval_script', 'log_parser', 'eval_type'])
     if (candidate[column] === '') delete candidate[column];
   if (image !== undefined) candidate.image = image;
+  if (kind) candidate.kind = kind.name;
   candidate.extra = Object.fromEntries(Object.entries(raw).filter(([name]) => !used.has(name)));
 
   const parsed = instanceSchema.safeParse(candidate);
@@ -168,8 +171,8 @@ function canonical(value: unknown): unknown {
 }
 const hashOf = (value: unknown) => sha256(JSON.stringify(canonical(value)));
 
-/** Hash of the whole normalised row. */
-export const rowHashOf = (instance: Instance): string => hashOf(instance);
+/** Hash of the whole normalised row. Its kind follows from the row. */
+export const rowHashOf = ({ kind: _, ...row }: Instance): string => hashOf(row);
 
 /** Hash of the columns that decide a verdict. Revisions of a dataset differ in exactly these. */
 export const gradingHashOf = (

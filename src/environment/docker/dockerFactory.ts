@@ -86,7 +86,7 @@ export function createDockerFactory(
     options,
     ensure,
     starting: pLimit(options.concurrentStarts ?? CONCURRENT_STARTS),
-    sealer: createSealer(docker, config),
+    sealer: createSealer(docker),
     programs: createProgramVolumes(docker, discard),
     quotaBytes: createQuotaProbe(docker, config.disk),
   };

@@ -4,6 +4,7 @@ import { type Environment, EnvironmentError, type HistoryState, type StartReques
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import type { ImageFacts } from '../images/ensureImage.ts';
+import { ownConfig } from '../ownConfig.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { keepTree, type TreeSnapshot } from '../patch/treeSnapshot.ts';
 import { environmentOf } from './dockerEnvironment.ts';
@@ -20,17 +21,17 @@ interface Start {
   phase(name: string): void;
 }
 
-export async function startEnvironment(shared: DockerShared, request: StartRequest): Promise<Environment> {
-  const { config } = shared;
+export async function startEnvironment(arm: DockerShared, request: StartRequest): Promise<Environment> {
   const { signal } = request;
   const phase = (name: string) => {
     signal?.throwIfAborted();
     request.onPhase?.(name);
   };
-  const start: Start = { shared, request, notes: [], history: 'skipped', phase };
-
   phase('pull');
-  const image = await shared.ensure(request.image, { signal });
+  const image = await arm.ensure(request.image, { signal });
+  const shared = await ownShared(arm, request, image);
+  const { config } = shared;
+  const start: Start = { shared, request, notes: [], history: 'skipped', phase };
   if (config.platform === undefined && !runsHere(image.architecture))
     start.notes.push(`the image is for ${image.architecture}: it runs emulated, if at all`);
   const sealed = config.seal_history ? await sealedImage(start, image) : undefined;
@@ -40,9 +41,9 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
   const opened = await openContainer(shared, request, sealed?.image ?? image.id, start.notes, programVolume);
   try {
     if (sealed) await verifyHistory(start, opened, sealed);
-    if (request.startupCommand) {
+    for (const command of setupsOf(request)) {
       phase('setup');
-      await runSetup(opened.channel, config, request.startupCommand, signal);
+      await runSetup(opened.channel, config, command, signal);
     }
     const snapshot = await startSnapshot(start, opened.run, sealed);
     signal?.throwIfAborted();
@@ -68,6 +69,24 @@ export async function startEnvironment(shared: DockerShared, request: StartReque
   }
 }
 
+/** What the task itself asks for goes before the configuration of its arm. */
+async function ownShared(
+  shared: DockerShared,
+  { container }: StartRequest,
+  image: ImageFacts,
+): Promise<DockerShared> {
+  if (!container) return shared;
+  const folder =
+    container.cwd === 'image'
+      ? (await shared.docker.getImage(image.id).inspect()).Config.WorkingDir || '/'
+      : undefined;
+  return { ...shared, config: ownConfig(shared.config, container, folder) };
+}
+
+/** The task's own waits until what its image starts is ready; the configured one may build on that. */
+const setupsOf = ({ container, startupCommand }: StartRequest): string[] =>
+  [container?.startupCommand ?? '', startupCommand ?? ''].filter((command) => command !== '');
+
 async function volumeOfProgram(
   { shared, request, phase }: Start,
   image: ImageFacts,
@@ -84,7 +103,7 @@ type Sealed = Extract<SealResult, { state: 'sealed' }>;
 async function sealedImage(start: Start, image: ImageFacts): Promise<Sealed | undefined> {
   start.phase('seal');
   const { shared, request } = start;
-  const result = await shared.sealer.seal(image, () => openSealRoom(shared, request, image));
+  const result = await shared.sealer.seal(image, shared.config, () => openSealRoom(shared, request, image));
   start.history = result.state;
   if (result.state === 'sealed') return result;
   start.notes.push(`history ${result.state}: ${result.reason}`);
@@ -134,7 +153,7 @@ async function startSnapshot(
   const { config, options } = shared;
   if (options.snapshot === false) return undefined;
   phase('snapshot');
-  if (sealed?.snapshot && !request.startupCommand) return sealed.snapshot;
+  if (sealed?.snapshot && setupsOf(request).length === 0) return sealed.snapshot;
   const name = randomBytes(6).toString('hex');
   return (
     (await takeSnapshot(run, config.cwd, name, config.capture_timeout)) ??

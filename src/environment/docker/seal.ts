@@ -87,12 +87,12 @@ export interface SealRoom {
 
 export interface Sealer {
   /** Finds or makes the sealed image. Whether it fits an instance's base commit is checked in each attempt. */
-  seal(image: ImageFacts, openRoom: () => Promise<SealRoom>): Promise<SealResult>;
+  seal(image: ImageFacts, config: EnvironmentConfig, openRoom: () => Promise<SealRoom>): Promise<SealResult>;
 }
 
-export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer {
+export function createSealer(docker: Docker): Sealer {
   const known = new Map<string, Promise<SealResult>>();
-  const seal: Sealer['seal'] = async (image, openRoom) => {
+  const seal: Sealer['seal'] = async (image, config, openRoom) => {
     const tag = sealedTag(image.id, config);
     let running = known.get(tag);
     if (!running) {
@@ -106,7 +106,7 @@ export function createSealer(docker: Docker, config: EnvironmentConfig): Sealer 
     if (result.state !== 'sealed' || (await findSealed(docker, tag))) return result;
     // Somebody removed the image meanwhile (docker image prune).
     known.delete(tag);
-    return seal(image, openRoom);
+    return seal(image, config, openRoom);
   };
   return { seal };
 }

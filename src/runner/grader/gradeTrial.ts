@@ -3,11 +3,11 @@ import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import { type EvaluationResult, evaluatePrediction, patchHash } from '../../grading/evaluatePrediction.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingEnvironment.ts';
+import { type EvaluationResult, patchHash } from '../../grading/kinds/gradingFrame.ts';
+import { planGrading } from '../../grading/kinds/gradingKinds.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
-import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
@@ -25,8 +25,8 @@ export interface GradingPorts {
 
 export interface Verdict {
   readonly label: TrialLabel;
-  /** Null for an instance that cannot be graded: then nothing has run. */
-  readonly spec: GradeSpec | null;
+  /** False for an instance that cannot be graded: then nothing has run. */
+  readonly gradable: boolean;
   readonly result: EvaluationResult;
 }
 
@@ -43,11 +43,14 @@ export async function gradeTrial(
     arm: arms.get(gradable.arm_id)!.name,
     epoch: gradable.epoch,
   };
-  const resolved = resolveGradeSpec(instance, { dialect: config.dialect, parsers });
-  if (!resolved.ok)
-    return { label, spec: null, result: ungradable(resolved.reason, label.instanceId, gradable, config) };
-  const result = await evaluatePrediction({
-    spec: resolved.spec,
+  const planned = planGrading(instance, { dialect: config.dialect, parsers });
+  if (!planned.ok)
+    return {
+      label,
+      gradable: false,
+      result: ungradable(planned.reason, label.instanceId, gradable, config),
+    };
+  const result = await planned.plan.grade({
     patch: gradable.model_patch,
     factory,
     config,
@@ -56,7 +59,7 @@ export async function gradeTrial(
     signal,
     alone,
   });
-  return { label, spec: resolved.spec, result };
+  return { label, gradable: true, result };
 }
 
 interface FactoryParts {

@@ -7,7 +7,7 @@ import type { Redactor } from '../../base/text/redact.ts';
 import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { resolveGradeSpec } from '../../grading/specs/spec.ts';
+import { planGrading } from '../../grading/kinds/gradingKinds.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';
@@ -137,7 +137,7 @@ function createKeeper(parts: GraderParts, onError: (error: unknown) => void) {
   return {
     keep(gradable: Gradable, verdict: Verdict): void {
       recordVerdict(parts, gradable, verdict);
-      if (!verdict.spec) return;
+      if (!verdict.gradable) return;
       crashPoint('graded');
       const { arm, epoch } = verdict.label;
       const target = { store, run, dir, arm, epoch, model: gradable.model };
@@ -159,8 +159,8 @@ function missing(store: Store, ports: GradingPorts, only: Choice = all, again = 
     const verdict = verdicts.get(gradable.trial_id);
     if (!verdict || UNUSABLE.has(verdict.outcome) || verdict.dialect !== config.dialect) return false;
     const { instance } = instances.get(gradable.instance_pk)!;
-    const spec = resolveGradeSpec(instance, { dialect: config.dialect, parsers });
-    return spec.ok && spec.spec.specHash === verdict.spec_hash;
+    const planned = planGrading(instance, { dialect: config.dialect, parsers });
+    return planned.ok && planned.plan.specHash === verdict.spec_hash;
   };
   return gradableTrials(store, run.id).filter((g) => only(g) && (again || !hasVerdict(g)));
 }

@@ -24,7 +24,7 @@ const bit = (value: boolean | null): number | null => (value === null ? null : v
 export function recordVerdict(
   { store, run, redactor, events }: VerdictPorts,
   g: Gradable,
-  { label, spec, result }: Verdict,
+  { label, result }: Verdict,
 ): void {
   insertEvaluation(store, {
     run_id: run.id,
@@ -33,7 +33,7 @@ export function recordVerdict(
     instance_id: label.instanceId,
     model: g.model,
     patch_sha256: g.patch_sha256,
-    spec_hash: spec?.specHash ?? '',
+    spec_hash: result.specHash,
     dialect: result.dialect,
     outcome: result.outcome,
     resolved: bit(result.resolved),

@@ -40,6 +40,8 @@ export interface RunRequest {
     /** Rows before the selection. */
     readonly count: number;
     readonly wanted: DatasetConfig;
+    /** Selected, and left out because they cannot run here. */
+    readonly unsupported?: readonly { readonly instance_id: string; readonly reason: string }[];
   };
   readonly selected: readonly (Pick<LoadedRow, 'instance' | 'head' | 'rowHash'> & {
     /** How many instances of its stratum it stands for; 1 where nothing is said. */

@@ -120,6 +120,7 @@ function datasetFacts(request: RunRequest) {
         ? null
         : Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.weight ?? 1])),
     strata: request.strata?.length ? request.strata : null,
+    ...(request.dataset.unsupported && { unsupported: request.dataset.unsupported }),
   };
 }
 

@@ -13,6 +13,7 @@ import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../
 import { UserError } from '../userError.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
+import { withoutUnsupported } from './unsupported.ts';
 
 export interface PreparedRun {
   readonly options: RunOptions;
@@ -32,7 +33,14 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   const { rows_sha256: expected, ...wanted } = resolved.dataset;
   const dataset = await datasetOf(wanted, options.dataDir, caller.env);
   const ids = idsFor(options, wanted.instances);
-  const { selected, strata } = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
+  for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
+  const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
+  const { strata } = chosen;
+  const { supported: selected, unsupported } = withoutUnsupported(
+    chosen.selected,
+    wanted.skip_unsupported ?? false,
+    caller.tell,
+  );
   checkRows(expected, selected, dataset.revision);
   const request = {
     name: options.name ?? defaultRunName(),
@@ -50,6 +58,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
       count: dataset.rows.length,
       // With the ids that `failedIn` selected, because another database does not have that run.
       wanted: { ...wanted, ...(ids && { instances: ids }) },
+      ...(unsupported.length > 0 && { unsupported }),
     },
     selected,
     strata,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import type { EvaluationResult } from '../../../src/grading/evaluatePrediction.ts';
+import type { EvaluationResult } from '../../../src/grading/kinds/gradingFrame.ts';
 import { createEvents } from '../../../src/runner/events.ts';
 import { recordVerdict } from '../../../src/runner/grader/recordVerdict.ts';
 import { writeGradedFiles } from '../../../src/runner/record/gradedFiles.ts';
@@ -28,10 +28,14 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
     ...{ instanceId: 'a__a-1', outcome: 'resolved', resolved: true, resolvedStrict: true, log, script: '' },
     ...{ report: { 'a__a-1': { resolved: true, tests: ['t.py::test_sunday'] } }, suspicion: [], runLog: [] },
     ...{ dialect: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, errorMessage: null },
-    ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null },
+    ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null, specHash: '' },
   } as unknown as EvaluationResult;
   const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
-  recordVerdict({ store, run, redactor, events: createEvents() }, gradable!, { label, spec: null, result });
+  recordVerdict({ store, run, redactor, events: createEvents() }, gradable!, {
+    label,
+    gradable: false,
+    result,
+  });
   const row = store.prepare('SELECT log, report, suspicion FROM evaluations').get() as {
     log: Uint8Array;
     report: string;

@@ -6,6 +6,7 @@ import { translateActionRegex } from '../../../src/config/actionRegex.ts';
 import { ConfigError } from '../../../src/config/configError.ts';
 import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
+import { readTaskToml } from '../../../src/dataset/kinds/harbor/taskToml.ts';
 import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
@@ -53,6 +54,7 @@ export const FILE_READERS: readonly Reader[] = [
           'p.json',
         );
       },
+      readTaskToml,
       readRunReport,
       'readRunReport with a value': (text) =>
         readRunReport(JSON.stringify({ resolved_ids: [jsonValue(text)] })),

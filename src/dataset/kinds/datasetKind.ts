@@ -1,0 +1,36 @@
+/**
+ * A kind of dataset: how its tasks are read, and what their containers need. How they are graded is in src/grading/kinds, under the same
+ * name. A new kind is one file or folder here, one there, and one line in each of the two tables.
+ */
+import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import type { Instance } from '../instance.ts';
+
+export type RawRow = Readonly<Record<string, unknown>>;
+
+/** One task of a folder; `id` names it also where it cannot be read. */
+export interface FolderTask {
+  readonly id: string;
+  readonly path: string;
+  readonly instance: Instance;
+  /** Hash of everything that decides what is asked and how it is graded. */
+  readonly hash: string;
+  /** Why it cannot run here. It may be left out of a run; it is never run in part. */
+  readonly refused?: string;
+  readonly warnings: readonly string[];
+}
+
+export interface DatasetKind {
+  /** As instances say it in `kind`. */
+  readonly name: string;
+  /** Rows of files: whether a raw row is of this kind, and its columns under the names of SWE-bench. */
+  readonly rows?: { is(raw: RawRow): boolean; columns(raw: RawRow): RawRow };
+  /** Folders: whether one holds such tasks, by a look at its names; then all of them. */
+  readonly folders?: { is(dir: string): boolean; read(dir: string): readonly FolderTask[] };
+  /** Why a row cannot run here, as a clause; undefined when it can. Told before anything starts. */
+  refusal?(instance: Instance): string | undefined;
+  container?(instance: Instance): ContainerNeeds;
+  /** Seconds that the task gives its agent; undefined for no limit of its own. */
+  agentTimeoutS?(instance: Instance): number | undefined;
+  /** What is graded is the end state of the agent's container, not only its patch. */
+  readonly keepsWork?: boolean;
+}

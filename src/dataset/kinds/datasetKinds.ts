@@ -1,0 +1,30 @@
+/** The kinds of datasets beside SWE-bench's own rows, in the order in which they are asked. */
+import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import type { Instance } from '../instance.ts';
+import type { DatasetKind, RawRow } from './datasetKind.ts';
+import { harbor } from './harbor/harbor.ts';
+
+const DATASET_KINDS: readonly DatasetKind[] = [harbor];
+
+const kindNamed = (name: string | undefined): DatasetKind | undefined =>
+  DATASET_KINDS.find((kind) => kind.name === name);
+
+/** The kind of a raw row; undefined for a row of SWE-bench. */
+export const kindOfRow = (raw: RawRow): DatasetKind | undefined =>
+  DATASET_KINDS.find(({ rows }) => rows?.is(raw));
+
+/** The kind whose tasks a folder holds. */
+export const kindOfFolder = (dir: string): DatasetKind | undefined =>
+  DATASET_KINDS.find(({ folders }) => folders?.is(dir));
+
+/** Why an instance cannot run here; undefined when it can. */
+export const refusalOf = (instance: Instance): string | undefined =>
+  kindNamed(instance.kind)?.refusal?.(instance);
+
+/** What an instance asks of its containers; undefined where it asks nothing. */
+export const needsOf = (instance: Instance): ContainerNeeds | undefined =>
+  kindNamed(instance.kind)?.container?.(instance);
+
+/** Seconds; undefined where the task sets no limit of its own. */
+export const agentTimeoutOf = (instance: Instance): number | undefined =>
+  kindNamed(instance.kind)?.agentTimeoutS?.(instance);

@@ -1,0 +1,48 @@
+/** Harbor task folders: docs/datasets.md. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatasetKind } from '../datasetKind.ts';
+import { harborTaskOf } from './harborTask.ts';
+import { HARBOR, readTask } from './readTask.ts';
+
+const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
+
+function tasksIn(dir: string): string[] {
+  if (isTask(dir)) return [dir];
+  const below = (folder: string) =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !entry.isFile() && !entry.name.startsWith('.'))
+      .map(({ name }) => join(folder, name))
+      .sort()
+      .filter(isTask);
+  const here = below(dir);
+  // Repositories of tasks have them below tasks/.
+  return here.length > 0 || !existsSync(join(dir, 'tasks')) ? here : below(join(dir, 'tasks'));
+}
+
+/** What happens around the agent's work in its container: setup, capture. */
+const AROUND_S = 1800;
+
+export const harbor: DatasetKind = {
+  name: HARBOR,
+  folders: {
+    is: (dir) => tasksIn(dir).length > 0,
+    read: (dir) => tasksIn(dir).map(readTask),
+  },
+  container(instance) {
+    const { workdir, network, room, env, healthcheck, agent } = harborTaskOf(instance);
+    return {
+      cwd: workdir ?? 'image',
+      network,
+      env,
+      ...(room.cpus !== undefined && { cpus: room.cpus }),
+      ...(room.memory_mb !== undefined && { memoryMb: room.memory_mb }),
+      ...(room.storage_mb !== undefined && { diskMb: room.storage_mb }),
+      ...(agent.user !== undefined && { user: agent.user }),
+      ...(agent.timeout_s !== undefined && { lifetimeS: agent.timeout_s + AROUND_S }),
+      ...(healthcheck !== undefined && { startupCommand: healthcheck }),
+    };
+  },
+  agentTimeoutS: (instance) => harborTaskOf(instance).agent.timeout_s,
+  keepsWork: true,
+};

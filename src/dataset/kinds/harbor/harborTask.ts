@@ -1,0 +1,47 @@
+/** What a run and a grading need to know of a Harbor task. It is part of the instance, so that the record says what was run. */
+import { z } from 'zod';
+import type { Instance } from '../../instance.ts';
+
+const network = z.enum(['none', 'public']);
+const room = z.object({
+  cpus: z.number().optional(),
+  memory_mb: z.number().optional(),
+  storage_mb: z.number().optional(),
+});
+export type Room = z.infer<typeof room>;
+
+const harborTaskSchema = z.object({
+  /** Absolute. Where the tests and the solution are: they are read when they are needed, and not before. */
+  folder: z.string(),
+  /** Hash of everything in the folder that counts. */
+  files_sha256: z.string(),
+  workdir: z.string().optional(),
+  network,
+  room,
+  env: z.record(z.string(), z.string()),
+  healthcheck: z.string().optional(),
+  agent: z.object({ timeout_s: z.number().optional(), user: z.string().optional() }),
+  artifacts: z.array(z.object({ source: z.string(), exclude: z.array(z.string()) })),
+  verifier: z.object({
+    timeout_s: z.number(),
+    user: z.string().optional(),
+    network,
+    env: z.record(z.string(), z.string()),
+    collect: z.array(z.object({ command: z.string(), timeout_s: z.number(), user: z.string().optional() })),
+    /** Absent: it runs where the agent ran. */
+    separate: z
+      .object({
+        image: z.string(),
+        /** The image brings the tests. */
+        bundled: z.boolean(),
+        workdir: z.string().optional(),
+        room,
+        env: z.record(z.string(), z.string()),
+      })
+      .optional(),
+  }),
+});
+export type HarborTask = z.infer<typeof harborTaskSchema>;
+
+/** Throws for an instance of another kind. */
+export const harborTaskOf = ({ extra }: Instance): HarborTask => harborTaskSchema.parse(extra.harbor);

@@ -1,0 +1,52 @@
+/** What of a Harbor task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it. */
+import type { TaskToml, TomlEnvironment } from './taskToml.ts';
+
+/** `${VAR}` without a default asks for a variable of this machine, which no task gets. */
+const HOST_VARIABLE = /\$\{([A-Za-z_]\w*)\}/;
+const DEFAULTED = /\$\{[A-Za-z_]\w*:-([^${}]*)\}/g;
+
+/** Values as containers get them. */
+export const withDefaults = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).map(([key, value]) => [key, value.replaceAll(DEFAULTED, (_, text: string) => text)]),
+  );
+
+function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
+  const { os, gpus = 0, gpu_types, tpu, mcp_servers, skills_dir, network_mode, env } = environment;
+  const reasons: string[] = [];
+  if (os !== 'linux') reasons.push(`${place}.os is ${os}`);
+  if (gpus > 0 || gpu_types?.length) reasons.push(`${place} asks for a GPU`);
+  if (tpu !== undefined) reasons.push(`${place} asks for a TPU`);
+  if (mcp_servers.length > 0)
+    reasons.push(`${place}.mcp_servers names ${mcp_servers.map(({ name }) => name).join(', ')}`);
+  if (skills_dir !== undefined) reasons.push(`${place}.skills_dir gives skills to the agent`);
+  if (network_mode === 'allowlist') reasons.push(`${place}.network_mode is an allow-list of hosts`);
+  return [...reasons, ...ofVariables(`${place}.env`, env)];
+}
+
+const ofVariables = (place: string, env: Readonly<Record<string, string>>): string[] =>
+  Object.entries(env).flatMap(([key, value]) => {
+    const wanted = HOST_VARIABLE.exec(value);
+    return wanted ? [`${place}.${key} wants $${wanted[1]} of this machine`] : [];
+  });
+
+/** All reasons, as clauses. `names`: files of the task folder below environment/ and tests/. */
+export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
+  const { agent, verifier, environment, steps, artifacts } = toml;
+  const reasons = ofEnvironment('environment', environment);
+  if (steps !== undefined && steps.length > 0) reasons.push('it has several steps');
+  for (const [place, phase] of [['agent', agent] as const, ['verifier', verifier] as const])
+    if (phase.network_mode === 'allowlist') reasons.push(`${place}.network_mode is an allow-list of hosts`);
+  if (verifier.environment) reasons.push(...ofEnvironment('verifier.environment', verifier.environment));
+  if (verifier.environment && verifier.environment_mode === 'shared')
+    reasons.push('verifier.environment_mode is shared, and verifier.environment is set');
+  reasons.push(...ofVariables('verifier.env', verifier.env));
+  for (const file of ['environment/docker-compose.yaml', 'tests/docker-compose.yaml'])
+    if (names.has(file)) reasons.push(`${file} asks for several containers`);
+  if ([...artifacts, ...verifier.collect].some(({ service }) => service !== undefined && service !== 'main'))
+    reasons.push('it collects from other services than main');
+  if (artifacts.some(({ source }) => source.split('/').includes('..')))
+    reasons.push('the source of an artifact has the part ".."');
+  if (names.has('trajectory.json')) reasons.push('trajectory.json gives the agent an earlier conversation');
+  return reasons;
+}

@@ -1,0 +1,132 @@
+/** task.toml of a Harbor task, schema 1.4 and older: every key that the format has. Keys that it does not have are told and left out. */
+import { parse } from 'smol-toml';
+import { z } from 'zod';
+import { errorText } from '../../../base/text/errorText.ts';
+
+/** Newest schema whose keys are read here. */
+const SCHEMA = 1.4;
+
+const name = z.string().min(1);
+const count = z.number().min(0);
+const user = z.union([z.string(), z.number().int()]).transform(String);
+const variables = z.record(z.string(), z.string());
+const policy = {
+  network_mode: z.enum(['no-network', 'public', 'allowlist']).optional(),
+  allowed_hosts: z.array(z.string()).optional(),
+};
+const healthcheckSchema = z.strictObject({
+  command: name,
+  interval_sec: count.default(5),
+  timeout_sec: count.default(30),
+  start_period_sec: count.default(0),
+  start_interval_sec: count.default(5),
+  retries: z.number().int().min(1).default(3),
+});
+const environmentSchema = z.strictObject({
+  ...policy,
+  build_timeout_sec: count.default(600),
+  docker_image: name.optional(),
+  os: z.string().toLowerCase().default('linux'),
+  cpus: count.optional(),
+  memory_mb: count.optional(),
+  storage_mb: count.optional(),
+  memory: z.string().optional(),
+  storage: z.string().optional(),
+  gpus: count.optional(),
+  gpu_types: z.array(z.string()).optional(),
+  tpu: z.unknown().optional(),
+  mcp_servers: z.array(z.looseObject({ name })).default([]),
+  env: variables.default({}),
+  skills_dir: z.string().optional(),
+  healthcheck: healthcheckSchema.optional(),
+  workdir: name.optional(),
+  allow_internet: z.boolean().optional(),
+});
+const agentSchema = z.strictObject({ ...policy, timeout_sec: count.optional(), user: user.optional() });
+const collectSchema = z.strictObject({
+  command: name,
+  service: z.string().default('main'),
+  timeout_sec: count.default(60),
+  user: user.optional(),
+});
+const verifierSchema = z.strictObject({
+  ...policy,
+  timeout_sec: count.default(600),
+  env: variables.default({}),
+  user: user.optional(),
+  environment_mode: z.enum(['shared', 'separate']).optional(),
+  environment: environmentSchema.optional(),
+  collect: z.array(collectSchema).default([]),
+});
+const artifactSchema = z.union([
+  name.transform((source) => ({ source, exclude: [] as string[], service: 'main' })),
+  z.strictObject({
+    source: name,
+    destination: z.string().optional(),
+    exclude: z.array(z.string()).default([]),
+    service: z.string().default('main'),
+  }),
+]);
+const tomlSchema = z.strictObject({
+  schema_version: z.string().default(String(SCHEMA)),
+  version: z.string().optional(),
+  task: z
+    .strictObject({
+      name: z.string().optional(),
+      version: z.string().optional(),
+      description: z.string().default(''),
+      authors: z.array(z.unknown()).default([]),
+      keywords: z.array(z.string()).default([]),
+    })
+    .optional(),
+  metadata: z.record(z.string(), z.unknown()).default({}),
+  verifier: verifierSchema.prefault({}),
+  agent: agentSchema.prefault({}),
+  environment: environmentSchema.prefault({}),
+  solution: z.strictObject({ env: variables.default({}) }).prefault({}),
+  source: z.string().optional(),
+  multi_step_reward_strategy: z.enum(['mean', 'final']).optional(),
+  steps: z.array(z.unknown()).optional(),
+  artifacts: z.array(artifactSchema).default([]),
+});
+export type TaskToml = z.infer<typeof tomlSchema>;
+export type TomlEnvironment = z.infer<typeof environmentSchema>;
+
+export type ReadToml =
+  | { readonly ok: true; readonly toml: TaskToml; readonly warnings: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
+
+type Tree = Record<string, unknown>;
+
+/** Takes the key of a path out of a tree; true when it was there. */
+function removeKey(tree: unknown, path: readonly PropertyKey[], key: string): boolean {
+  let place = tree as Tree | undefined;
+  for (const part of path) place = place?.[String(part)] as Tree | undefined;
+  return place !== undefined && Reflect.deleteProperty(place, key);
+}
+
+export function readTaskToml(text: string): ReadToml {
+  let tree: unknown;
+  try {
+    tree = parse(text);
+  } catch (error) {
+    // The library shows the place over several lines; the first says what is wrong.
+    return { ok: false, reason: `task.toml cannot be read: ${errorText(error).split('\n')[0]}` };
+  }
+  const warnings: string[] = [];
+  let read = tomlSchema.safeParse(tree);
+  for (const issue of read.error?.issues ?? [])
+    if (issue.code === 'unrecognized_keys')
+      for (const key of issue.keys)
+        if (removeKey(tree, issue.path, key))
+          warnings.push(`task.toml has a key that is not known here: ${[...issue.path, key].join('.')}`);
+  if (warnings.length > 0) read = tomlSchema.safeParse(tree);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return { ok: false, reason: `task.toml: ${issue!.path.join('.') || 'the file'}: ${issue!.message}` };
+  }
+  const { version, schema_version } = read.data;
+  const stated = Number(version ?? schema_version);
+  if (stated > SCHEMA) warnings.push(`task.toml says schema ${stated}; this program knows up to ${SCHEMA}`);
+  return { ok: true, toml: read.data, warnings };
+}

@@ -1,0 +1,18 @@
+/** How an instance is graded: by its kind, and by the rules of SWE-bench where it names none. */
+import type { Instance } from '../../dataset/instance.ts';
+import type { SpecOptions } from '../specs/spec.ts';
+import type { GradingKind, PlannedGrading } from './gradingKind.ts';
+import { planSweBench } from './sweBench.ts';
+
+const GRADING_KINDS: readonly GradingKind[] = [];
+
+export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
+  const { kind, instance_id } = instance;
+  if (kind === undefined) return planSweBench(instance, options);
+  const found = GRADING_KINDS.find(({ name }) => name === kind);
+  if (found) return found.plan(instance, options);
+  return {
+    ok: false,
+    reason: `${instance_id} cannot be graded: no rules are known for tasks of kind "${kind}"`,
+  };
+}
