@@ -96,6 +96,8 @@ export interface ProviderErrorMetadata {
   kind?: ModelFailureKind;
   /** Of a rejected request: no call of this model has succeeded yet, so the next instance may end alike. */
   beforeAnyAnswer?: boolean;
+  /** Nobody listens at the address of the model: it says nothing about the request. */
+  unreachable?: boolean;
   /** Of a replay only: the recorded attempt ended here for a reason that no reply tells. */
   recordedEnd?: RecordedEnd;
 }

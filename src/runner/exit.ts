@@ -16,6 +16,8 @@ export interface Ending {
   readonly byAgent?: boolean;
   /** The request was rejected, and no call of the model had succeeded yet. */
   readonly beforeAnyAnswer?: boolean;
+  /** Nobody listens at the address of the model: no fault of this trial. */
+  readonly unreachable?: boolean;
   /** For a replay: another attempt followed in the recording. */
   readonly recordedAgain?: boolean;
 }
@@ -86,6 +88,7 @@ export function endingOfResult(result: AgentResult): Ending {
     return {
       ...{ ...base, reason, detail: code, message, evidence },
       ...(first && { beforeAnyAnswer: true }),
+      ...(metadata?.unreachable && { unreachable: true }),
     };
   }
   const limit = result.limit && LIMITS[result.limit];

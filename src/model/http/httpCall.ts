@@ -11,7 +11,7 @@ import type { CallRecord, ModelReply, QueryOptions } from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
 import { estimateNano } from '../prices.ts';
 import type { AttemptResult, Endpoint, Failure } from './attempt.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, TransportFault } from './exchange.ts';
 
 const ms = (seconds: number): number => seconds * 1000;
 
@@ -43,6 +43,8 @@ function endOf(clock: Clock, retry: RetryConfig, result: AttemptResult, wait: Wa
   const asked = wait.kind === 'wait' ? wait.ms : backoffMs(retry, tried + 1, clock.random);
   return { overloaded, succeeded, hint, waitMs: plan.kind === 'retry' ? plan.delayMs : asked };
 }
+
+const UNREACHABLE: ReadonlySet<TransportFault> = new Set(['connect', 'connect_timeout']);
 
 const NO_WAIT: Wait = { kind: 'none' };
 
@@ -132,6 +134,7 @@ export async function tryOnce(
         model: endpoint.model,
         kind: verdict.kind,
         ...(verdict.kind === 'rejected' && !shared.accepted ? { beforeAnyAnswer: true } : {}),
+        ...(UNREACHABLE.has(exchange.failure?.fault ?? 'aborted') ? { unreachable: true } : {}),
         ...(exchange.status === null ? {} : { statusCode: exchange.status }),
         ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
         originalError: { message: record.errorMessage },

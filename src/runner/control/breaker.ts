@@ -23,6 +23,8 @@ export interface Ended {
   readonly patchBytes: number;
   /** The request was rejected, and no call of the model had succeeded yet. */
   readonly beforeAnyAnswer?: boolean;
+  /** Nobody listened at the address of its model. */
+  readonly unreachable?: boolean;
   /** Whose request it was; arms are asked apart. */
   readonly arm?: string;
   readonly image?: string;
@@ -86,11 +88,25 @@ function countRejections(instances = ALIKE): (ended: Ended) => string | null {
   };
 }
 
+/** Attempts in a row, also of one instance: no instance has anything to do with a server that nobody can reach. */
+const UNREACHED = 2;
+
+function countUnreached(consecutive: number): (ended: Ended) => string | null {
+  let inARow = 0;
+  return ({ unreachable, reason, message }) => {
+    inARow = unreachable ? inARow + 1 : 0;
+    const gone = consecutive > 0 && inARow >= Math.min(UNREACHED, consecutive);
+    return gone ? `the server of the model is gone: ${message ?? reason}` : null;
+  };
+}
+
 const diagnoses = {
   malformed: (finished: number, id: string) =>
     `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${id}"`,
   noPatch: (finished: number, id: string) =>
     `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${id}"`,
+  alike: (count: number, { reason, message }: Ended) =>
+    `${count} instances in a row ended as ${reason}: ${message ?? 'no message'}`,
   tooMany: (share: number, window: number) =>
     `${Math.round(share * 100)} % of the last ${window} instances failed for reasons that are not the model's`,
 };
@@ -104,6 +120,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
   let malformedOnly = 0;
   const wrongEnvironment = countWrongEnvironments();
   const rejections = countRejections(config.instances);
+  const unreached = countUnreached(config.consecutive);
 
   const open = (reason: string): Decision => {
     state = 'open';
@@ -126,7 +143,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
       // While all instances end on malformed replies, the prompt and the protocol are the likely cause.
       const malformed = finished === malformedOnly && ended.reason === 'format_errors_exceeded';
       const bad = ended.class === 'infra' || (state !== 'closed' && malformed);
-      const wrongly = wrongEnvironment(ended);
+      const shared = unreached(ended) ?? wrongEnvironment(ended);
       if (state !== 'closed') {
         if (bad)
           return state === 'probing'
@@ -137,7 +154,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
         last = [];
         return { do: 'resume', reason: `${ended.instanceId} ended well` };
       }
-      if (wrongly) return open(wrongly);
+      if (shared) return open(shared);
       last = [...last, bad].slice(-config.window);
       if (!bad) {
         row = { print: '', ids: new Set() };
@@ -154,9 +171,7 @@ export function createBreaker(config: BreakerConfig): Breaker {
       if (print !== row.print) row = { print, ids: new Set() };
       row.ids.add(ended.instanceId);
       if (config.consecutive > 0 && row.ids.size >= config.consecutive)
-        return open(
-          `${row.ids.size} instances in a row ended as ${ended.reason}: ${ended.message ?? 'no message'}`,
-        );
+        return open(diagnoses.alike(row.ids.size, ended));
       const share = last.filter(Boolean).length / config.window;
       if (config.fraction > 0 && last.length >= config.window && share > config.fraction)
         return open(diagnoses.tooMany(share, config.window));

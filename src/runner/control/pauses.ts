@@ -3,7 +3,7 @@
  * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
 import type { RunConfig } from '../../config/runConfig.ts';
-import { exitClassOf } from '../../outcome.ts';
+import { type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { RunEvents } from '../events.ts';
 import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
@@ -118,11 +118,12 @@ function createJudge(
   const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
   const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances });
   let probes = 0;
-  const pause = (reason: string) => {
+  let failing = '';
+  const pause = (reason: string, because: ExitReason) => {
     events.emit({ type: 'breaker', reason });
     probes += 1;
     if (probes > max_probes) {
-      stop.stopStarting('internal_error', `${probes - 1} probes failed: ${reason}`);
+      stop.stopStarting(because, `${probes - 1} probes failed: ${reason}`);
       return;
     }
     holds.hold('breaker');
@@ -146,6 +147,7 @@ function createJudge(
       missingPackage: typeof missing === 'string' ? missing : null,
       instanceId: trial.label.instanceId,
       beforeAnyAnswer: ending.beforeAnyAnswer ?? false,
+      unreachable: ending.unreachable ?? false,
       arm: trial.arm.row.name,
       reason: ending.reason,
       class: exitClassOf(ending.reason),
@@ -155,8 +157,12 @@ function createJudge(
     if (decision.do === 'stop') {
       events.emit({ type: 'breaker', reason: decision.reason });
       stop.stopStarting(decision.as ?? ending.reason, decision.reason);
-    } else if (decision.do === 'pause') pause(decision.reason);
-    else if (decision.do === 'resume') {
+    } else if (decision.do === 'pause') {
+      failing = trial.arm.row.name;
+      pause(decision.reason, ending.reason);
+    } else if (decision.do === 'resume') {
+      // It is over. Another arm's good end tells nothing about the arm that failed.
+      if (trial.arm.row.name === failing) probes = 0;
       queue.limitSlots(config.workers);
       events.emit({ type: 'resumed', reason: decision.reason });
     }

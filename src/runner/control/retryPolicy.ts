@@ -11,17 +11,17 @@ export interface RetryPolicy {
   readonly reasons: Readonly<Record<string, number>>;
   /** Attempts made of each trial in this invocation, by reason. */
   readonly made: Map<number, Map<ExitReason, number>>;
-  /** How often the engine went away under each trial in this invocation. */
+  /** How often the engine or the server of the model went away under each trial in this invocation. */
   readonly outages: Map<number, number>;
 }
 
-/** Outages of the engine under one trial that use up no attempt. */
+/** Outages under one trial that use up no attempt. */
 export const FREE_OUTAGES = 5;
 
 export function settlementOf(
   policy: RetryPolicy,
   trialId: number,
-  ending: Pick<Ending, 'reason' | 'detail' | 'recordedAgain' | 'byAgent' | 'beforeAnyAnswer'>,
+  ending: Pick<Ending, 'reason' | 'detail' | 'recordedAgain' | 'byAgent' | 'beforeAnyAnswer' | 'unreachable'>,
 ): Settlement {
   const { reason, detail, recordedAgain, byAgent } = ending;
   // A replay follows the recorded decision.
@@ -30,8 +30,8 @@ export function settlementOf(
   if (detail === HOST_FLOOR) return 'again';
   // Sealed as infra it would be out of the count: the next such end is the agent's result.
   if (byAgent && exitClassOf(reason) === 'infra') return 'again';
-  // The engine was away. An engine that goes away again and again may do so because of this trial.
-  if (detail === ENGINE_LOST) {
+  // The engine or the model's server was away. What goes away again and again may do so because of this trial.
+  if (detail === ENGINE_LOST || ending.unreachable) {
     const lost = (policy.outages.get(trialId) ?? 0) + 1;
     policy.outages.set(trialId, lost);
     if (lost <= FREE_OUTAGES) return 'again';

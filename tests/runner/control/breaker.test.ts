@@ -45,6 +45,17 @@ describe('breaker', () => {
     for (const n of [1, 2]) expect(later.note({ ...rejected(n), beforeAnyAnswer: false }).do).toBe('go');
   });
 
+  test('two attempts in a row that find nobody at the address of the model pause, also of one instance; a good end between them does not', () => {
+    const gone: Ended = { ...infra(1, 'cannot connect'), reason: 'model_unavailable', unreachable: true };
+    const breaker = createBreaker(config);
+    expect(breaker.note(gone).do).toBe('go');
+    expect(breaker.note(good(2)).do).toBe('go');
+    expect(breaker.note(gone).do).toBe('go');
+    expect(breaker.note(gone)).toMatchObject({ do: 'pause', reason: expect.stringMatching(/is gone/) });
+    const off = createBreaker({ ...config, consecutive: 0, fraction: 0 });
+    for (let n = 0; n < 9; n++) expect(off.note(gone).do).toBe('go');
+  });
+
   const malformed = (n: number): Ended => ({
     ...good(n, 0),
     reason: 'format_errors_exceeded',

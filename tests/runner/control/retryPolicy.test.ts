@@ -56,3 +56,16 @@ test('an outage of the engine uses up no attempt, but a trial that it comes with
   expect(settlementOf(two, 1, lost)).toBe('again');
   expect(settlementOf(two, 1, { reason: 'env_died', detail: 'killed' })).toBe('again');
 });
+
+test('a server of the model that nobody can reach uses up no attempt, but a trial that it goes away with every time does', () => {
+  const gone = {
+    reason: 'model_unavailable' as ExitReason,
+    detail: 'NETWORK_ERROR',
+    unreachable: true,
+  };
+  const once = { ...policy(), attempts: 1 };
+  for (let i = 0; i < FREE_OUTAGES; i++) expect(settlementOf(once, 1, gone)).toBe('again');
+  expect(settlementOf(once, 1, gone)).toBe('seal');
+  // An answer of the server, whatever it says, is an attempt.
+  expect(settlementOf({ ...policy(), attempts: 1 }, 1, { ...gone, unreachable: false })).toBe('seal');
+});
