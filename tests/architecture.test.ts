@@ -92,6 +92,7 @@ const HOME: Record<string, string | readonly string[]> = {
   yargs: 'cli',
   'cli-progress': 'cli',
   pino: 'service',
+  'csv-parse': 'dataset/kinds',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
   'smol-toml': 'dataset/kinds',

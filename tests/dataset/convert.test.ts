@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { datasetText } from '../../src/dataset/convert.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
-import { rowHashOf } from '../../src/dataset/read/row.ts';
+import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
 import { instanceOf } from './rows.ts';
 
 test.each(['json', 'jsonl'] as const)(

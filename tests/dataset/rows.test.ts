@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { parsePythonLiteral } from '../../src/base/python/literal.ts';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { gradingHashOf, normaliseRow, rowHashOf } from '../../src/dataset/read/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
+import { gradingHashOf, rowHashOf } from '../../src/dataset/read/rowHash.ts';
 import { parseTestIds } from '../../src/dataset/read/testIds.ts';
 import fc from '../support/property.ts';
 import { instanceOf, rawRow } from './rows.ts';

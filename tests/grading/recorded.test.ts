@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { LoadedRow } from '../../src/dataset/read/loadDataset.ts';
-import { normaliseRow, rowHashOf } from '../../src/dataset/read/row.ts';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
+import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
 import type { Prediction } from '../../src/formats/predictions/readPredictions.ts';
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';
 import { storedReports } from '../../src/grading/storedReports.ts';

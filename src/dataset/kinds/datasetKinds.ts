@@ -3,8 +3,12 @@ import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import type { Instance } from '../instance.ts';
 import type { DatasetKind, RawRow } from './datasetKind.ts';
 import { harbor } from './harbor/harbor.ts';
+import { live } from './liveRows.ts';
+import { multiSwe } from './multiSweRows.ts';
+import { pro } from './pro/proTasks.ts';
+import { rebenchV2 } from './rebenchV2Rows.ts';
 
-const DATASET_KINDS: readonly DatasetKind[] = [harbor];
+const DATASET_KINDS: readonly DatasetKind[] = [harbor, multiSwe, pro, live, rebenchV2];
 
 const kindNamed = (name: string | undefined): DatasetKind | undefined =>
   DATASET_KINDS.find((kind) => kind.name === name);

@@ -9,7 +9,8 @@ import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 import { type LocateOptions, locateDataset } from './locate.ts';
 import { readJson } from './readJson.ts';
 import { readParquet } from './readParquet.ts';
-import { normaliseRow, rowHashOf } from './row.ts';
+import { normaliseRow } from './row.ts';
+import { rowHashOf } from './rowHash.ts';
 import { leaveInFile, piecesOf } from './rowInFile.ts';
 import { folderDataset } from './taskFolders.ts';
 

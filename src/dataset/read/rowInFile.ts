@@ -4,7 +4,8 @@ import type { Instance, InstanceHead } from '../instance.ts';
 import { DatasetChangedError } from './datasetChanged.ts';
 import type { RawEntry } from './jsonLines.ts';
 import { rowOfLine } from './jsonLines.ts';
-import { normaliseRow, rowHashOf } from './row.ts';
+import { normaliseRow } from './row.ts';
+import { rowHashOf } from './rowHash.ts';
 
 interface Place {
   readonly path: string;

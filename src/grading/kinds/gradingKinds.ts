@@ -2,9 +2,13 @@
 import type { Instance } from '../../dataset/instance.ts';
 import type { SpecOptions } from '../specs/spec.ts';
 import type { GradingKind, PlannedGrading } from './gradingKind.ts';
+import { live } from './live/gradeLive.ts';
+import { multiSwe } from './multiSwe/gradeMultiSwe.ts';
+import { pro } from './pro/gradePro.ts';
+import { rebenchV2 } from './rebench/gradeRebenchV2.ts';
 import { planSweBench } from './sweBench.ts';
 
-const GRADING_KINDS: readonly GradingKind[] = [];
+const GRADING_KINDS: readonly GradingKind[] = [pro, live, multiSwe, rebenchV2];
 
 export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
   const { kind, instance_id } = instance;

@@ -2,7 +2,7 @@
 import { FIELD_CLASSES } from '../../config/identity.ts';
 import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
-import { gradingHashOf } from '../../dataset/read/row.ts';
+import { gradingHashOf } from '../../dataset/read/rowHash.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { dollarsToNano } from '../../money.ts';
 import {

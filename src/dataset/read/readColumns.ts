@@ -1,0 +1,99 @@
+/**
+ * Columns under the names of SWE-bench become an Instance; everything else is kept in `extra`. Text stays text; nothing in a row is ever
+ * rendered or evaluated here.
+ */
+
+import type { ZodError } from 'zod';
+import { parseReference } from '../../base/imageReference.ts';
+import { kindOf } from '../../base/text/kindOf.ts';
+import { type Instance, imageOf, instanceSchema } from '../instance.ts';
+import type { RawRow } from '../kinds/datasetKind.ts';
+import { parseTestIds } from './testIds.ts';
+
+export type NormalisedRow =
+  | { readonly ok: true; readonly instance: Instance }
+  | { readonly ok: false; readonly instanceId?: string; readonly messages: readonly string[] };
+
+const TEXT_COLUMNS = [
+  'instance_id',
+  'repo',
+  'base_commit',
+  'problem_statement',
+  'hints_text',
+  'patch',
+  'test_patch',
+  'version',
+  'created_at',
+  'environment_setup_commit',
+  'difficulty',
+  'eval_script',
+  'log_parser',
+  'eval_type',
+] as const;
+const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** A commit or ref is an argument of git, so it must not look like an option. */
+const GIT_REVISION = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/;
+
+/** Only SWE-smith tasks may lack a commit, because they start from a branch named like the instance. */
+const needsCommit = (raw: RawRow) => !textOf(raw.repo).startsWith('swesmith/');
+
+function describe(error: ZodError, raw: RawRow): string[] {
+  return error.issues.map((issue) => {
+    const column = String(issue.path[0] ?? 'row');
+    const value = raw[column];
+    if (value === undefined || value === null) return `${column} is missing`;
+    if (issue.code === 'invalid_type') return `${column} must be a string, not ${kindOf(value)}`;
+    return `${column} ${JSON.stringify(String(value).slice(0, 80))}: ${issue.message}`;
+  });
+}
+
+/** `kind` is the name of a kind of dataset; undefined for SWE-bench. */
+export function normaliseColumns(raw: RawRow, kind?: string): NormalisedRow {
+  const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
+  const messages: string[] = [];
+
+  const tests: Record<string, string[]> = {};
+  for (const column of ['FAIL_TO_PASS', 'PASS_TO_PASS']) {
+    const spelling = raw[column] === undefined ? column.toLowerCase() : column;
+    used.add(column).add(spelling);
+    const parsed = parseTestIds(raw[spelling]);
+    if (parsed.ok) tests[column] = parsed.ids;
+    else messages.push(`${spelling} ${parsed.message}`);
+  }
+
+  const image = IMAGE_COLUMNS.map((name) => raw[name]).find((value) => value != null && value !== '');
+  const candidate: Record<string, unknown> = { ...tests };
+  for (const column of TEXT_COLUMNS) if (raw[column] != null) candidate[column] = raw[column];
+  // An empty eval script, parser or type means that the row has none.
+  for (const column of ['eval_script', 'log_parser', 'eval_type'])
+    if (candidate[column] === '') delete candidate[column];
+  if (image !== undefined) candidate.image = image;
+  if (kind !== undefined) candidate.kind = kind;
+  // A converted row states what it is found to be again.
+  if (kind !== undefined && raw.kind === kind) used.add('kind');
+  candidate.extra = Object.fromEntries(Object.entries(raw).filter(([name]) => !used.has(name)));
+
+  const parsed = instanceSchema.safeParse(candidate);
+  if (!parsed.success) messages.push(...describe(parsed.error, { ...candidate, image }));
+  // The name is sent over the network, so an invalid one is refused here, with its line.
+  const named = typeof image === 'string' ? parseReference(image) : null;
+  if (named?.ok === false) messages.push(`image ${named.message}`);
+  if (parsed.success && image === undefined && !parseReference(imageOf(parsed.data)).ok)
+    messages.push(
+      `instance_id ${JSON.stringify(parsed.data.instance_id)} makes no image name, and the row names no image`,
+    );
+  const commit = textOf(candidate.base_commit);
+  if (commit !== '' && !GIT_REVISION.test(commit))
+    messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);
+  if (needsCommit(raw) && (candidate.base_commit === undefined || candidate.base_commit === ''))
+    messages.push('base_commit is missing: without it later history cannot be sealed off');
+  if (parsed.success && messages.length === 0) return { ok: true, instance: parsed.data };
+  return {
+    ok: false,
+    messages,
+    ...(typeof candidate.instance_id === 'string' && { instanceId: candidate.instance_id }),
+  };
+}

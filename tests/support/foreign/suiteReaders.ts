@@ -1,0 +1,71 @@
+// Logs and patches of suites that are graded by rules of their own.
+import { livePytest } from '../../../src/grading/kinds/live/liveStatuses.ts';
+import { behind, withoutTail } from '../../../src/grading/kinds/multiSwe/shape.ts';
+import { shapeOf } from '../../../src/grading/kinds/multiSwe/shapesByRepo.ts';
+import { withoutBinaryHunks } from '../../../src/grading/kinds/pro/entryScript.ts';
+import { passedIn } from '../../../src/grading/kinds/pro/gradePro.ts';
+import { withoutTiming } from '../../../src/grading/kinds/setVerdict.ts';
+import { ParserError } from '../../../src/grading/parsers/logParser.ts';
+import { readersOf } from './reader.ts';
+
+const REPOS = [
+  ...[
+    'apache/dubbo',
+    'google/gson',
+    'mockito/mockito',
+    'googlecontainertools/jib',
+    'cli/cli',
+    'grpc/grpc-go',
+  ],
+  ...['clap-rs/clap', 'jqlang/jq', 'yhirose/cpp-httplib', 'fmtlib/fmt', 'catchorg/catch2', 'iamkun/dayjs'],
+  ...['darkreader/darkreader', 'axios/axios', 'sveltejs/svelte', 'kong/insomnia'],
+];
+
+export const SUITE_READERS = [
+  ...readersOf(
+    {
+      livePytest,
+      withoutTiming,
+      passedIn,
+      behind: (text) => behind(text, 'PASS '),
+      withoutTail: (text) => withoutTail(text, /a$/),
+      ...Object.fromEntries(
+        REPOS.map((repo) => [`logs of ${repo}`, (text: string) => shapeOf(repo, 1)!(text)]),
+      ),
+    },
+    {
+      words: [
+        'Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s - in a',
+        ...[
+          'Tests run: ',
+          'Running ',
+          '> Task :',
+          ' > ',
+          ' PASSED\n',
+          '--- FAIL: ',
+          'FAIL:',
+          'test a ... ok\n',
+          'PASS: a\n',
+        ],
+        ...[
+          '[       OK ] a (',
+          '1/1 Test #1: ',
+          ' ....',
+          '***Failed',
+          '  passed ',
+          'PASS ',
+          '✓ ',
+          '✕ a (1 ms)',
+          '✔ ',
+          '1) ',
+        ],
+        ...['FAILED a - b\n', ' [1 ms]', ' in 1 msec', '(1s)', ' (1 tests) 1ms'],
+      ],
+      refuses: [ParserError],
+    },
+  ),
+  ...readersOf(
+    { withoutBinaryHunks },
+    { words: ['diff --git a/a b/a\n', 'GIT binary patch\n', 'Binary files ', ' differ\n'] },
+  ),
+];
