@@ -1,5 +1,5 @@
 /** Translates agent.action_regex from Python's re (with DOTALL) to JavaScript; refuses what has no translation or no linear-time match. */
-import { linearProblem } from '../base/regex/linearRegex.ts';
+import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
 
 export type Translated = { readonly regex: string } | { readonly problem: string };
 
@@ -11,6 +11,7 @@ const PYTHON_ONLY: readonly (readonly [RegExp, string])[] = [
 ];
 
 export function translateActionRegex(pattern: string): Translated {
+  if (pattern.length > LONGEST_PATTERN) return { problem: `it has more than ${LONGEST_PATTERN} characters` };
   // Always on here, as Python's re.DOTALL is there.
   const text = pattern.replace(/^\(\?s\)/, '');
   for (const [found, what] of PYTHON_ONLY)

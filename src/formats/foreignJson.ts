@@ -1,7 +1,8 @@
 /** JSON as other tools write it, with the line of every value for error messages. */
+import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { cutNesting } from '../base/plausible.ts';
-import { jsonChildren, jsonErrorLine } from '../base/text/jsonChildren.ts';
+import { jsonChildren, jsonErrorLine, lineAt } from '../base/text/jsonChildren.ts';
 
 /** A file of another kind is not damaged; a file of this kind that cannot be read is. */
 export type Fault = 'not_json' | 'other_kind' | 'damaged';
@@ -45,18 +46,28 @@ export function textOfBody(body: Body): string {
   }
 }
 
+/** Bytes that are looked at together, up to the end of their last line. */
+const BLOCK = 65_536;
+
 function lineOfWrongByte(bytes: Uint8Array): number {
-  for (let line = 1, start = 0; start < bytes.length; line++) {
-    const end = bytes.indexOf(LF, start);
-    try {
-      utf8.decode(bytes.subarray(start, end < 0 ? bytes.length : end));
-    } catch {
-      return line;
-    }
-    if (end < 0) return line;
-    start = end + 1;
+  let line = 1;
+  for (let start = 0; start < bytes.length; ) {
+    const found = bytes.indexOf(LF, start + BLOCK);
+    const end = found < 0 ? bytes.length : found + 1;
+    if (!isUtf8(bytes.subarray(start, end))) return line + wholeLines(bytes.subarray(start, end));
+    for (let at = start; at < end; at++) if (bytes[at] === LF) line++;
+    start = end;
   }
   return 1;
+}
+
+/** How many lines come before the one with the wrong byte. */
+function wholeLines(bytes: Uint8Array): number {
+  for (let lines = 0, start = 0; ; lines++) {
+    const end = bytes.indexOf(LF, start);
+    if (end < 0 || !isUtf8(bytes.subarray(start, end))) return lines;
+    start = end + 1;
+  }
 }
 
 /** Python's json writes NaN and Infinity where it has them, in costs and scores; JSON has no such words. */
@@ -98,8 +109,6 @@ export function jsonEntries({ text }: ForeignJson): JsonEntry[] {
     ...(key !== undefined && { key }),
   }));
 }
-
-const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
 
 /** The line where the value at a path begins, or the nearest value around it. */
 function lineOfPath({ text }: ForeignJson, path: readonly PropertyKey[]): number {

@@ -179,10 +179,14 @@ const KEYWORDS: readonly (readonly [ModelErrorCode, readonly string[]])[] = [
   ['INVALID_RESPONSE', ['invalid response', 'unexpected token', 'malformed', 'json']],
 ];
 
+/** A message of megabytes is no message: what it is about stands at its beginning. */
+const LONGEST_MESSAGE = 100_000;
+
 /** The seed's keyword classification, for errors that carry nothing but a message. */
 export function mapErrorToCode(error: unknown): ModelErrorCode {
   const message = (error as { message?: unknown } | null | undefined)?.message;
-  const text = (typeof error === 'string' ? error : typeof message === 'string' ? message : '').toLowerCase();
+  const given = typeof error === 'string' ? error : typeof message === 'string' ? message : '';
+  const text = given.slice(0, LONGEST_MESSAGE).toLowerCase();
   const row = KEYWORDS.find(([, words]) => words.some((word) => text.includes(word)));
   return row?.[0] ?? 'UNKNOWN';
 }

@@ -28,8 +28,6 @@ const SLOWER: readonly (readonly [reader: RegExp, ms: number])[] = [
   [/^(?:filter|test|method) /, 2000],
   [/^actionPattern, own$/, 4000],
   [/^agent mini-swe-agent-|^parseJsonAsPython|^parsePythonLiteral/, 1000],
-  [/^(?:streams of commands|writePatch|lineDiffOfOther|looksLikeKey|repr)$/, 600],
-  [/^log parser |^grading and doubts|^readLog$/, 600],
 ];
 const limitOf = ({ name }: Reader): number => SLOWER.find(([reader]) => reader.test(name))?.[1] ?? LIMIT_MS;
 

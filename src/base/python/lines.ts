@@ -57,6 +57,16 @@ export function splitLines(text: string, keepEnds = false): string[] {
   return lines;
 }
 
+/** The lines that hold `mark`, once each. Where they are few, the others cost next to nothing. */
+export function eachLineWith(text: string, mark: string, visit: (line: string) => void): void {
+  for (let at = text.indexOf(mark); at >= 0; ) {
+    const from = text.lastIndexOf('\n', at) + 1;
+    const end = text.indexOf('\n', at);
+    visit(text.slice(from, end < 0 ? undefined : end));
+    at = end < 0 ? -1 : text.indexOf(mark, end);
+  }
+}
+
 /** Calls `visit` for each line without making an array of them. Returning false stops. */
 export function eachLine(text: string, visit: (line: string) => boolean | undefined): void {
   let from = 0;

@@ -22,7 +22,7 @@ export interface LinearRegex {
 }
 
 /** A person writes some hundred characters. */
-const LONGEST_PATTERN = 10_000;
+export const LONGEST_PATTERN = 10_000;
 
 function compile(source: string, flags: string): RE2JS {
   if (source.length > LONGEST_PATTERN)

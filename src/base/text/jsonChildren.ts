@@ -53,7 +53,12 @@ export function jsonChildren(text: string, from: number, firstLine: number): Jso
 /** The line of a syntax error: V8 names its position in the message, and none where the text ends too early. */
 export function jsonErrorLine(error: unknown, text: string): number {
   const position = /position (\d+)/.exec(errorText(error))?.[1];
-  return position === undefined
-    ? text.split('\n').length
-    : text.slice(0, Number(position)).split('\n').length;
+  return lineAt(text, position === undefined ? text.length : Number(position));
+}
+
+/** The line of a place in a text; the first is 1. */
+export function lineAt(text: string, position: number): number {
+  let line = 1;
+  for (let at = 0; at < position; at++) if (text.charCodeAt(at) === 0x0a) line++;
+  return line;
 }

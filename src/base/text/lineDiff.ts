@@ -1,11 +1,12 @@
 /** A short line diff of two texts: changed lines with "-" and "+", one line of context. For prompts, which are a few hundred lines. */
+import { lineAt } from './jsonChildren.ts';
 
 const MOST_LINES = 50_000;
 
 export function lineDiff(a: string, b: string, context = 1): string[] {
+  const [before, after] = [lineAt(a, a.length), lineAt(b, b.length)];
+  if (before + after > MOST_LINES && a !== b) return [`- ${before} lines`, `+ ${after} lines`];
   const [left, right] = [a.split('\n'), b.split('\n')];
-  if (left.length + right.length > MOST_LINES && a !== b)
-    return [`- ${left.length} lines`, `+ ${right.length} lines`];
   let head = 0;
   while (head < left.length && head < right.length && left[head] === right[head]) head++;
   let tail = 0;
@@ -15,9 +16,9 @@ export function lineDiff(a: string, b: string, context = 1): string[] {
   )
     tail++;
   const middle = align(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
-  const before = left.slice(Math.max(0, head - context), head).map((l) => `  ${l}`);
-  const after = left.slice(left.length - tail, left.length - tail + context).map((l) => `  ${l}`);
-  return middle.length === 0 ? [] : [...before, ...middle, ...after];
+  const above = left.slice(Math.max(0, head - context), head).map((l) => `  ${l}`);
+  const below = left.slice(left.length - tail, left.length - tail + context).map((l) => `  ${l}`);
+  return middle.length === 0 ? [] : [...above, ...middle, ...below];
 }
 
 /** Longest common subsequence; a product of a few thousand lines squared would not be a prompt any more. */

@@ -22,24 +22,40 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 const MOST_PROBLEMS = 1000;
 
 interface Line {
+  readonly line: number;
   readonly bytes: Uint8Array;
   readonly start: number;
 }
 
-/** Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with space to JSON. */
+const LF = 0x0a;
+
+/**
+ * Lines that are not empty. Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with
+ * space to JSON.
+ */
 function* split(pieces: Iterable<Uint8Array>): Generator<Line> {
   let begun: Uint8Array[] = [];
   let start = 0;
+  let line = 1;
   const ended = (last: Uint8Array): Line => {
     const bytes = begun.length === 0 ? last : Buffer.concat([...begun, last]);
-    const line = { bytes, start };
+    const found = { line, bytes, start };
     begun = [];
     start += bytes.length + 1;
-    return line;
+    line += 1;
+    return found;
   };
   for (const piece of pieces) {
     let from = 0;
-    for (let lf = piece.indexOf(0x0a); lf >= 0; lf = piece.indexOf(0x0a, from)) {
+    while (from < piece.length) {
+      if (piece[from] === LF && begun.length === 0) {
+        from += 1;
+        start += 1;
+        line += 1;
+        continue;
+      }
+      const lf = piece.indexOf(LF, from);
+      if (lf < 0) break;
       yield ended(piece.subarray(from, lf));
       from = lf + 1;
     }
@@ -55,11 +71,8 @@ export function rowOfLine(bytes: Uint8Array): unknown {
 }
 
 export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | RawProblem> {
-  let line = 0;
   let problems = 0;
-  for (const { bytes, start } of split(pieces)) {
-    line++;
-    if (bytes.length === 0) continue;
+  for (const { line, bytes, start } of split(pieces)) {
     try {
       const row = rowOfLine(bytes);
       if (row !== undefined) yield { line, row, start, length: bytes.length };

@@ -2,7 +2,7 @@
 
 import { isRecord } from '../../base/isRecord.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { jsonChildren, jsonErrorLine } from '../../base/text/jsonChildren.ts';
+import { jsonChildren, jsonErrorLine, lineAt } from '../../base/text/jsonChildren.ts';
 import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 
 export interface RawRows {
@@ -35,7 +35,7 @@ function entriesOf(text: string, value: unknown): RawRows {
   if (isRecord(value) && typeof value.instance_id === 'string')
     return { entries: [{ line: 1, row: value }], problems: [] };
   const opening = text.search(/[[{]/);
-  let children = jsonChildren(text, opening, text.slice(0, opening).split('\n').length);
+  let children = jsonChildren(text, opening, lineAt(text, opening));
   const rows = isRecord(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
   if (rows) children = jsonChildren(text, rows.start, rows.line);
   return {

@@ -162,20 +162,33 @@ export const parseEslint: LogParser = (log) => {
 
 /** Drops blocks that open with `{` or `[` at the end of a line, and lines that are one object or list. */
 function withoutJsonBlocks(log: string): string {
+  if (!log.includes('{') && !log.includes('[')) return log;
   const kept: string[] = [];
   let inObject = false;
   let inList = false;
-  eachLine(log, (line) => {
-    const text = stripEnd(line);
+  /** Where the lines began that are kept together. */
+  let from = -1;
+  let at = 0;
+  const keeps = (text: string): boolean => {
     if (text.endsWith('{')) inObject = true;
     else if (text.endsWith('[')) inList = true;
     else if (text === '}' && inObject) inObject = false;
     else if (text === ']' && inList) inList = false;
-    else if (inObject || inList) return;
-    else if (text.startsWith('{') && text.endsWith('}')) return;
-    else if (text.startsWith('[') && text.endsWith(']')) return;
-    else kept.push(line);
+    else if (!inObject && !inList)
+      return !((text.startsWith('{') && text.endsWith('}')) || (text.startsWith('[') && text.endsWith(']')));
+    return false;
+  };
+  eachLine(log, (line) => {
+    const keep = keeps(stripEnd(line));
+    if (keep && from < 0) from = at;
+    else if (!keep && from >= 0) {
+      kept.push(log.slice(from, at - 1));
+      from = -1;
+    }
+    at += line.length + 1;
+    return undefined;
   });
+  if (from >= 0) kept.push(log.slice(from));
   return kept.join('\n');
 }
 
@@ -248,13 +261,14 @@ function deepens(title: string): boolean {
 }
 
 const P5_TITLE = 1000;
+const LF = 0x0a;
 export const parseP5js: LogParser = (raw) => {
   const found = new StatusMap();
   const log = withoutXmlBlocks(withoutJsonBlocks(withoutAnsi(raw)));
   let done = 0;
   for (let start = 0, end = 0; end >= 0; start = end + 1) {
-    end = log.indexOf('\n', start);
-    if (start < done) continue;
+    end = log.charCodeAt(start) === LF ? start : log.indexOf('\n', start);
+    if (end === start || start < done) continue;
     let at = start;
     while (at < log.length && isSpace(log.charCodeAt(at)) && log[at] !== '\n') at++;
     const digits = digitsEnd(log, at);

@@ -1,5 +1,5 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
-import { eachLine } from '../../base/python/lines.ts';
+import { eachLine, eachLineWith } from '../../base/python/lines.ts';
 import { SPACE, strip, tokens } from '../../base/python/text.ts';
 import { byLine } from './lineRules.ts';
 import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './logParser.ts';
@@ -99,6 +99,7 @@ function djangoLines(log: string, found: StatusMap): void {
   let last: string | undefined;
   eachLine(log, (raw) => {
     let line = strip(raw);
+    if (line === '') return;
     if (line.includes('--version is equivalent to version'))
       found.set('--version is equivalent to version', 'PASSED');
     if (line.includes(' ... ')) last = before(line, ' ... ');
@@ -191,12 +192,11 @@ function sympyHeading(line: string): string | undefined {
 
 export const parseSympy: LogParser = (log) => {
   const found = new StatusMap();
-  eachLine(log, (line) => {
-    if (!line.includes('.py:')) return;
+  eachLineWith(log, '.py:', (line) => {
     const heading = sympyHeading(line);
     if (heading !== undefined) found.set(heading, 'FAILED');
   });
-  eachLine(log, (raw) => {
+  eachLineWith(log, 'test_', (raw) => {
     const line = strip(raw);
     if (!line.startsWith('test_')) return;
     const name = tokens(line)[0]!;

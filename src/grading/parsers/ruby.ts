@@ -15,6 +15,7 @@ export const parseMinitest = stripped((line) => {
 const DOTS = / (\.+)(F?)/g;
 /** `Scenario name ....F`: a space, dots, and what comes last. */
 export const parseCucumber = stripped((line) => {
+  if (!line.includes(' .')) return undefined;
   let found: { name: string; status: Status } | undefined;
   for (const match of line.matchAll(DOTS)) {
     const failed = match[2] === 'F';
@@ -28,6 +29,7 @@ const UNIT: Readonly<Record<string, Status>> = { '.': 'PASSED', E: 'FAILED', F: 
 const COLON = new RegExp(`:[${SPACE}]+`, 'g');
 /** `test: name:   .` or `name: E`, the last such colon. */
 export const parseRubyUnit = stripped((line) => {
+  if (!line.includes(':')) return undefined;
   let colon = -1;
   let status: Status | undefined;
   for (const match of line.matchAll(COLON)) {

@@ -82,25 +82,29 @@ const TEMPLATE = '<o>\n{{ output.output }}</o>{{ output.returncode }}';
 const invert = observationInverter(TEMPLATE, {});
 const invertTimeout = timeoutInverter('{{ action.action }}\n{{ output }}', {});
 
-function throughStreams(text: string): void {
-  const bytes = Buffer.from(text);
-  const frames = createFrameReader(parseEnd);
-  const finder = createFenceFinder(fenceOf('0123456789abcdef'), () => undefined);
-  const collector = createCollector(1024 * 1024);
-  const demux = createDemux((_type, data) => {
-    frames(data);
-    finder(data);
-    collector.push(data);
-  });
-  for (let at = 0; at < bytes.length; at += 65_536) {
-    const chunk = bytes.subarray(at, at + 65_536);
-    frames(chunk);
-    finder(chunk);
-    collector.push(chunk);
-    demux(chunk);
-  }
-  collector.finish();
+type Push = (chunk: Buffer) => unknown;
+
+/** As the bytes come from an engine, which sends them in parts; `end` is what is asked for when all are there. */
+function throughStream(create: () => { push: Push; end?: () => unknown }): (text: string) => unknown {
+  return (text) => {
+    const bytes = Buffer.from(text);
+    const { push, end } = create();
+    for (let at = 0; at < bytes.length; at += 65_536) push(bytes.subarray(at, at + 65_536));
+    return end?.();
+  };
 }
+
+const STREAMS = {
+  'stream of frames': throughStream(() => ({ push: createFrameReader(parseEnd) })),
+  'stream with a fence': throughStream(() => ({
+    push: createFenceFinder(fenceOf('0123456789abcdef'), () => undefined),
+  })),
+  'stream of output': throughStream(() => {
+    const collector = createCollector(1024 * 1024);
+    return { push: collector.push, end: collector.finish };
+  }),
+  'streams of an engine in one': throughStream(() => ({ push: createDemux(() => undefined) })),
+};
 
 /** Filters, tests and methods as templates call them on a hostile value; what is refused is refused with TemplateError. */
 const templateReads = (): Record<string, (text: string) => unknown> => ({
@@ -154,7 +158,7 @@ export const AGENT_READERS: readonly Reader[] = [
   ),
   ...readersOf(
     {
-      'streams of commands': throughStreams,
+      ...STREAMS,
       parseEnd,
       classifyPullMessage,
       quotePath: (text) => quotePath('a/', text.slice(0, 4096)),

@@ -21,6 +21,7 @@ import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
 import { html } from '../../../src/base/text/html.ts';
 import { inert } from '../../../src/base/text/inert.ts';
 import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
+import { lineAt } from '../../../src/base/text/jsonChildren.ts';
 import { isOfWords, looksLikeKey, redactor, snippet } from '../../../src/base/text/keyShapes.ts';
 import { lineDiff } from '../../../src/base/text/lineDiff.ts';
 import { markdown } from '../../../src/base/text/markdown.ts';
@@ -57,6 +58,7 @@ export const BASE_READERS: readonly Reader[] = [
   ...readersOf({
     asciiOnly,
     wellFormed,
+    lineAt: (text) => lineAt(text, text.length),
     stripEscapes,
     stripEscapesButColours: (text) => stripEscapes(text, { keepColours: true }),
     settleLines,

@@ -39,12 +39,18 @@ export const PARSERS = [...new Map(Object.entries(OFFICIAL_PARSERS).map(([id, pa
 );
 
 /** As an evaluation reads a finished log: verdict, then doubts. */
-function graded(text: string, logParser: string, evalType: GradeSpec['evalType']): void {
+function graded(log: string, logParser: string, evalType: GradeSpec['evalType']): void {
   const parser = OFFICIAL_PARSERS[logParser]!;
   const spec = { ...SPEC, logParser, evalType };
-  for (const log of [text, `${MARK.start}\n${text}\n${MARK.end}\n`])
-    examine({ spec, patch: '', grade: gradeLog(spec, log, parser, 'v5') });
+  examine({ spec, patch: '', grade: gradeLog(spec, log, parser, 'v5') });
 }
+
+/** The log is the text, and the tests have printed the text. */
+const gradings = (name: string, logParser: string, evalType: GradeSpec['evalType'] = 'pass_and_fail') => ({
+  [`grading and doubts, ${name}`]: (text: string) => graded(text, logParser, evalType),
+  [`grading and doubts, ${name}, between the markers`]: (text: string) =>
+    graded(`${MARK.start}\n${text}\n${MARK.end}\n`, logParser, evalType),
+});
 
 const PATCH_WORDS = [
   '"NaN\\"',
@@ -81,10 +87,10 @@ export const GRADING_READERS: readonly Reader[] = [
   ),
   ...readersOf(
     {
-      'grading and doubts, pytest': (text) => graded(text, 'parse_log_pytest', 'pass_and_fail'),
-      'grading and doubts, django': (text) => graded(text, 'parse_log_django', 'pass_and_fail'),
-      'grading and doubts, sympy': (text) => graded(text, 'parse_log_sympy', 'pass_and_fail'),
-      'grading and doubts, failures only': (text) => graded(text, 'parse_log_chart_js', 'fail_only'),
+      ...gradings('pytest', 'parse_log_pytest'),
+      ...gradings('django', 'parse_log_django'),
+      ...gradings('sympy', 'parse_log_sympy'),
+      ...gradings('failures only', 'parse_log_chart_js', 'fail_only'),
       readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v5' }),
       suiteRan,
       classifyLog: (text) => classifyLog(text),
