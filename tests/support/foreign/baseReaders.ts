@@ -6,7 +6,7 @@ import { cutNesting } from '../../../src/base/plausible.ts';
 import { codePoints, sliceText } from '../../../src/base/python/codePoints.ts';
 import { asciiJson, pythonJson, pythonLine, sortedPythonJson } from '../../../src/base/python/jsonDump.ts';
 import { parseJsonAsPython } from '../../../src/base/python/jsonLoad.ts';
-import { eachLine, splitLines, universalNewlines } from '../../../src/base/python/lines.ts';
+import { eachLine, eachLineWith, splitLines, universalNewlines } from '../../../src/base/python/lines.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../../src/base/python/literal.ts';
 import { parseFilter } from '../../../src/base/python/regex.ts';
 import { parseSlice } from '../../../src/base/python/slice.ts';
@@ -125,6 +125,7 @@ export const BASE_READERS: readonly Reader[] = [
       universalNewlines,
       splitLines: (text) => splitLines(text),
       eachLine: (text) => eachLine(text, () => undefined),
+      eachLineWith: (text) => eachLineWith(text, 'a', () => undefined),
       strip: python.strip,
       stripChars: (text) => python.stripChars(text, 'a \n'),
       tokens: python.tokens,
