@@ -30,7 +30,7 @@ export type {
 export type { EvaluateRunOptions } from './service/evaluate/evaluateRun.ts';
 export type { Evaluation } from './service/evaluate/gradeRun.ts';
 export { type ImportedResults, type ImportOptions, importResults } from './service/import/importResults.ts';
-export type { ArmVerdict, NightOptions, NightVerdict } from './service/night/judgeRun.ts';
+export type { ArmVerdict, FirstVerdict, NightOptions, NightVerdict } from './service/night/judgeRun.ts';
 export { type DryRun, type PlannedRun, planRun } from './service/plan/dryRun.ts';
 export { openResults, type RecordedRun, type Results } from './service/read/openResults.ts';
 export type { Running, Surroundings } from './service/running.ts';

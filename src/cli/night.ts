@@ -25,6 +25,7 @@ export async function judgeNight(
 ): Promise<number> {
   const options = {
     ...{ ...of, baseline: args.baseline!, remeasure: args.remeasure },
+    withoutBaseline: args.withoutBaseline,
     // Read only where there is something to judge.
     get policy() {
       return policyOf(args);
@@ -37,7 +38,12 @@ export async function judgeNight(
   if (night.baseline !== null) return night.exitCode;
   say('no comparable baseline: no complete and graded run has this configuration and dataset');
   for (const { run, why } of night.passedOver) say(`passed over: ${inert(run)} (${why})`);
-  return args.withoutBaseline === 'fail' ? EXIT.gate : EXIT.done;
+  for (const { result, artifacts } of night.first) {
+    for (const { text, passed } of result.rules) if (!passed) say(`FAIL ${text}`);
+    for (const path of artifacts) say(`written: ${path}`);
+    say(`gate: ${result.verdict}; ${result.line}`);
+  }
+  return night.exitCode;
 }
 
 function show(

@@ -1,8 +1,9 @@
 // Several nights with `--baseline last`: a regression stays one until it is mended, and every night that is no baseline is named with the reason.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { GatePolicy } from '../../src/report/gate/rules.ts';
 import { findBaseline, leaveUnjudged } from '../../src/service/night/findBaseline.ts';
 import { judgeRun } from '../../src/service/night/judgeRun.ts';
 import type { Store } from '../../src/store/open.ts';
@@ -62,6 +63,60 @@ test('a fault that stays is a regression on every night, until it is mended', as
   });
   night(db, 'night-5');
   expect(await judge(db, 'night-5')).toMatchObject({ baseline: 'night-4', exitCode: 0, passedOver: [] });
+});
+
+describe('the first night, which has no baseline', () => {
+  const first = async (name: string, policy: GatePolicy, withoutBaseline?: 'fail') => {
+    const db = openMemory();
+    night(db, name, 5);
+    const summary = join(results, `${name}.step.md`);
+    const verdict = await judgeRun(
+      db,
+      { results, run: name, baseline: 'last', policy, withoutBaseline },
+      { env: { GITHUB_STEP_SUMMARY: summary }, cwd: results, tell: () => {} },
+    );
+    const read = (file: string) => readFileSync(join(results, name, file), 'utf8');
+    return { db, verdict, read, step: readFileSync(summary, 'utf8') };
+  };
+
+  test('leaves all that a CI reads, and is green within its limits', async () => {
+    const { db, verdict, read, step } = await first('first-1', { minResolved: 0.5, maxInfra: 0 });
+    expect(verdict).toMatchObject({ baseline: null, arms: [], exitCode: 0, first: [{ arm: 'default' }] });
+    expect(verdict.first[0]!.artifacts.map((path) => basename(path))).toEqual(
+      expect.arrayContaining(['gate.json', 'gate.md', 'junit.xml', 'summary.json', 'summary.html']),
+    );
+    expect(JSON.parse(read('gate.json'))).toMatchObject({
+      ...{ comparison: null, gate: { passed: true, verdict: 'inconclusive' } },
+    });
+    expect(read('junit.xml')).toMatch(/name="first-1" tests="20" failures="0" errors="0" skipped="5"/);
+    expect(read('junit.xml')).toContain('unresolved; there is no baseline yet');
+    expect(step).toContain('PASSED: inconclusive');
+    expect(read('gate.md')).toContain('without a baseline');
+    expect(step).toContain('no baseline yet: resolved 15/20');
+    night(db, 'second', 5);
+    expect(last(db, 'second')).toEqual(['first-1', []]);
+    db.close();
+  });
+
+  test('is red where a limit is broken, and no baseline then', async () => {
+    const { db, verdict, read, step } = await first('first-2', { mustPass: [IDS[0]!, IDS[19]!] });
+    expect(verdict.exitCode).toBe(1);
+    expect(read('junit.xml')).toContain(`name="${IDS[0]}" time="9.000"><failure`);
+    expect(read('junit.xml')).toContain('name="must-pass" time="0.000"><failure');
+    expect(step).toContain('FAILED');
+    night(db, 'second', 5);
+    expect(last(db, 'second')).toEqual([undefined, [{ run: 'first-2', why: 'its gate failed: must-pass' }]]);
+    db.close();
+  });
+
+  test('fails where a baseline is required, and is the baseline of the next', async () => {
+    const { db, verdict, read } = await first('first-3', {}, 'fail');
+    expect(verdict.exitCode).toBe(1);
+    expect(read('junit.xml')).toContain('name="baseline" time="0.000"><failure');
+    night(db, 'second', 5);
+    expect(last(db, 'second')).toEqual(['first-3', []]);
+    db.close();
+  });
 });
 
 test('a person can say that the new state is the right one, by a baseline of any name or by naming the run', async () => {

@@ -5,10 +5,10 @@ import { block, type Document } from '../render/document.ts';
 import { percent, pValue } from '../render/format.ts';
 import type { GateResult } from './gate.ts';
 
-/** `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
+/** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
 export function gateDocument(
   result: GateResult,
-  labels: { a: string; b: string },
+  labels: { a: string | null; b: string },
   past: readonly InstanceHistory[] = [],
   passedOver: readonly { readonly run: string; readonly why: string }[] = [],
 ): Document {
@@ -32,7 +32,7 @@ export function gateDocument(
       ),
     block.heading(
       1,
-      `${result.passed ? 'PASSED' : 'FAILED'}: ${result.verdict} (${labels.b} against ${labels.a})`,
+      `${result.passed ? 'PASSED' : 'FAILED'}: ${result.verdict} (${labels.b} ${labels.a === null ? 'without a baseline' : `against ${labels.a}`})`,
     ),
     block.text(result.line),
     passedOver.length > 0 &&
@@ -49,10 +49,13 @@ export function gateDocument(
         'Flaky',
         result.flaky.map((f) => told(f.instanceId, `${f.resolved} of ${f.of} when measured again`)),
       ),
-    block.ids(
-      'Fixed',
-      result.fixed.map((id) => told(id, ...(failedAgain.has(id) ? ['no success when measured again'] : []))),
-    ),
+    labels.a !== null &&
+      block.ids(
+        'Fixed',
+        result.fixed.map((id) =>
+          told(id, ...(failedAgain.has(id) ? ['no success when measured again'] : [])),
+        ),
+      ),
     result.drop !== null &&
       result.p !== null &&
       block.text(

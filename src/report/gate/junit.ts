@@ -36,9 +36,9 @@ function testcase({ classname, name, seconds, result }: Case): string {
 
 /**
  * With a gate only what a rule of it holds against the run is a failure: instances that were unresolved before do not keep CI red, and neither
- * do broken ones that the gate let pass.
+ * do broken ones that the gate let pass. `alone`: there is no baseline.
  */
-export function junitXml(data: RunData, gated?: GateResult, arm?: string): string {
+export function junitXml(data: RunData, gated?: GateResult, arm?: string, alone = false): string {
   const arms = new Map(data.arms.map((a) => [a.name, isGraded(data.trials.filter((t) => t.arm === a.name))]));
   const broken = new Set(gated?.broken);
   const held = new Set(gated?.rules.flatMap((r) => (r.passed ? [] : r.ids)));
@@ -53,7 +53,7 @@ export function junitXml(data: RunData, gated?: GateResult, arm?: string): strin
       name: trial.epoch > 1 ? `${trial.instanceId} #${trial.epoch}` : trial.instanceId,
       seconds: (trial.elapsedMs ?? 0) / 1000,
       result: gated
-        ? gatedResult(standing, trial, { broken, held, flaky })
+        ? gatedResult(standing, trial, { broken, held, flaky }, alone)
         : resultOf(
             standing,
             `${trial.exitReason ?? trial.notRunReason ?? trial.state}, ${trial.outcome ?? 'not graded'}`,
@@ -73,6 +73,7 @@ function gatedResult(
   standing: Standing,
   trial: RunData['trials'][number],
   { broken, held, flaky }: Record<'broken' | 'held' | 'flaky', ReadonlySet<string>>,
+  alone: boolean,
 ): Case['result'] {
   if (broken.has(trial.instanceId)) {
     const message = `broken: resolved by the baseline, now ${trial.outcome ?? trial.exitReason}`;
@@ -85,7 +86,12 @@ function gatedResult(
   if (flaky.has(trial.instanceId)) return { kind: 'skipped', message: 'flaky: resolved when measured again' };
   const plain = resultOf(standing, `${trial.exitReason ?? trial.notRunReason ?? trial.state}`);
   return plain.kind === 'failure'
-    ? { kind: 'skipped', message: 'unresolved, and not by the baseline either' }
+    ? {
+        kind: 'skipped',
+        message: alone
+          ? 'unresolved; there is no baseline yet'
+          : 'unresolved, and not by the baseline either',
+      }
     : plain;
 }
 

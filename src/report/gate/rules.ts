@@ -59,6 +59,8 @@ export interface Night {
 }
 
 type Rule = (night: Night) => GateRule | null;
+/** Needs no baseline. */
+type Limit = (night: Pick<Night, 'policy' | 'candidate' | 'remeasured'>) => GateRule | null;
 
 const alphaOf = ({ policy }: Night): number => policy.alpha ?? NIGHT_ERROR;
 
@@ -146,7 +148,7 @@ const confirmed: Rule = (night) => {
   };
 };
 
-const minResolved: Rule = ({ policy, candidate: { valid, resolved } }) =>
+const minResolved: Limit = ({ policy, candidate: { valid, resolved } }) =>
   policy.minResolved === undefined
     ? null
     : {
@@ -156,7 +158,7 @@ const minResolved: Rule = ({ policy, candidate: { valid, resolved } }) =>
         ids: [],
       };
 
-const mustPass: Rule = ({ policy, candidate, remeasured }) => {
+const mustPass: Limit = ({ policy, candidate, remeasured }) => {
   if (!policy.mustPass) return null;
   const asked = policy.mustPass.length;
   const lost = policy.mustPass.filter(
@@ -170,7 +172,7 @@ const mustPass: Rule = ({ policy, candidate, remeasured }) => {
   };
 };
 
-const maxInfra: Rule = ({ policy, candidate: { planned, infra } }) =>
+const maxInfra: Limit = ({ policy, candidate: { planned, infra } }) =>
   policy.maxInfra === undefined
     ? null
     : {
@@ -181,7 +183,7 @@ const maxInfra: Rule = ({ policy, candidate: { planned, infra } }) =>
       };
 
 /** A cost that is not known cannot be shown to keep a limit. */
-const maxCost: Rule = ({ policy, candidate: { cost } }) =>
+const maxCost: Limit = ({ policy, candidate: { cost } }) =>
   policy.maxCostNano === undefined
     ? null
     : {
@@ -206,17 +208,10 @@ const sameSet: Rule = ({ comparison, policy }) => {
   };
 };
 
-const RULES = [
-  matched,
-  broken,
-  maxDrop,
-  significance,
-  confirmed,
-  minResolved,
-  mustPass,
-  maxInfra,
-  maxCost,
-  sameSet,
-];
+const LIMITS: readonly Limit[] = [minResolved, mustPass, maxInfra, maxCost];
+const RULES: readonly Rule[] = [matched, broken, maxDrop, significance, confirmed, ...LIMITS, sameSet];
 
 export const rulesOf = (night: Night): GateRule[] => RULES.flatMap((rule) => rule(night) ?? []);
+
+export const limitsOf = (night: Parameters<Limit>[0]): GateRule[] =>
+  LIMITS.flatMap((limit) => limit(night) ?? []);

@@ -7,6 +7,7 @@ import { type Comparison, compareSides } from '../../report/compare/compareSides
 import type { Side } from '../../report/compare/side.ts';
 import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
 import { toMeasureAgain } from '../../report/gate/evidence.ts';
+import { firstNight } from '../../report/gate/firstNight.ts';
 import { type GateResult, gate } from '../../report/gate/gate.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { junitXml } from '../../report/gate/junit.ts';
@@ -131,21 +132,41 @@ function again(b: NamedSide, store: Store | undefined): Map<string, boolean[]> {
   return remeasurementsOf(sides);
 }
 
+/** A night that has no baseline: its limits are judged, and its verdict is recorded. */
+export function runFirstNight(
+  store: Store,
+  b: NamedSide,
+  { policy, required }: { readonly policy: GatePolicy; readonly required: boolean },
+): GateResult {
+  const { run, data, arm } = b.from!;
+  const result = firstNight(candidateOf(data, arm, b.side), policy, required);
+  const of = { run_id: run.id, arm, baseline: null, judged_at: new Date().toISOString() };
+  // That there is no baseline yet says nothing against the night as the next one's baseline.
+  const failed = result.rules.flatMap((r) => (r.passed || r.rule === 'baseline' ? [] : [r.rule]));
+  const exitCode = failed.length > 0 ? 1 : 0;
+  endVerdict(store, beginVerdict(store, of), { verdict: result.verdict, exitCode, failed });
+  return result;
+}
+
 /** The summaries, junit.xml, gate.json and gate.md; also for a failed night. Appends to a CI's step summary where there is one. */
 export async function writeArtifacts(
   folder: string,
   b: NamedSide,
-  { comparison, result, past, passedOver }: Gated,
+  { comparison, result, past, passedOver }: Omit<Gated, 'comparison' | 'exitCode'> & Partial<Gated>,
   env: Variables,
 ): Promise<string[]> {
-  const document = gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past, passedOver);
+  const labels = { a: comparison?.a.label ?? null, b: b.side.label };
+  const document = gateDocument(result, labels, past, passedOver);
   const files: [string, string][] = [
-    ['gate.json', jsonText({ gate: { ...result, past, passedOver }, comparison })],
+    ['gate.json', jsonText({ gate: { ...result, past, passedOver }, comparison: comparison ?? null })],
     ['gate.md', renderMarkdown(document)],
   ];
   if (b.from) {
     const summary = summarize(b.from.data, { pricesOf: pricesOfRun(b.from.data) });
-    files.push(['junit.xml', junitXml(b.from.data, result, b.from.arm)], ...summaryFiles(summary));
+    files.push(
+      ['junit.xml', junitXml(b.from.data, result, b.from.arm, !comparison)],
+      ...summaryFiles(summary),
+    );
   }
   for (const [name, content] of files) await writeAtomically(pathInside(folder, name), content);
   const step = variable(env, 'GITHUB_STEP_SUMMARY');

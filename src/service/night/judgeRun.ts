@@ -1,6 +1,7 @@
 /** The end of a night: finds the baseline, judges every arm, writes the artifacts and runs `run.on_finish`. */
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
+import type { GateResult } from '../../report/gate/gate.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
@@ -14,7 +15,7 @@ import { requireRun } from '../resultsRoot.ts';
 import type { RunOutcome } from '../start/executeRun.ts';
 import { createNotifier, warningTo } from '../start/notify.ts';
 import { findBaseline, type PassedOver } from './findBaseline.ts';
-import { type Gated, runGate, writeArtifacts } from './gateRun.ts';
+import { type Gated, runFirstNight, runGate, writeArtifacts } from './gateRun.ts';
 import { remeasure } from './remeasure.ts';
 
 export interface NightOptions {
@@ -27,6 +28,8 @@ export interface NightOptions {
   readonly policy?: GatePolicy | undefined;
   /** Instances that newly broke are run again this many times before the verdict, with those that got fixed where many broke; default 3. */
   readonly remeasure?: number | undefined;
+  /** What a night that has no baseline ends with; default: its limits alone decide. */
+  readonly withoutBaseline?: 'warn' | 'fail' | undefined;
 }
 
 export interface ArmVerdict extends Gated {
@@ -36,12 +39,21 @@ export interface ArmVerdict extends Gated {
   readonly event: Extract<RunEvent, { type: 'gate' }>;
 }
 
+export interface FirstVerdict {
+  readonly arm: string;
+  readonly result: GateResult;
+  /** Files that were written for a CI. */
+  readonly artifacts: readonly string[];
+}
+
 export interface NightVerdict {
-  /** Null when nothing comparable exists: then nothing was judged. */
+  /** Null when nothing comparable exists: then `first` has what was judged. */
   readonly baseline: string | null;
   /** Comparable nights that are newer and no baseline: their gate failed, or they did not end as a whole. */
   readonly passedOver: readonly PassedOver[];
   readonly arms: readonly ArmVerdict[];
+  /** Without a baseline: each arm by the limits that need none. */
+  readonly first: readonly FirstVerdict[];
   /** As for the command: 0 within policy, 1 regressed, 3 not all could be measured again. */
   readonly exitCode: 0 | 1 | 3;
 }
@@ -63,7 +75,7 @@ export async function judgeRun(
 ): Promise<NightVerdict> {
   const run = requireRun(store, options.run);
   const { baseline, passedOver } = findBaseline(store, options.baseline, run);
-  if (!baseline) return { baseline: null, passedOver, arms: [], exitCode: 0 };
+  if (!baseline) return judgeFirst(store, run, options, passedOver, caller);
   const references = sidesOfRun(store, baseline);
   const arms: ArmVerdict[] = [];
   const court: Court = { store, options, caller, hooks, passedOver };
@@ -80,10 +92,32 @@ export async function judgeRun(
   }
   const codes = arms.map(({ event }) => event.exitCode);
   return {
-    ...{ baseline: baseline.name, passedOver, arms },
+    ...{ baseline: baseline.name, passedOver, arms, first: [] },
     exitCode: codes.includes(1) ? 1 : codes.includes(3) ? 3 : 0,
   };
 }
+
+async function judgeFirst(
+  store: Store,
+  run: RunRow,
+  { results, policy = {}, withoutBaseline }: NightOptions,
+  passedOver: readonly PassedOver[],
+  caller: Caller,
+): Promise<NightVerdict> {
+  const first: FirstVerdict[] = [];
+  const required = withoutBaseline === 'fail';
+  for (const b of sidesOfRun(store, run)) {
+    const result = runFirstNight(store, b, { policy, required });
+    const found = { result, past: [], passedOver };
+    const artifacts = await writeArtifacts(folderOf(results, run, b), b, found, caller.env);
+    first.push({ arm: b.from!.arm, result, artifacts });
+  }
+  const passed = first.every(({ result }) => result.passed);
+  return { baseline: null, passedOver, arms: [], first, exitCode: passed ? 0 : 1 };
+}
+
+const folderOf = (root: string, run: RunRow, { from }: NamedSide): string =>
+  pathInside(root, run.name, from!.data.arms.length > 1 ? pathName(from!.arm) : '');
 
 const referenceFor = (b: NamedSide, references: readonly NamedSide[]): NamedSide | undefined =>
   references.find((a) => a.from!.arm === b.from!.arm) ??
@@ -106,7 +140,7 @@ async function judgeArm(
 ): Promise<ArmVerdict> {
   const { store, options, caller, hooks, passedOver } = court;
   const root = options.results;
-  const { arm, data } = b.from!;
+  const { arm } = b.from!;
   const given = options.policy ?? {};
   const epochs = options.remeasure ?? REMEASURE_DEFAULT;
   const ended = hooks.remeasured;
@@ -127,8 +161,7 @@ async function judgeArm(
     seed: DEFAULT_SEED,
     ...(epochs > 0 && { remeasure: again }),
   });
-  const folder = pathInside(root, run.name, data.arms.length > 1 ? pathName(arm) : '');
-  const artifacts = await writeArtifacts(folder, b, gated, caller.env);
+  const artifacts = await writeArtifacts(folderOf(root, run, b), b, gated, caller.env);
   const { verdict, passed, line, broken, drop, p } = gated.result;
   const judged: ArmVerdict = {
     ...gated,
