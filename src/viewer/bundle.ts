@@ -27,6 +27,7 @@ function* pathsOf(queries: ViewerQueries, documents: Documents): Generator<strin
   const { runs } = documents.read('runs') as RunList;
   for (const { id } of runs) {
     yield `runs/${id}`;
+    yield `runs/${id}/map/0`;
     const { trialPages } = documents.read(`runs/${id}`) as RunDocument;
     for (let page = 0; page < trialPages; page += 1) yield `runs/${id}/trials/${page}`;
     for (const row of queries.trials(id, -1, 0)) instances.add(row.instance_id);

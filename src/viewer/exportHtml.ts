@@ -35,7 +35,7 @@ export function exportHtml(results: string, run: string, options: ExportOptions 
       }
     };
     const head = documents.read(`runs/${id}`) as RunDocument;
-    keep(['runs', `runs/${id}`].map(pack));
+    keep(['runs', `runs/${id}`, `runs/${id}/map/0`].map(pack));
     const rows: TrialPage['rows'] = [];
     for (let n = 0; n < head.trialPages; n += 1) {
       keep([pack(`runs/${id}/trials/${n}`)]);

@@ -16,6 +16,8 @@ export interface FixtureRun {
   doneUntil?: number;
   day?: number;
   budgetNano?: number | null;
+  /** Taken over from another tool: all times are those of the import, and no phases were seen. */
+  imported?: boolean;
 }
 
 const REPOS = ['django/django', 'sympy/sympy', 'astropy/astropy', 'pytest-dev/pytest', 'psf/requests'];
@@ -75,6 +77,7 @@ function addRunRows(store: Store, options: FixtureRun): number {
     dataset_source: 'SWE-bench/SWE-bench_Verified',
     dataset_revision: '9fa561428aee',
     dataset_hash: sha(`${instances}`),
+    imported: options.imported ? 1 : 0,
     budget_nano: options.budgetNano === undefined ? 300_000_000_000 : options.budgetNano,
   });
   put(store, 'events', {
@@ -98,6 +101,12 @@ function addRunRows(store: Store, options: FixtureRun): number {
         put(store, 'trials', { run_id: run, arm_id: armId, instance_pk: pk, position: i, state: 'pending' });
     }
   }
+  if (options.imported)
+    store
+      .prepare(
+        'DELETE FROM phases WHERE attempt_id IN (SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?)',
+      )
+      .run(run);
   if (status !== 'running')
     put(store, 'events', {
       run_id: run,

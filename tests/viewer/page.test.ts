@@ -180,6 +180,49 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('a run is a report: its rate, a cell for each trial that leads to it, what is missing, shares by repository', async () => {
+    await open('run/nightly-1');
+    const map = page.getByRole('listbox', { name: 'Trials' });
+    await expect.poll(() => map.getByRole('option').count()).toBe(60);
+    const [, x, n] = /(\d+) of (\d+) graded/.exec(await shown(page.locator('.hero')))!.map(Number);
+    expect(await map.locator('.resolved').count()).toBe(x);
+    expect(await map.locator('.resolved, .unresolved').count()).toBe(n);
+    expect(await shown(page.locator('.missing'))).toMatch(/^10\s*infra/);
+    expect(await page.locator('.forest').first().getByRole('row').count()).toBe(6);
+    await map.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    const second = await shown(page.locator('.mapdetail strong'));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: second }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.goto(`${viewer.url}#/run/nightly-1?by=difficulty&colour=class`);
+    await map.locator('.infra').first().hover();
+    await page.locator('.mapdetail', { hasText: 'model unavailable' }).waitFor();
+    await page.getByLabel('grouped by').selectOption('repository');
+    await page.getByRole('link', { name: 'django/django' }).click();
+    await expect.poll(rowCount).toBe(12);
+    expect(errors).toEqual([]);
+  });
+
+  test('an imported run shows no times that nobody took', async () => {
+    addRun(store, { name: 'taken-over', instances: 6, steps: 2, day: 3, imported: true });
+    await open('run/taken-over');
+    await page.getByRole('listbox', { name: 'Trials' }).waitFor();
+    const text = await shown(page.locator('main'));
+    expect(text).toContain('imported');
+    for (const absent of [
+      'Spend and progress',
+      'Where the time went',
+      'No phase',
+      'Breaker',
+      'Image pulls',
+      '20:',
+    ])
+      expect(text).not.toContain(absent);
+    expect(await page.locator('.plot').count()).toBe(0);
+  });
+
   test('columns stay for the next visit', async () => {
     await open('run/nightly-1/instances');
     await page.getByText('Columns', { exact: true }).click();

@@ -88,7 +88,10 @@ export interface RunDocument {
   manifest: string;
   trialPages: number;
   slots: Slot[];
-  /** One point where an attempt ended: cumulated spend, ended attempts, sealed and resolved trials. */
+  /**
+   * Points where an attempt ended: cumulated spend, ended attempts, sealed and resolved trials. Of a large run some hundred of them;
+   * of an imported one none, because its times are those of the import.
+   */
   series: { at: string; costNano: number; ended: number; sealed: number; resolved: number }[];
   phases: { name: string; n: number; ms: number }[];
   breaker: { open: boolean; reason: string; at: string } | null;

@@ -4,6 +4,7 @@ import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './a
 import { createLedger, type Ledger } from './attemptMoney.ts';
 import type { RunList, RunSummary } from './documents.ts';
 import { runDocument, runSummary } from './runDocuments.ts';
+import { runMap } from './runMap.ts';
 import { history, trialPage } from './trialDocuments.ts';
 
 export interface Documents {
@@ -60,6 +61,8 @@ function readOne(
       return runDocument(queries, ledger, id);
     case 'runs/trials':
       return queries.run(id) && trialPage(queries, ledger, id, n!);
+    case 'runs/map':
+      return n === 0 && queries.run(id) ? runMap(queries, ledger, id) : undefined;
     case 'attempts':
       return attemptDocument(queries, ledger, id);
     case 'attempts/messages':

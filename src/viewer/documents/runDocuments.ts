@@ -35,6 +35,8 @@ export function runSummary(
   };
 }
 
+const SERIES_POINTS = 600;
+
 function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly TrialRow[]) {
   const trials = new Map(rows.map((row) => [row.trial, row]));
   const ended = queries
@@ -42,7 +44,7 @@ function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: r
     .filter((attempt) => attempt.ended_at !== null)
     .sort((a, b) => a.ended_at!.localeCompare(b.ended_at!));
   let [costNano, sealed, resolved] = [0, 0, 0];
-  return ended.map((attempt, i) => {
+  const points = ended.map((attempt, i) => {
     const trial = trials.get(attempt.trial_id);
     costNano += ledger.money(attempt).costNano ?? 0;
     if (trial?.state === 'sealed' && trial.attempt === attempt.id) {
@@ -51,6 +53,9 @@ function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: r
     }
     return { at: attempt.ended_at!, costNano, ended: i + 1, sealed, resolved };
   });
+  // A line on a screen has no room for more.
+  const every = Math.ceil(points.length / SERIES_POINTS);
+  return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
 }
 
 function armsOf(trials: readonly TrialRow[], documents: readonly TrialDocument[]): ArmSummary[] {
@@ -114,7 +119,7 @@ export function runDocument(queries: ViewerQueries, ledger: Ledger, runId: numbe
     manifest: run.manifest,
     trialPages: Math.max(1, Math.ceil(rows.length / TRIALS_PER_PAGE)),
     slots,
-    series: seriesOf(queries, ledger, runId, rows),
+    series: run.imported === 1 ? [] : seriesOf(queries, ledger, runId, rows),
     phases: [...totals].map(([name, total]) => ({ name, ...total })).sort((a, b) => b.ms - a.ms),
     breaker: breakerOf(queries.lastEventsByType(runId)),
     pulls: {

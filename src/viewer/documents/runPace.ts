@@ -12,12 +12,13 @@ export function paceOf(
   const recent = run.series.filter((point) => Date.parse(point.at) > since);
   const hours = (end - since) / 3_600_000;
   if (hours <= 0 || recent.length === 0) return null;
-  const before = run.series.at(-recent.length - 1)?.costNano ?? 0;
+  // Points may stand for several endings each.
+  const before = run.series.at(-recent.length - 1) ?? { costNano: 0, ended: 0 };
   const left = run.summary.tally.planned - run.summary.tally.sealed;
-  const perHour = recent.length / hours;
+  const perHour = (last.ended - before.ended) / hours;
   return {
     perHour,
-    nanoPerHour: (last.costNano - before) / hours,
+    nanoPerHour: (last.costNano - before.costNano) / hours,
     leftMs: (left / perHour) * 3_600_000,
     left,
   };

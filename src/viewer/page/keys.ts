@@ -23,7 +23,8 @@ const isNowhere = (target: HTMLElement): boolean => target === document.body || 
 
 function handOver(event: KeyboardEvent): void {
   const list = find('main [data-keys]');
-  if (!list) return;
+  // A page that scrolls keeps the keys that scroll it.
+  if (!list || (list.dataset.keys === 'letters' && event.key.length > 1)) return;
   list.focus({ preventScroll: true });
   const { key, shiftKey } = event;
   const moved = new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true });

@@ -64,15 +64,16 @@ function plots(run: RunDocument) {
     x,
     run.series.map((point) => point.sealed),
     run.series.map((point) => point.resolved),
-    rates(x),
+    rates(run.series),
   ];
   return { spend, progress, spendData, progressData };
 }
 
-/** Endings an hour over the twenty before each. */
-function rates(x: readonly number[]): (number | null)[] {
-  return x.map((at, i) => {
-    const from = x[Math.max(0, i - 20)]!;
-    return at > from ? (Math.min(i, 20) / (at - from)) * 3600 : null;
+/** Endings an hour over the twenty points before each. */
+function rates(series: RunDocument['series']): (number | null)[] {
+  return series.map((point, i) => {
+    const from = series[Math.max(0, i - 20)]!;
+    const ms = Date.parse(point.at) - Date.parse(from.at);
+    return ms > 0 ? ((point.ended - from.ended) / ms) * 3_600_000 : null;
   });
 }

@@ -1,67 +1,127 @@
-/** One run: how far it is, what it found, where money and time go, what each slot does now. */
-import type { ArmSummary, RunDocument } from '../../documents/documents.ts';
+/** One run as a report: what it came to, every instance at one look, what is missing, where money and time went; while it runs, each slot. */
+import { useMemo } from 'react';
+import type { RunDocument } from '../../documents/documents.ts';
+import { type RunMap, readCells } from '../../documents/mapGroups.ts';
 import { pace, RunSeries } from '../charts/RunSeries.tsx';
+import { type Entry, useDocument } from '../data/source.ts';
 import { useRun, useRunId } from '../data/useTrials.ts';
 import { Badge, Fact, Foldout, NoRun, Up, Waiting } from '../parts.tsx';
+import { ArmTable, cacheShare } from '../report/ArmTable.tsx';
+import { GroupTable } from '../report/GroupTable.tsx';
+import { Headline } from '../report/Headline.tsx';
+import { InstanceMap } from '../report/InstanceMap.tsx';
+import { MissingList } from '../report/MissingList.tsx';
 import { href } from '../route.ts';
-import type { Column } from '../tables/column.ts';
-import { costColumn, numberColumn, textColumn } from '../tables/columnKinds.tsx';
-import { DataTable } from '../tables/DataTable.tsx';
-import { useSort } from '../tables/FilteredTable.tsx';
 import { SlotTable } from '../tables/SlotTable.tsx';
 import { plain } from '../text/foreignText.ts';
-import {
-  cost,
-  DASH,
-  duration,
-  integer,
-  nano,
-  percent,
-  rate,
-  short,
-  time,
-  tokens,
-  words,
-} from '../text/numbers.ts';
+import { cost, duration, integer, nano, percent, short, time, tokens, words } from '../text/numbers.ts';
 
 export function RunPage({ run }: { run: string }) {
   const found = useRunId(run);
   const entry = useRun(found.id);
   if (found.data && found.id === undefined) return <NoRun name={run} />;
   if (!entry.data) return <Waiting entry={found.error ? found : entry} />;
-  return <Overview run={entry.data} />;
+  return <Report run={entry.data} />;
 }
 
-function Overview({ run }: { run: RunDocument }) {
+function Report({ run }: { run: RunDocument }) {
   const { summary } = run;
-  const instances = (f?: string) => href(['run', summary.name, 'instances'], { f });
+  const map = useDocument<RunMap>(`runs/${summary.id}/map/0`);
+  const cells = useMemo(() => (map.data ? readCells(map.data) : undefined), [map.data]);
   const isGoing = summary.status === 'running' || summary.status === 'paused';
   return (
-    <article className="page scroll">
+    <article className="page scroll report">
       <Up to={href(['runs'])}>All runs</Up>
       <h1>
         {plain(summary.name)} <Badge word={summary.status} />
       </h1>
-      <Facts run={run} />
-      <p>
-        <a href={instances()}>All instances</a> · <a href={instances('verdict=unresolved')}>unresolved</a> ·{' '}
-        <a href={instances('class:infra|config')}>infrastructure failures</a> ·{' '}
-        <a href={instances('flags:any')}>flagged</a> ·{' '}
-        <a href={href(['compare'], { a: summary.id })}>compare with another run</a>
+      <p className="sub">
+        {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)}
+        {summary.imported ? ', imported' : ''} · <When run={run} />
       </p>
+      <div className="hero">
+        <Headline run={run} />
+        <Facts run={run} />
+      </div>
+      <Ways run={run} />
       {isGoing ? <Now run={run} /> : null}
-      {run.arms.length > 1 ? <Arms run={run} /> : null}
+      {cells && cells.length > 0 ? (
+        <>
+          <InstanceMap cells={cells} run={summary.name} />
+          <MissingList cells={cells} run={summary.name} />
+          <div className="pair">
+            <GroupTable title="By repository" cells={cells} by="repo" run={summary.name} />
+            <GroupTable title="By difficulty" cells={cells} by="difficulty" run={summary.name} />
+          </div>
+        </>
+      ) : (
+        <MapMissing entry={map} planned={summary.tally.planned} />
+      )}
+      <ArmTable run={run} />
+      <Progress run={run} isGoing={isGoing} />
+      <Phases run={run} />
+      <Foldouts run={run} />
+    </article>
+  );
+}
+
+function MapMissing({ entry, planned }: { entry: Entry<RunMap>; planned: number }) {
+  if (planned > 0) return <Waiting entry={entry} />;
+  return (
+    <p className="quiet">
+      No instance has been chosen yet: they appear here as soon as the run has its list.
+    </p>
+  );
+}
+
+function When({ run: { summary } }: { run: RunDocument }) {
+  if (summary.imported) return <>imported {time(summary.createdAt)}</>;
+  if (summary.finishedAt === null) return <>began {time(summary.createdAt)}</>;
+  const ms = Date.parse(summary.finishedAt) - Date.parse(summary.createdAt);
+  return (
+    <>
+      {time(summary.createdAt)}, {duration(ms)}
+    </>
+  );
+}
+
+/** Where to go from here. */
+function Ways({ run: { summary } }: { run: RunDocument }) {
+  const { tally } = summary;
+  const instances = (query: Record<string, string> = {}) => href(['run', summary.name, 'instances'], query);
+  const infra = tally.classes.some(([name]) => name === 'infra' || name === 'config');
+  return (
+    <p className="ways noprint">
+      <a href={instances()}>All instances</a>
+      {tally.graded > tally.resolved ? <a href={instances({ verdict: 'unresolved' })}>unresolved</a> : null}
+      {infra ? <a href={instances({ class: 'infra|config' })}>infrastructure failures</a> : null}
+      {tally.flagged > 0 ? <a href={instances({ f: 'flags:any' })}>flagged</a> : null}
+      <a href={href(['compare'], { a: summary.id })}>compare with another run</a>
+    </p>
+  );
+}
+
+/** Times of an import say nothing about a run, so there is nothing to draw. */
+function Progress({ run, isGoing }: { run: RunDocument; isGoing: boolean }) {
+  if (run.series.length < 2 && !isGoing) return null;
+  return (
+    <>
       <h2>Spend and progress</h2>
       <RunSeries run={run} />
-      <h2>Where the time went</h2>
-      <Phases run={run} />
-      <Endings run={run} />
-      <Foldout title="Events">{() => <Events run={run} />}</Foldout>
-      <Foldout title="Configuration">
-        {() => <pre className="output">{plain(pretty(run.config))}</pre>}
-      </Foldout>
-      <Foldout title="Manifest">{() => <pre className="output">{plain(pretty(run.manifest))}</pre>}</Foldout>
-    </article>
+    </>
+  );
+}
+
+const isEmptyJson = (json: string): boolean => json === '' || json === '{}' || json === 'null';
+
+function Foldouts({ run }: { run: RunDocument }) {
+  const text = (json: string) => () => <pre className="output">{plain(pretty(json))}</pre>;
+  return (
+    <div className="foldouts noprint">
+      {run.events.length > 0 ? <Foldout title="Events">{() => <Events run={run} />}</Foldout> : null}
+      {isEmptyJson(run.config) ? null : <Foldout title="Configuration">{text(run.config)}</Foldout>}
+      {isEmptyJson(run.manifest) ? null : <Foldout title="Manifest">{text(run.manifest)}</Foldout>}
+    </div>
   );
 }
 
@@ -73,56 +133,56 @@ function pretty(json: string): string {
   }
 }
 
-/** Failures counted in and left out: the truth lies between. */
-function bounds({ resolved, graded, planned }: RunDocument['summary']['tally']): string {
-  if (graded === 0) return DASH;
-  return `${percent(resolved / planned)} to ${percent((resolved + planned - graded) / planned)}`;
-}
-
+/** Only what there is: an imported run has no pulls and no breaker. */
 function Facts({ run }: { run: RunDocument }) {
   const { summary, breaker, pulls } = run;
-  const { tally, money } = summary;
-  const spent = money.costNano ?? 0;
+  const { tally, money, budgetNano } = summary;
+  const isKnown = money.costNano !== null;
+  const waiting = tally.running + tally.pending;
   return (
     <dl className="facts">
-      <Fact name="Resolved of graded" title="Wilson 95 % interval">
-        {tally.resolved} / {tally.graded}: {rate(tally.resolved, tally.graded)}
+      {isKnown || money.calls > 0 ? (
+        <Fact name="Cost">
+          {cost(money)}
+          {budgetNano ? ` of ${nano(budgetNano)} (${percent((money.costNano ?? 0) / budgetNano)})` : ''}
+        </Fact>
+      ) : null}
+      {isKnown && tally.resolved > 0 ? (
+        <Fact name="Cost of one resolved">
+          {cost({ ...money, costNano: Math.round(money.costNano! / tally.resolved) })}
+        </Fact>
+      ) : null}
+      {tokens(money) > 0 ? (
+        <Fact name="Tokens">
+          {short(tokens(money))}
+          {money.cacheReadTokens > 0 ? `, ${percent(cacheShare(money))} of what was sent from cache` : ''}
+        </Fact>
+      ) : null}
+      <Fact name="Valid" title="trials whose ending says something final about the model">
+        {integer(tally.valid)} of {integer(tally.planned)}
       </Fact>
-      <Fact name="Bounds over all planned" title="everything missing counted as failed, and as resolved">
-        {bounds(tally)}
-      </Fact>
-      <Fact name="Valid">
-        {integer(tally.valid)} / {integer(tally.planned)} ({percent(tally.valid / Math.max(1, tally.planned))}
-        )
-      </Fact>
-      <Fact name="Running, pending">
-        {tally.running}, {tally.pending}
-      </Fact>
-      <Fact name="Cost">
-        {cost(money)}
-        {summary.budgetNano ? ` of ${nano(summary.budgetNano)} (${percent(spent / summary.budgetNano)})` : ''}
-      </Fact>
-      <Fact
-        name="Tokens"
-        title={`input ${money.inputTokens}, cache read ${money.cacheReadTokens}, output ${money.outputTokens}`}
-      >
-        {short(tokens(money))}
-      </Fact>
-      <Fact name="Calls, failed">
-        {integer(money.calls)}, {integer(money.failedCalls)}
-      </Fact>
-      <Fact name="Breaker">
-        {breaker?.open ? <span className="badge warn">open: {plain(breaker.reason)}</span> : 'closed'}
-      </Fact>
-      <Fact name="Image pulls">
-        {pulls.now > 0 ? `${pulls.now} now, ` : ''}
-        {integer(pulls.done)} in {duration(pulls.ms)}
-      </Fact>
-      <Fact name="Flagged">{tally.flagged}</Fact>
-      <Fact name="Started">{time(summary.createdAt)}</Fact>
-      <Fact name="Ended">{time(summary.finishedAt)}</Fact>
-      <Fact name="Dataset">{plain(summary.dataset)}</Fact>
-      <Fact name="Models">{plain(summary.arms.map((arm) => arm.model).join(', '))}</Fact>
+      {waiting > 0 ? (
+        <Fact name="Running, pending">
+          {tally.running}, {tally.pending}
+        </Fact>
+      ) : null}
+      {money.failedCalls > 0 ? (
+        <Fact name="Failed calls">
+          {integer(money.failedCalls)} of {integer(money.calls)}
+        </Fact>
+      ) : null}
+      {breaker?.open ? (
+        <Fact name="Breaker">
+          <span className="badge warn">open: {plain(breaker.reason)}</span>
+        </Fact>
+      ) : null}
+      {pulls.done + pulls.now > 0 ? (
+        <Fact name="Image pulls">
+          {pulls.now > 0 ? `${pulls.now} now, ` : ''}
+          {integer(pulls.done)} in {duration(pulls.ms)}
+        </Fact>
+      ) : null}
+      {tally.flagged > 0 ? <Fact name="Flagged">{tally.flagged}</Fact> : null}
     </dl>
   );
 }
@@ -142,80 +202,24 @@ function Now({ run }: { run: RunDocument }) {
   );
 }
 
-const ARM_COLUMNS: readonly Column<ArmSummary>[] = [
-  textColumn('arm', 'Arm', 140, (r) => r.arm),
-  textColumn('model', 'Model', 220, (r) => r.model),
-  numberColumn('valid', 'Valid', 100, (r) => r.tally.valid, {
-    cell: (r) => `${r.tally.valid} / ${r.tally.planned}`,
-  }),
-  numberColumn(
-    'resolved',
-    'Resolved, 95 % interval',
-    200,
-    (r) => r.tally.resolved / Math.max(1, r.tally.graded),
-    { cell: (r) => rate(r.tally.resolved, r.tally.graded) },
-  ),
-  costColumn(100),
-];
-
-function Arms({ run }: { run: RunDocument }) {
-  return (
-    <>
-      <h2>Arms</h2>
-      <div className="short">
-        <DataTable
-          label="Arms"
-          rows={run.arms}
-          columns={ARM_COLUMNS}
-          rowId={(row) => row.arm}
-          rowHref={(row) => href(['run', run.summary.name, 'instances'], { f: `arm="${row.arm}"` })}
-          {...useSort('', 'arms')}
-          empty=""
-        />
-      </div>
-    </>
-  );
-}
-
 function Phases({ run }: { run: RunDocument }) {
   const total = run.phases.reduce((sum, phase) => sum + phase.ms, 0);
-  if (total === 0) return <p className="quiet">No phase has ended yet.</p>;
+  if (total === 0) return null;
   return (
-    <ul className="bars">
-      {run.phases.map((phase) => (
-        <li key={phase.name}>
-          <span>{plain(words(phase.name))}</span>
-          <meter min={0} max={total} value={phase.ms} aria-label={plain(phase.name)} />
-          <span>
-            {duration(phase.ms)} ({percent(phase.ms / total)}), {integer(phase.n)} times
-          </span>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Endings({ run }: { run: RunDocument }) {
-  const { classes, outcomes } = run.summary.tally;
-  const list = (rows: [string, number][], field: string) =>
-    rows.map(([name, n]) => (
-      <li key={name}>
-        <a href={href(['run', run.summary.name, 'instances'], { f: `${field}=${name}` })}>
-          <Badge word={name} /> {n}
-        </a>
-      </li>
-    ));
-  return (
-    <div className="pair">
-      <div>
-        <h2>Exit classes</h2>
-        <ul className="plainlist">{list(classes, 'class')}</ul>
-      </div>
-      <div>
-        <h2>Outcomes</h2>
-        <ul className="plainlist">{list(outcomes, 'outcome')}</ul>
-      </div>
-    </div>
+    <section className="keep">
+      <h2>Where the time went</h2>
+      <ul className="bars">
+        {run.phases.map((phase) => (
+          <li key={phase.name}>
+            <span>{plain(words(phase.name))}</span>
+            <meter min={0} max={total} value={phase.ms} aria-label={plain(phase.name)} />
+            <span>
+              {duration(phase.ms)} ({percent(phase.ms / total)}), {integer(phase.n)} times
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,0 +1,122 @@
+/** What the page of a run says about its trials: groups with their shares, sizes by cost, and what is missing. */
+/** Every trial of a run in few bytes. */
+export interface RunMap {
+  run: number;
+  /** Repositories, difficulties, arms, verdicts, classes and reasons, as cells name them by their place. */
+  words: string[];
+  cells: [
+    instanceId: string,
+    repo: number,
+    difficulty: number,
+    arm: number,
+    epoch: number,
+    verdict: number,
+    exitClass: number,
+    reason: number,
+    costNano: number | null,
+    steps: number | null,
+    attempt: number | null,
+  ][];
+}
+
+export interface MapCell {
+  readonly instanceId: string;
+  readonly repo: string;
+  readonly difficulty: string;
+  readonly arm: string;
+  readonly epoch: number;
+  readonly verdict: string;
+  readonly exitClass: string;
+  readonly reason: string;
+  readonly costNano: number | null;
+  readonly steps: number | null;
+  readonly attempt: number | null;
+}
+
+export function readCells({ words, cells }: RunMap): MapCell[] {
+  return cells.map(
+    ([instanceId, repo, difficulty, arm, epoch, verdict, exitClass, reason, cost, steps, attempt]) => ({
+      instanceId,
+      repo: words[repo]!,
+      difficulty: words[difficulty]!,
+      arm: words[arm]!,
+      epoch,
+      verdict: words[verdict]!,
+      exitClass: words[exitClass]!,
+      reason: words[reason]!,
+      costNano: cost,
+      steps,
+      attempt,
+    }),
+  );
+}
+
+export interface CellGroup {
+  readonly name: string;
+  readonly cells: readonly MapCell[];
+  readonly graded: number;
+  readonly resolved: number;
+}
+
+export type GroupBy = 'repo' | 'difficulty' | 'arm';
+
+/** From easy to hard, as the people who judged SWE-bench Verified said it. */
+const EFFORTS = ['<15 min fix', '15 min - 1 hour', '1-4 hours', '>4 hours'];
+
+const ORDER = ['resolved', 'unresolved'];
+const rankOf = (cell: MapCell): number => {
+  const rank = ORDER.indexOf(cell.verdict);
+  return rank < 0 ? ORDER.length : rank;
+};
+
+/** Within a group what was resolved comes first and the dearest first, so that a group reads as a bar. */
+const byVerdictAndCost = (a: MapCell, b: MapCell): number =>
+  rankOf(a) - rankOf(b) ||
+  a.verdict.localeCompare(b.verdict) ||
+  (b.costNano ?? -1) - (a.costNano ?? -1) ||
+  a.instanceId.localeCompare(b.instanceId);
+
+export function groupCells(cells: readonly MapCell[], by: GroupBy): CellGroup[] {
+  const groups = [...Map.groupBy(cells, (cell) => cell[by])].map(([name, own]): CellGroup => {
+    const sorted = own.toSorted(byVerdictAndCost);
+    const resolved = own.filter((cell) => cell.verdict === 'resolved').length;
+    const unresolved = own.filter((cell) => cell.verdict === 'unresolved').length;
+    return { name, cells: sorted, graded: resolved + unresolved, resolved };
+  });
+  if (by === 'difficulty')
+    return groups.sort((a, b) => effort(a.name) - effort(b.name) || a.name.localeCompare(b.name));
+  return groups.sort((a, b) => b.cells.length - a.cells.length || a.name.localeCompare(b.name));
+}
+
+const effort = (name: string): number => {
+  const at = EFFORTS.indexOf(name);
+  return at < 0 ? EFFORTS.length : at;
+};
+
+export interface MissingPart {
+  readonly verdict: string;
+  readonly reason: string;
+  readonly n: number;
+}
+
+/** Trials without a verdict, by why; the most frequent first. */
+export function missingParts(cells: readonly MapCell[]): MissingPart[] {
+  const missing = cells.filter((cell) => !ORDER.includes(cell.verdict));
+  const parts = Map.groupBy(missing, ({ verdict, reason }) => JSON.stringify([verdict, reason]));
+  return [...parts.values()]
+    .map((own) => ({ verdict: own[0]!.verdict, reason: own[0]!.reason, n: own.length }))
+    .sort((a, b) => b.n - a.n || a.reason.localeCompare(b.reason));
+}
+
+const COST_SIZES = 5;
+
+/** 1 to 5 by the fifth of the costs that a cell's cost is in; 0 where the cost is unknown. */
+export function costSizes(cells: readonly MapCell[]): (cell: MapCell) => number {
+  const costs = cells.flatMap(({ costNano }) => costNano ?? []).sort((a, b) => a - b);
+  const limits = Array.from(
+    { length: COST_SIZES - 1 },
+    (_, i) => costs[Math.floor(((i + 1) * costs.length) / COST_SIZES)],
+  );
+  return ({ costNano }) =>
+    costNano === null ? 0 : 1 + limits.filter((limit) => limit !== undefined && costNano >= limit).length;
+}

@@ -1,0 +1,181 @@
+/** A cell for each trial: its verdict as colour, its cost as size. The whole night at one look; each cell leads to its trajectory. */
+// biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the list, which names its active cell (aria-activedescendant)
+// biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: thousands of cells are as light as they can be
+import { type KeyboardEvent, type MouseEvent, memo, useMemo, useRef, useState } from 'react';
+import {
+  type CellGroup,
+  costSizes,
+  type GroupBy,
+  groupCells,
+  type MapCell,
+} from '../../documents/mapGroups.ts';
+import { go, href, setQuery, useRoute } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
+import { integer, nano, words } from '../text/numbers.ts';
+import { type Colour, MapLegend } from './MapLegend.tsx';
+
+/** More cells than this are not drawn: no eye and no browser has use for them. */
+const MOST = 12_000;
+
+const GROUPS: readonly [GroupBy, string][] = [
+  ['repo', 'repository'],
+  ['difficulty', 'difficulty'],
+  ['arm', 'arm'],
+];
+
+export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; run: string }) {
+  const { query } = useRoute();
+  const possible = GROUPS.filter(([by]) => new Set(all.map((cell) => cell[by])).size > 1);
+  const by = possible.find(([name]) => name === query.get('by'))?.[0] ?? possible[0]?.[0] ?? 'repo';
+  const colour: Colour = query.get('colour') === 'class' ? 'exitClass' : 'verdict';
+  const cells = useMemo(() => all.slice(0, MOST), [all]);
+  const groups = useMemo(() => groupCells(cells, by), [cells, by]);
+  return (
+    <section className="mapbox keep" aria-labelledby="map-title">
+      <h2 id="map-title">Every instance</h2>
+      <div className="bar noprint">
+        {possible.length > 1 ? (
+          <label>
+            grouped by{' '}
+            <select value={by} onChange={(event) => setQuery({ by: event.target.value })}>
+              {possible.map(([name, label]) => (
+                <option key={name} value={name}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+        ) : null}
+        <label>
+          coloured by{' '}
+          <select
+            value={colour === 'exitClass' ? 'class' : 'verdict'}
+            onChange={(event) => setQuery({ colour: event.target.value === 'class' ? 'class' : undefined })}
+          >
+            <option value="verdict">verdict</option>
+            <option value="class">exit class</option>
+          </select>
+        </label>
+        {all.length > MOST ? (
+          <span className="quiet">
+            the first {integer(MOST)} of {integer(all.length)}
+          </span>
+        ) : null}
+      </div>
+      <MapLegend cells={all} colour={colour} run={run} />
+      <Cells groups={groups} colour={colour} />
+    </section>
+  );
+}
+
+/** Where a cell is among all cells of the groups in a row. */
+const cellId = (at: number): string => `cell-${at}`;
+
+const slug = (word: string): string => word.replace(/[^a-z_]/g, '');
+
+function Cells({ groups, colour }: { groups: readonly CellGroup[]; colour: Colour }) {
+  const flat = useMemo(() => groups.flatMap((group) => group.cells), [groups]);
+  const [at, setAt] = useState<number | undefined>(undefined);
+  const box = useRef<HTMLDivElement>(null);
+  const choose = (next: number) => {
+    const place = Math.max(0, Math.min(flat.length - 1, next));
+    setAt(place);
+    // The thousands of cells are not drawn again for one that changes.
+    box.current?.querySelector('.cell.active')?.classList.remove('active');
+    const element = document.getElementById(cellId(place));
+    element?.classList.add('active');
+    return element;
+  };
+  const open = (place: number | undefined) => {
+    const attempt = place === undefined ? undefined : flat[place]?.attempt;
+    if (attempt !== undefined && attempt !== null) go(href(['attempt', attempt]));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10, j: 1, k: -1 }[event.key];
+    if (event.key === 'Enter') open(at);
+    else if (event.key === 'Home') choose(0)?.scrollIntoView({ block: 'nearest' });
+    else if (event.key === 'End') choose(flat.length - 1)?.scrollIntoView({ block: 'nearest' });
+    else if (step !== undefined)
+      choose(at === undefined ? 0 : at + step)?.scrollIntoView({ block: 'nearest' });
+    else return;
+    event.preventDefault();
+  };
+  const cellUnder = (event: MouseEvent): number | undefined => {
+    const found = (event.target as HTMLElement).closest<HTMLElement>('[data-at]')?.dataset.at;
+    return found === undefined ? undefined : Number(found);
+  };
+  return (
+    <>
+      <Detail cell={at === undefined ? undefined : flat[at]} />
+      {/* biome-ignore lint/a11y/useKeyWithMouseEvents: the arrow keys show the same */}
+      <div
+        ref={box}
+        className={flat.length > 1500 ? 'map dense' : 'map'}
+        role="listbox"
+        aria-label="Trials"
+        aria-activedescendant={at === undefined ? undefined : cellId(at)}
+        tabIndex={0}
+        data-keys="letters"
+        onKeyDown={onKeyDown}
+        onMouseOver={(event) => {
+          const place = cellUnder(event);
+          if (place !== undefined) choose(place);
+        }}
+        onClick={(event) => open(cellUnder(event))}
+      >
+        <Groups groups={groups} colour={colour} />
+      </div>
+    </>
+  );
+}
+
+const Groups = memo(function Groups({ groups, colour }: { groups: readonly CellGroup[]; colour: Colour }) {
+  const sizeOf = useMemo(() => costSizes(groups.flatMap((group) => group.cells)), [groups]);
+  const starts = groups.map((_group, i) =>
+    groups.slice(0, i).reduce((sum, group) => sum + group.cells.length, 0),
+  );
+  return groups.map((group, i) => (
+    // biome-ignore lint/a11y/useSemanticElements: options of a listbox are grouped by this role
+    <div key={group.name} role="group" aria-label={plain(group.name) || 'not said'} className="cellgroup">
+      <div className="cellname" aria-hidden="true">
+        {plain(group.name) || 'not said'}{' '}
+        <span className="quiet">
+          {group.graded > 0 ? `${group.resolved} of ${group.graded}` : integer(group.cells.length)}
+        </span>
+      </div>
+      <div className="cells" role="presentation">
+        {group.cells.map((cell, n) => (
+          <i
+            key={`${cell.instanceId} ${cell.arm} ${cell.epoch}`}
+            id={cellId(starts[i]! + n)}
+            data-at={starts[i]! + n}
+            role="option"
+            aria-selected={false}
+            aria-label={`${plain(cell.instanceId)}, ${words(cell.verdict)}`}
+            className={`cell ${slug(cell[colour])} s${sizeOf(cell)}`}
+          />
+        ))}
+      </div>
+    </div>
+  ));
+});
+
+function Detail({ cell }: { cell: MapCell | undefined }) {
+  return (
+    <p className="mapdetail noprint" role="status">
+      {cell ? (
+        <>
+          <strong>{plain(cell.instanceId)}</strong> {words(cell.verdict)} · {plain(words(cell.reason))}
+          {cell.steps === null ? '' : ` · ${integer(cell.steps)} steps`}
+          {cell.costNano === null ? '' : ` · ${nano(cell.costNano)}`}
+          {cell.epoch > 1 ? ` · epoch ${cell.epoch}` : ''}
+        </>
+      ) : (
+        <span className="quiet">
+          Point at a cell or use the arrow keys; click or Enter opens its trajectory.
+        </span>
+      )}
+    </p>
+  );
+}
