@@ -13,6 +13,8 @@ export type ParsedReference =
   | { readonly ok: false; readonly message: string };
 
 export const DOCKER_HUB = 'docker.io';
+/** The host in names of images that are made on the engine itself: no registry has it, and nothing is asked for them. */
+export const OWN_HOST = 'swebatch.internal';
 const HUB_NAMES = new Set([
   'docker.io',
   'index.docker.io',

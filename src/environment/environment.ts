@@ -72,6 +72,18 @@ export interface Environment {
   /** Whole files in and out, by absolute path inside. */
   putFile(path: string, content: Uint8Array | string, mode?: number): Promise<void>;
   getFile(path: string): Promise<Uint8Array>;
+  /** Several files at once; absent where they go in one by one. */
+  putFiles?(files: readonly PlacedFile[]): Promise<void>;
+  /**
+   * The files at a path, or below it; none where it is not there. Links and devices are left out. Throws FilesTooLargeError above the
+   * limit. Absent where an environment has no such way.
+   */
+  getFiles?(path: string, maxBytes: number): Promise<PlacedFile[]>;
+  /**
+   * Kills everything but the environment itself, and keeps what is there as an image, whose name it returns: a start from it finds the
+   * same files. `EnvironmentFactory.discardWork` removes it.
+   */
+  keepWork?(): Promise<string>;
   /**
    * Opens a port on the loopback inside, and hands over every connection that is made to it there. Nothing else of this machine can be
    * reached by it. Throws EnvironmentError when it cannot be opened. Absent where an environment has no such way.
@@ -79,6 +91,18 @@ export interface Environment {
   listen?(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
   /** Kills and removes. Safe to call twice; never throws. */
   close(): Promise<void>;
+}
+
+export interface PlacedFile {
+  /** Absolute, inside. */
+  readonly path: string;
+  readonly content: Uint8Array;
+  readonly mode: number;
+}
+
+/** What somebody left in an environment is more than anybody asked for. */
+export class FilesTooLargeError extends Error {
+  override readonly name = 'FilesTooLargeError';
 }
 
 /** A port inside of an environment. */
@@ -177,6 +201,8 @@ export interface EnvironmentFactory {
   /** Begins a start that `start` with the same request will take; bounded, may do nothing, never throws. When the request's signal
    *  fires before that, what was begun is removed. */
   prepare?(request: StartRequest): void;
+  /** Removes an image that `keepWork` made; one that is gone is no error. */
+  discardWork?(image: string): Promise<void>;
   /** Releases pooled connections and containers started ahead. */
   close(): Promise<void>;
 }

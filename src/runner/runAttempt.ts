@@ -7,12 +7,12 @@ import type { AgentResult } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
-import { agentTimeoutOf } from '../dataset/kinds/datasetKinds.ts';
+import { agentTimeoutOf, keepsWork } from '../dataset/kinds/datasetKinds.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { choosePatch } from './attempt/choosePatch.ts';
-import { captureWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
+import { captureWork, keepWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
 import { probeEnvironment } from './attempt/probeEnvironment.ts';
 import { crashPoint } from './control/crash.ts';
 import { phaseDeadlines } from './control/deadlines.ts';
@@ -67,6 +67,8 @@ interface Finished {
   /** Null when the agent did not end by itself. */
   readonly result: AgentResult | null;
   readonly captured: CapturedPatch | null;
+  /** Image of the end state, where the task is graded by it. */
+  readonly workImage: string | null;
 }
 
 function start(ports: AttemptPorts, turn: Turn): Attempt | null {
@@ -96,6 +98,7 @@ async function work(attempt: Attempt): Promise<Finished> {
   let environment: Environment | null = null;
   let result: AgentResult | null = null;
   let captured: CapturedPatch | null = null;
+  let workImage: string | null = null;
   let ending: Ending;
   let agentBegan = false;
   try {
@@ -117,6 +120,7 @@ async function work(attempt: Attempt): Promise<Finished> {
     if (environment) {
       const work = await captureWork(leaving, environment, ending);
       captured = work.captured;
+      if (keepsWork(trial.instance)) workImage = await keepWork(leaving, environment, ending);
       // What the engine took with it was the result.
       if (work.lost && !isSubmission(attempt, result)) ending = endingOfError(work.lost, signal, true);
     }
@@ -126,7 +130,7 @@ async function work(attempt: Attempt): Promise<Finished> {
     journal.closeToAgent();
   }
   journal.phases.end();
-  return { ending, result, captured };
+  return { ending, result, captured, workImage };
 }
 
 /** The patch of the attempt is there already, whatever is captured. */
@@ -192,14 +196,17 @@ function exposedFields(config: AgentConfig, instance: Instance): Record<string, 
 /** Chooses the patch, decides whether the trial runs again, and ends the attempt. */
 function settle(attempt: Attempt, finished: Finished): AttemptOutcome | null {
   const { journal, ports, trial } = attempt;
-  const { result, captured } = finished;
+  const { result, captured, workImage } = finished;
   const ending = withEarlierEnds(finished.ending, journal.endedByAgentBefore());
   const { leavesPatch } = trial.arm;
   const submits = ending.reason === 'submitted' && !leavesPatch;
   const submitted = submits ? (result?.submissionBytes ?? Buffer.from(result?.submission ?? '')) : null;
   const patch = choosePatch(leavesPatch ? 'captured' : ports.config.patch, submitted, captured);
   const settlement = settlementOf(ports.retry, trial.id, ending);
-  const ended = journal.end({ ending, steps: result?.steps, submitted, captured, patch, settlement });
+  const ended = journal.end({
+    ...{ ending, steps: result?.steps, submitted, captured, patch, settlement },
+    workImage,
+  });
   if (!ended) return null;
   return {
     attemptId: journal.attemptId,

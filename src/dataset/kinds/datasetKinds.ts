@@ -29,6 +29,8 @@ export const refusalOf = (instance: Instance): string | undefined =>
 export const needsOf = (instance: Instance): ContainerNeeds | undefined =>
   kindNamed(instance.kind)?.container?.(instance);
 
+export const keepsWork = (instance: Instance): boolean => kindNamed(instance.kind)?.keepsWork ?? false;
+
 /** Seconds; undefined where the task sets no limit of its own. */
 export const agentTimeoutOf = (instance: Instance): number | undefined =>
   kindNamed(instance.kind)?.agentTimeoutS?.(instance);

@@ -36,7 +36,7 @@ export const folderReader =
       return read(extractArchive(await container.getArchive({ path: folder }), signal));
     });
 
-async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
+export async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of stream) if (Buffer.isBuffer(part)) parts.push(part);
   return Buffer.concat(parts);
@@ -53,7 +53,11 @@ export async function putFile(
   // Extracted at the root, so that missing folders on the way are made.
   pack.entry({ name: posix.normalize(path).slice(1), mode }, Buffer.from(content));
   pack.finalize();
-  const archive = await wholeOf(pack);
+  await putArchive(container, await wholeOf(pack));
+}
+
+/** Extracts an archive at the root. */
+export async function putArchive(container: Docker.Container, archive: Buffer): Promise<void> {
   const put = () => daemonAnswer(container.putArchive(archive, { path: '/' }), ARCHIVE_LIMIT_MS);
   try {
     await put();

@@ -11,6 +11,8 @@ import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
 import { unameVars } from '../uname.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';
 import type { OpenContainer } from './openContainer.ts';
+import { getFiles, putFiles } from './work/containerTrees.ts';
+import { keepWork } from './work/keepWork.ts';
 
 export interface DockerEnvironmentParts {
   readonly config: EnvironmentConfig;
@@ -71,6 +73,12 @@ export function environmentOf(parts: DockerEnvironmentParts): Environment {
     },
     putFile: (path, content, mode = 0o644) => orDeath(putFile(container, path, content, mode)),
     getFile: (path) => orDeath(getFile(container, path)),
+    putFiles: (files) => orDeath(putFiles(container, files)),
+    getFiles: (path, maxBytes) => orDeath(getFiles(container, path, maxBytes)),
+    async keepWork() {
+      await channel.killAll();
+      return orDeath(keepWork(container), 'keeping the work');
+    },
     async listen(port, onConnection) {
       const doorway = await orDeath(parts.listen(port, onConnection), 'opening a port');
       // One that comes after the end is nobody's.

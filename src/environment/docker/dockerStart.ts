@@ -152,6 +152,8 @@ async function startSnapshot(
 ): Promise<GitSnapshot | TreeSnapshot | undefined> {
   const { config, options } = shared;
   if (options.snapshot === false) return undefined;
+  // A copy of everything is no snapshot.
+  if (config.cwd === '/') return undefined;
   phase('snapshot');
   if (sealed?.snapshot && setupsOf(request).length === 0) return sealed.snapshot;
   const name = randomBytes(6).toString('hex');

@@ -57,6 +57,9 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
       capturePatch: () => watched(environment.capturePatch()),
       putFile: (path, content, mode) => watched(environment.putFile(path, content, mode)),
       getFile: (path) => watched(environment.getFile(path)),
+      ...(environment.putFiles && { putFiles: (files) => watched(environment.putFiles!(files)) }),
+      ...(environment.getFiles && { getFiles: (path, most) => watched(environment.getFiles!(path, most)) }),
+      ...(environment.keepWork && { keepWork: () => watched(environment.keepWork!()) }),
       async close() {
         await environment.close();
         place.release();
@@ -69,6 +72,10 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
 
   return {
     kind: 'docker',
+    // Nobody noted where it was made: each engine is asked.
+    async discardWork(image) {
+      for (const factory of factories.values()) await factory.discardWork?.(image);
+    },
     prepare(request) {
       const { place, signal, owner } = request;
       // Only where the image is ready, and never instead of one that waits: an engine holds no more than its slots.

@@ -38,6 +38,9 @@ export interface EvaluationResult {
   /** The dialect's verdict; null where the harness writes no report. */
   readonly resolved: boolean | null;
   readonly resolvedStrict: boolean | null;
+  /** Between 0 and 1, where the rules of the suite give one; `rewards` has all of them by name. */
+  readonly reward?: number;
+  readonly rewards?: Readonly<Record<string, number>>;
   /** What the harness writes as report.json, or null where it writes none. */
   readonly report: InstanceReport | null;
   /** Test output as in test_output.txt; null when the tests were not started. */

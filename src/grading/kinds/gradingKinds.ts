@@ -2,13 +2,14 @@
 import type { Instance } from '../../dataset/instance.ts';
 import type { SpecOptions } from '../specs/spec.ts';
 import type { GradingKind, PlannedGrading } from './gradingKind.ts';
+import { harborGrading } from './harbor/harborGrading.ts';
 import { live } from './live/gradeLive.ts';
 import { multiSwe } from './multiSwe/gradeMultiSwe.ts';
 import { pro } from './pro/gradePro.ts';
 import { rebenchV2 } from './rebench/gradeRebenchV2.ts';
 import { planSweBench } from './sweBench.ts';
 
-const GRADING_KINDS: readonly GradingKind[] = [pro, live, multiSwe, rebenchV2];
+const GRADING_KINDS: readonly GradingKind[] = [harborGrading, pro, live, multiSwe, rebenchV2];
 
 export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
   const { kind, instance_id } = instance;

@@ -52,6 +52,27 @@ export async function captureWork(
   }
 }
 
+/** The end state of the container as an image, for tasks that are graded by it; null where it could not be kept. */
+export async function keepWork(
+  { journal, stall, stop, warn, now }: LeavePorts,
+  environment: Environment,
+  ending: Ending,
+): Promise<string | null> {
+  if (ending.reason === 'env_died' || !environment.keepWork) return null;
+  const limit = limitBy(now, Math.max(1, stall.capture_s || WITHOUT_LIMIT_S));
+  try {
+    const kept = orAbort(environment.keepWork(), limit.signal);
+    return await orAbort(kept, stop.captureEnds);
+  } catch (error) {
+    const { message } = error as Error;
+    journal.note(`the end state of the container could not be kept, so its patch is graded: ${message}`);
+    warn('the work could not be kept', { message });
+    return null;
+  } finally {
+    limit.cancel();
+  }
+}
+
 /** By the clock of the run, which stands still while the engine is away. */
 function limitBy(now: () => number, seconds: number): { signal: AbortSignal; cancel(): void } {
   const controller = new AbortController();

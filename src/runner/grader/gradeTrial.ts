@@ -52,6 +52,7 @@ export async function gradeTrial(
     };
   const result = await planned.plan.grade({
     patch: gradable.model_patch,
+    ...(gradable.work_image !== null && { work: gradable.work_image }),
     factory,
     config,
     parsers,

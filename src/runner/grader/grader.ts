@@ -3,8 +3,10 @@
  * patch and spec: what is graded already is not graded again, and nothing is overwritten.
  */
 import PQueue from 'p-queue';
+import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
+import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { planGrading } from '../../grading/kinds/gradingKinds.ts';
@@ -94,7 +96,10 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
       if (await outages.caused(gradable, verdict, began, signal)) return;
       // A timeout or a lack of memory beside other work may be caused by that, so it counts only when it happens alone.
       if (verdict.result.repeatAlone && !alone) repeats.push(gradable);
-      else keeper.keep(gradable, verdict);
+      else {
+        keeper.keep(gradable, verdict);
+        await discardWork(parts, ports.factory, gradable, verdict);
+      }
     } catch (error) {
       if (!signal.aborted || error instanceof StorageError) throw error;
       // After a full disk it is graded again at the end; after a second interrupt it waits for the next evaluation.
@@ -128,6 +133,21 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     summary: (only) => summary(store, run, only),
     close: () => ports.factory.close(),
   };
+}
+
+/** A verdict that says nothing is tried again, on the same work. */
+async function discardWork(
+  { events }: GraderParts,
+  factory: EnvironmentFactory,
+  { work_image: image }: Gradable,
+  { result }: Verdict,
+): Promise<void> {
+  if (image === null || UNUSABLE.has(result.outcome)) return;
+  await factory
+    .discardWork?.(image)
+    .catch((error: unknown) =>
+      events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` }),
+    );
 }
 
 /** Verdicts go to the record at once, and to files one after the other. */

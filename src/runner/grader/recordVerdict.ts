@@ -38,6 +38,8 @@ export function recordVerdict(
     outcome: result.outcome,
     resolved: bit(result.resolved),
     resolved_strict: bit(result.resolvedStrict),
+    reward: result.reward ?? null,
+    rewards: result.rewards === undefined ? null : JSON.stringify(result.rewards),
     // Both are evidence, so neither is changed: the report has only names of the dataset, and a log with a secret is flagged.
     report: result.report === null ? null : JSON.stringify(result.report),
     log: result.log === null ? null : gzipSync(result.log),

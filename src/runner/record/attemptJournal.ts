@@ -43,6 +43,7 @@ interface AttemptFacts {
   readonly captured: CapturedPatch | null;
   readonly patch: PatchFacts;
   readonly settlement: trials.Settlement;
+  readonly workImage: string | null;
 }
 
 export interface AttemptJournal {
@@ -195,6 +196,8 @@ function endAttempt(
       error_evidence: ending.evidence === null ? null : redactor.json(JSON.stringify(ending.evidence)),
       submission: facts.submitted,
       captured_patch: captured?.patch ?? null,
+      // Old runs have no such column filled, and most suites need none.
+      ...(facts.workImage !== null && { work_image: facts.workImage }),
       patch_source: patch.source,
       patch_state: patch.state,
       model_patch: patch.modelPatch,

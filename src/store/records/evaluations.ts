@@ -17,6 +17,10 @@ export interface EvaluationRow {
   outcome: Outcome;
   resolved: number | null;
   resolved_strict: number | null;
+  /** Between 0 and 1; NULL where the suite gives none. */
+  reward: number | null;
+  /** JSON: all of them by name. */
+  rewards: string | null;
   report: string | null;
   log: Buffer | null;
   apply_method: string | null;
@@ -61,10 +65,12 @@ export interface Gradable {
   model: string;
   model_patch: string;
   patch_sha256: string;
+  /** The container as the agent left it, where it was kept. */
+  work_image: string | null;
 }
 
 const GRADABLE = `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
-       coalesce(f.patch_sha256, '') AS patch_sha256
+       coalesce(f.patch_sha256, '') AS patch_sha256, f.work_image
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
      WHERE t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL`;
 

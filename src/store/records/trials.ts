@@ -176,6 +176,7 @@ export interface AttemptEnd
   readonly exit_reason: ExitReason;
   readonly submission?: Uint8Array | null;
   readonly captured_patch?: Uint8Array | null;
+  readonly work_image?: string | null;
   readonly patch_sha256: string;
 }
 

@@ -103,7 +103,7 @@ user = 1000
       'tests/Dockerfile': 'FROM debian:12\n',
     });
     expect(harborTaskOf(row.instance).verifier.separate).toMatchObject({
-      image: expect.stringMatching(/^build\.swebatch\.internal\/harbor:[0-9a-f]{32}$/),
+      image: expect.stringMatching(/^swebatch\.internal\/harbor:[0-9a-f]{32}$/),
       bundled: true,
     });
   });

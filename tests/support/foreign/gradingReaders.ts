@@ -3,6 +3,7 @@ import { withRestore } from '../../../src/grading/assets.ts';
 import { examine } from '../../../src/grading/doubts.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
 import { classifyLog } from '../../../src/grading/infra.ts';
+import { rewardFromJson, rewardFromText } from '../../../src/grading/kinds/harbor/reward.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { doubtfulPaths } from '../../../src/grading/patchDoubts.ts';
@@ -75,6 +76,7 @@ const PATCH_WORDS = [
 ];
 
 export const GRADING_READERS: readonly Reader[] = [
+  ...readersOf({ rewardFromJson, rewardFromText }),
   ...PARSERS.flatMap(({ id, parser }) =>
     readersOf(
       {

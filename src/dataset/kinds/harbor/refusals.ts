@@ -41,6 +41,10 @@ export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[]
   if (verifier.environment && verifier.environment_mode === 'shared')
     reasons.push('verifier.environment_mode is shared, and verifier.environment is set');
   reasons.push(...ofVariables('verifier.env', verifier.env));
+  if ([verifier, ...verifier.collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
+    reasons.push('the user of the verifier is a number');
+  if (artifacts.some(({ exclude }) => exclude.some((pattern) => /[*?[]/.test(pattern))))
+    reasons.push('an artifact leaves files out by a pattern');
   for (const file of ['environment/docker-compose.yaml', 'tests/docker-compose.yaml'])
     if (names.has(file)) reasons.push(`${file} asks for several containers`);
   if ([...artifacts, ...verifier.collect].some(({ service }) => service !== undefined && service !== 'main'))

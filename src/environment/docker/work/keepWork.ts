@@ -1,0 +1,33 @@
+/** The container as the agent left it, kept as an image of this engine: a verifier starts from it, beside no process of the agent's. */
+import { randomBytes } from 'node:crypto';
+import type Docker from 'dockerode';
+import { OWN_HOST } from '../../../base/imageReference.ts';
+import { daemonAnswer } from '../../engines/daemonAnswer.ts';
+import { readFault } from '../../engines/dockerFault.ts';
+import { LABELS } from '../../owner.ts';
+
+const REPOSITORY = `${OWN_HOST}/work`;
+/** A large layer on a slow disk. */
+const COMMIT_LIMIT_MS = 600_000;
+
+export async function keepWork(container: Docker.Container): Promise<string> {
+  const tag = randomBytes(12).toString('hex');
+  // The owner's labels must not pass to containers that are made from the image.
+  const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
+  const committed = container.commit({
+    _query: { container: container.id, repo: REPOSITORY, tag, pause: true, comment: 'work of an agent' },
+    _body: { Labels: { ...noOwner, 'swebatch.work': '1' } },
+  });
+  await daemonAnswer(committed, COMMIT_LIMIT_MS);
+  return `${REPOSITORY}:${tag}`;
+}
+
+/** Only what `keepWork` made; one that is gone already is no error. */
+export async function discardWork(docker: Docker, image: string): Promise<void> {
+  if (!image.startsWith(`${REPOSITORY}:`)) return;
+  try {
+    await daemonAnswer(docker.getImage(image).remove({ force: false }));
+  } catch (error) {
+    if (![404, 409].includes(readFault(error).status ?? 0)) throw error;
+  }
+}
