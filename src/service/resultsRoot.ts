@@ -14,6 +14,15 @@ export const databasePath = (root: string): string => resolve(root, 'swebatch.db
 
 export const openForReading = (root: string): Store => openStore(databasePath(root), { readonly: true });
 
+const onReadOnlyDisk = (path: string): boolean => {
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
+  }
+  return false;
+};
+
 export function openForWriting(root: string): Store {
   refuseUnwritable(root);
   return openStore(databasePath(root));
@@ -52,7 +61,10 @@ const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 
 /** Makes nothing: what a run would refuse, a dry run refuses too. A record that is there has errors of its own. */
 export function refuseUnwritable(root: string): void {
-  if (existsSync(databasePath(root))) return;
+  if (existsSync(databasePath(root))) {
+    if (onReadOnlyDisk(databasePath(root))) throw unusable(root, { code: 'EROFS' });
+    return;
+  }
   try {
     let path = root;
     while (!statOf(path) && dirname(path) !== path) path = dirname(path);

@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
+import { NETWORK_FILESYSTEMS } from './networkFilesystems.ts';
 import { ATTEMPT_COSTS, NO_SUMS } from './safeSum.ts';
 
 /** `using store = …` closes it at the end of its block. */
@@ -25,6 +26,7 @@ export type StorageCode =
   | 'corrupt'
   | 'network_filesystem'
   | 'missing'
+  | 'read_only'
   | 'write_failed'
   | 'busy'
   | 'lost';
@@ -43,26 +45,6 @@ export class StorageError extends Error {
 const SUMMED_SINCE = 7;
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');
-
-/** f_type values of file systems on which SQLite's locks and shared memory cannot be trusted (linux/magic.h, statfs(2)). */
-const NETWORK_FILESYSTEMS: Record<number, string> = {
-  26985: 'NFS',
-  4283649346: 'CIFS',
-  4266872130: 'SMB2',
-  20859: 'SMB',
-  1702057286: 'FUSE',
-  16914839: '9P',
-  1397113167: 'AFS',
-  12805120: 'Ceph',
-  1196443219: 'GPFS',
-  198183888: 'Lustre',
-  428016422: 'BeeGFS',
-  2866260714: 'PanFS',
-  18225520: 'GFS2',
-  1952539503: 'OCFS2',
-  1937076805: 'Coda',
-  2020557398: 'a folder shared by VirtualBox',
-};
 
 export function migrationFiles(): { version: number; sql: string }[] {
   return readdirSync(MIGRATIONS)
@@ -113,6 +95,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
     return db;
   } catch (error) {
     db.close();
+    if (options.readonly && READ_ONLY === readOnlyHint(path)) throw unreadable(path, error);
     throw error instanceof StorageError ? error : asStorageError(error, path);
   }
 }
@@ -214,6 +197,16 @@ export function asStorageError(error: unknown, path: string): Error {
   );
 }
 
+/** SQLite keeps an index of its log beside a database, also to read it. */
+const unreadable = (path: string, cause: unknown): StorageError =>
+  new StorageError(
+    'read_only',
+    `the record in ${dirname(path)} cannot be opened: the file system is read-only\n  copy the folder to a place that can be written, and name the copy with -o`,
+    cause,
+  );
+
+const READ_ONLY = ' (the file system is read-only)';
+
 /** SQLite says only "unable to open". */
 function readOnlyHint(path: string): string {
   try {
@@ -221,7 +214,7 @@ function readOnlyHint(path: string): string {
     return '';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === 'EROFS' ? ' (the file system is read-only)' : ` (${dirname(path)}: ${code})`;
+    return code === 'EROFS' ? READ_ONLY : ` (${dirname(path)}: ${code})`;
   }
 }
 

@@ -1,50 +1,14 @@
 // The model server dies while a run works, and nobody listens at its address any more. No instance has anything to do with it.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openStore } from '../../src/store/open.ts';
-import { cli, startCli, tempDir } from '../support/cli.ts';
-import { type FakeModelServer, startFakeModelServer } from '../support/fakeModelServer.ts';
+import { cli, startCli } from '../support/cli.ts';
+import { startFakeModelServer } from '../support/fakeModelServer.ts';
+import { localRun, THREE_REPLIES } from '../support/localRun.ts';
 
-const bash = (command: string): string => `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\``;
-const REPLIES = [bash('echo first'), bash('echo second'), bash('echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT')];
-
-interface Bench {
-  readonly server: FakeModelServer;
-  readonly out: string;
-  readonly args: readonly string[];
-  query<T>(sql: string): T[];
-}
-
-async function bench(instances: number, run: object): Promise<Bench> {
-  const root = tempDir('swebatch-dead-');
-  const server = await startFakeModelServer({ replies: REPLIES, by: 'history', latencyMs: 20 });
-  const dataset = join(root, 'data.jsonl');
-  const row = { repo: 'a/a', base_commit: 'a'.repeat(40), problem_statement: 'x', patch: '', test_patch: '' };
-  const ids = Array.from({ length: instances }, (_, n) => `a__a-${n + 1}`);
-  const rows = ids.map((instance_id) => ({ instance_id, ...row, FAIL_TO_PASS: '[]', PASS_TO_PASS: '[]' }));
-  writeFileSync(dataset, rows.map((one) => `${JSON.stringify(one)}\n`).join(''));
-  const tree = join(root, 'tree');
-  mkdirSync(tree);
-  execFileSync('git', ['init', '-q'], { cwd: tree });
-  const config = join(root, 'config.json');
-  const model = {
-    ...{ model_name: 'm', base_url: server.url, prices: 'free' },
-    retry: { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 },
-  };
-  const environment = { environment_class: 'local', cwd: tree };
-  writeFileSync(config, JSON.stringify({ model, environment, run: { retry: { backoff_s: 0 }, ...run } }));
-  const out = join(root, 'out');
-  return {
-    server,
-    out,
-    args: ['run', '--subset', dataset, '-c', config, '-o', out, '--run-id', 'r', '--progress', 'plain'],
-    query<T>(sql: string) {
-      using store = openStore(join(out, 'swebatch.db'), { readonly: true });
-      return store.prepare(sql).all() as T[];
-    },
-  };
+async function bench(instances: number, run: object) {
+  const server = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', latencyMs: 20 });
+  const retry = { base_delay_ms: 1, max_delay_ms: 5, max_retries: 2 };
+  const model = { model_name: 'm', base_url: server.url, retry };
+  return { server, ...localRun({ instances, model, run: { retry: { backoff_s: 0 }, ...run } }) };
 }
 
 const ATTEMPTS = 'SELECT count(*) AS n, max(exit_reason) AS reason FROM attempts GROUP BY trial_id';
@@ -73,7 +37,7 @@ test.each([
     ).toEqual([]);
     for (const { n } of query<{ n: number }>(ATTEMPTS)) expect(n).toBeLessThanOrEqual(4);
     const port = Number(new URL(server.url).port);
-    const again = await startFakeModelServer({ replies: REPLIES, by: 'history', port });
+    const again = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', port });
     const resumed = await cli(['resume', 'r', '-o', out, '--progress', 'plain']);
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(
@@ -95,7 +59,7 @@ test('a server that comes back is found by the probe, and every instance is done
   await running.said('paused');
   await running.said('probe failed too');
   const port = Number(new URL(server.url).port);
-  const again = await startFakeModelServer({ replies: REPLIES, by: 'history', port });
+  const again = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', port });
   const ended = await running.done;
   expect(ended.code, ended.stderr).toBe(0);
   expect(ended.stderr).toMatch(/resumed|goes on|ended well/);

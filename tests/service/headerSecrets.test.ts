@@ -10,7 +10,8 @@ import {
   withReferences,
 } from '../../src/model/namedCredentials.ts';
 import { resolveConfig } from '../../src/service/plan/resolveConfig.ts';
-import { cli, tempDir } from '../support/cli.ts';
+import { cli, startCli, tempDir } from '../support/cli.ts';
+import { localRun } from '../support/localRun.ts';
 import { startRawServer } from '../support/rawServer.ts';
 
 const SECRET = 'Zq7-header-canary+9vLw/Xk41';
@@ -202,4 +203,70 @@ test('a literal key is sent, stands in no file, no text and no export, and a res
   expect(again.stderr).toContain('authentication failed (401)');
   expect(server.requests.at(-1)).toMatchObject({ headers: { 'api-key': SECRET } });
   expectNowhere(out, again.stdout, again.stderr);
+});
+
+test('a run that kill -9 ends in mid-call leaves no key in any file, its unmerged log included, nor does what follows', async () => {
+  const reply = (text: string) => ({
+    body: JSON.stringify({
+      id: 'c',
+      model: 'm',
+      choices: [{ message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 1 },
+    }),
+  });
+  const echo = `the header was ${SECRET}, the token ${OTHER}\n\n\`\`\`bash\necho "${SECRET}"\n\`\`\``;
+  const submit = '```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```';
+  await using server = await startRawServer([
+    reply(echo),
+    { body: '', hang: true },
+    reply(echo),
+    reply(submit),
+  ]);
+  const { out, args } = localRun({
+    model: {
+      ...{ model_name: 'm', base_url: server.url },
+      model_kwargs: {
+        extra_headers: { 'api-key': SECRET, 'x-team': 'env:TEAM_KEY' },
+        extra_body: { auth: { token: OTHER } },
+      },
+    },
+  });
+  const env = { TEAM_KEY: 'team-canary-88Zq1w0', SWEBATCH_DEBUG: '1' };
+  const running = startCli(args, { env });
+  await server.waitForRequests(2);
+  running.process.kill('SIGKILL');
+  const killed = await running.done;
+  expect(killed.signal).toBe('SIGKILL');
+  expect(statSync(join(out, 'swebatch.db-wal')).size).toBeGreaterThan(0);
+  const team = (...said: string[]) => {
+    for (const path of filesIn(out))
+      expect([path, readFileSync(path).includes(env.TEAM_KEY)]).toEqual([path, false]);
+    for (const text of said) expect(text).not.toContain(env.TEAM_KEY);
+  };
+  expectNowhere(out, killed.stdout, killed.stderr);
+  team(killed.stdout, killed.stderr);
+  const verbs = [
+    ['export', 'r', 'config'],
+    ['show', 'r', '--manifest'],
+    ['show', 'r', 'a__a-1'],
+    ['verify', 'r'],
+  ];
+  for (const verb of verbs) {
+    const { stdout, stderr } = await cli([...verb, '-o', out], { env });
+    expectNowhere(out, stdout, stderr);
+    team(stdout, stderr);
+  }
+  const keys = { CONFIGURED_EXTRA_HEADERS_API_KEY: SECRET, CONFIGURED_EXTRA_BODY_AUTH_TOKEN: OTHER };
+  const resumed = await cli(['resume', 'r', '-o', out], { env: { ...env, ...keys } });
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(server.requests.at(-1)).toMatchObject({ headers: { 'api-key': SECRET, 'x-team': env.TEAM_KEY } });
+  expect(filesIn(out).map((path) => path.slice(out.length + 1))).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/backup/),
+      'r/run.json',
+      expect.stringMatching(/traj\.json$/),
+    ]),
+  );
+  expectNowhere(out, resumed.stdout, resumed.stderr);
+  team(resumed.stdout, resumed.stderr);
 });

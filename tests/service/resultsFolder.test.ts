@@ -1,4 +1,5 @@
 // A results root that cannot be one: told with what to do, before anything is made, and never waited for.
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,4 +75,50 @@ test.each([
   expect(ended.stderr).toMatch(
     /results cannot be kept in .*file is a file\n {2}name another results root with -o/,
   );
+});
+
+/** A disk that nobody can write, with an empty folder and one with a record. Only root may mount; null where nothing may. */
+function readOnlyDisk(): { path: string; remove: () => void } | null {
+  const path = mkdtempSync(join(tmpdir(), 'read-only-'));
+  const mount = (...args: string[]) => execFileSync('mount', [...args, path], { stdio: 'ignore' });
+  try {
+    mount('-t', 'tmpfs', '-o', 'size=16m', 'tmpfs');
+  } catch {
+    return null;
+  }
+  mkdirSync(join(path, 'empty'));
+  makeAndOpen(join(path, 'record')).close();
+  mount('-o', 'remount,ro');
+  return { path, remove: () => void execFileSync('umount', [path]) };
+}
+
+test('on a read-only disk each verb says what and what next, with exit code 2, and none asks for a report', async (context) => {
+  const disk = readOnlyDisk();
+  if (!disk) return context.skip('mounting a file system needs root');
+  const demo = ['--subset', 'datasets/demo/demo.jsonl', '-m', 'gpt-5.4'];
+  const cases: [verb: string[], folder: string, said: RegExp][] = [
+    [['run', ...demo], 'empty', /cannot be kept in .*read-only\n {2}name another results root with -o/],
+    [['ls'], 'empty', /no results database at .*name the results root with -o, or start a run first/],
+    [['report', 'last'], 'empty', /no results database at .*start a run first/],
+    [['run', ...demo], 'record', /cannot be kept in .*read-only\n {2}name another results root with -o/],
+    [['resume', 'last'], 'record', /cannot be kept in .*read-only\n {2}name another results root with -o/],
+    [['ls'], 'record', /cannot be opened: the file system is read-only\n {2}copy the folder/],
+    [
+      ['view', '--port', '0'],
+      'record',
+      /cannot be opened: the file system is read-only\n {2}copy the folder/,
+    ],
+    [['report', 'last'], 'record', /cannot be opened: the file system is read-only\n {2}copy the folder/],
+  ];
+  try {
+    const key = { OPENAI_API_KEY: 'sk-test-0123456789' };
+    const all = cases.map(async ([verb, folder, said]) => {
+      const ended = await cli([...verb, '-o', join(disk.path, folder)], { env: key });
+      expect([verb[0], ended.code, ended.stderr]).toEqual([verb[0], 2, expect.stringMatching(said)]);
+      expect(ended.stderr).not.toMatch(/report it/);
+    });
+    await Promise.all(all);
+  } finally {
+    disk.remove();
+  }
 });

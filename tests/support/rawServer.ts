@@ -1,4 +1,5 @@
 /** An HTTP server that answers with exactly what it is given, in order, and keeps what it was asked. */
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -37,6 +38,7 @@ export const eventReply = (events: readonly (readonly [string | null, unknown])[
 /** A finished list repeats its last reply. */
 export async function startRawServer(replies: readonly RawReply[]) {
   const requests: RawRequest[] = [];
+  const arrived = new EventEmitter();
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
@@ -45,6 +47,7 @@ export async function startRawServer(replies: readonly RawReply[]) {
       headers: request.headers,
       body: JSON.parse(Buffer.concat(parts).toString() || 'null'),
     });
+    arrived.emit('request');
     const reply = replies[Math.min(requests.length, replies.length) - 1]!;
     if (reply.hang) return;
     response.writeHead(reply.status ?? 200, reply.headers);
@@ -55,6 +58,10 @@ export async function startRawServer(replies: readonly RawReply[]) {
   const { port } = server.address() as AddressInfo;
   return {
     requests,
+    /** Resolves once so many requests have come in total. */
+    async waitForRequests(total: number) {
+      while (requests.length < total) await once(arrived, 'request');
+    },
     url: `http://127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();

@@ -107,7 +107,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
   if (error instanceof StorageError)
     return {
       text: error.message,
-      exitCode: error.code === 'missing' ? EXIT.usage : EXIT.storage,
+      exitCode: error.code === 'missing' || error.code === 'read_only' ? EXIT.usage : EXIT.storage,
       kind: 'storage',
     };
   // A query failed on a database that was fine when it was opened.

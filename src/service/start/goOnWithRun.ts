@@ -13,6 +13,7 @@ import { requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { checkSameImages, tellOtherRevision } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
+import { tellOtherAddress, withoutAddresses } from './recordedAddress.ts';
 import { withRunLock } from './withRunLock.ts';
 
 export interface ResumeOptions {
@@ -41,7 +42,8 @@ export async function goOnWithRun(store: Store, options: ResumeOptions, caller: 
   const config = { ...planned.run, ...(workers !== undefined && { workers }) };
   const grading = { ...planned.grading, ...(evaluate !== undefined && { enabled: evaluate }) };
   const asks = options.retry !== undefined || options.instances !== undefined || hasPending(store, run);
-  await preflight({ arms, run: config, grading }, caller, asks);
+  await preflight({ arms, run: config, grading }, { ...caller, env: withoutAddresses(caller.env) }, asks);
+  if (asks) tellOtherAddress(run, arms, caller);
   return withRunLock({ store, root, runName: run.name, tell: caller.tell }, async () => {
     if (costLimit !== undefined) setRunBudget(store, run.id, costLimit > 0 ? dollarsToNano(costLimit) : null);
     recordChanges(store, run, planned, options);
