@@ -3,10 +3,14 @@
  * an instance as a result, so only a sentence that is known whole counts: a word like "context_window" is also in the name of a parameter.
  */
 
+const LESS_THAN_NOTHING = /max_(?:completion_)?tokens must be at least 1, got -\d/;
+
 /** Each with its origin; the numbers are whatever they are. */
 const CONTEXT_WORDING: readonly RegExp[] = [
   // OpenAI, Azure, DeepSeek, vLLM, SGLang; OpenRouter says "this endpoint's".
   /maximum context length (?:is|of) \d/,
+  /model's maximum context length has been exceeded/,
+  /input tokens exceed the configured limit of \d/,
   // OpenAI's Responses.
   /input exceeds the context window of this model/,
   // Anthropic, also at Bedrock and Vertex AI.
@@ -17,6 +21,7 @@ const CONTEXT_WORDING: readonly RegExp[] = [
   /input token count is \d{1,12} but (?:the )?model only supports up to \d/,
   // xAI.
   /maximum prompt length is \d{1,12} but the request contains \d/,
+  /\[input_too_large\] current message \(\d{1,12} tokens\) exceeds budget/,
   // Ollama; oMLX.
   /prompt (?:is )?too long; exceeded (?:max )?context length/,
   /input length exceeds (?:the |maximum )?context length/,
@@ -25,12 +30,15 @@ const CONTEXT_WORDING: readonly RegExp[] = [
   /prompt \((?:total )?length \d{1,12}\) is (?:too long|longer than the maximum model length)/,
   /model's context length is only \d/,
   /prompt length \d{1,12} exceeds the max_model_len/,
+  // What vLLM has left for the answer, where nobody asked for a length: less than nothing.
+  LESS_THAN_NOTHING,
   // SGLang.
   /input \(\d{1,12} tokens\) is longer than the model's context length/,
   // llama.cpp.
   /request (?:\(\d{1,12} tokens\) )?exceeds the available context size/,
   // LM Studio.
   /context the overflows|initial prompt is greater than the context length/,
+  /input length \d{1,12} exceeds context length \d/,
   // Mistral.
   /too large for model with \d{1,12} maximum context length/,
   // Groq and Cerebras, beside their code.
@@ -41,6 +49,8 @@ const CONTEXT_WORDING: readonly RegExp[] = [
   // Bedrock.
   /input is too long for requested model/,
   /too many input tokens\. max input tokens: \d/,
+  // Amazon Nova.
+  /input tokens exceeded: number of input tokens exceeds maximum length/,
   // Fireworks.
   /prompt is too long: \d{1,12}, model maximum context length: \d/,
   // Moonshot; MiniMax; Z.ai; DashScope; Cohere; GitHub's models.
@@ -51,7 +61,7 @@ const CONTEXT_WORDING: readonly RegExp[] = [
   /^too many tokens: (?:total number of tokens|size limit exceeded)/,
   /prompt token count of \d{1,12} exceeds the limit of \d/,
   // litellm, which gives the error of another a name of its own.
-  /^litellm\.contextwindowexceedederror:/,
+  /^(?:litellm\.badrequesterror: )?litellm\.contextwindowexceedederror:/,
 ];
 
 const REFUSAL_WORDING: readonly RegExp[] = [
@@ -136,6 +146,7 @@ export function asksTooMuch(message: string): boolean {
       /\bin (?:the|your) (?:messages|prompt)[,;] (\d{1,12}) (?:in|for) the completion/.exec(text)?.[1],
   );
   if (asked >= context) return true;
+  if (LESS_THAN_NOTHING.test(text)) return false;
   const begins = /^['"`]?max_(?:completion_|output_|new_)?tokens\b/.test(text);
   return begins && !/\d input tokens|\bprompt\b|\bmessages\b/.test(text);
 }

@@ -1,8 +1,8 @@
 // The model server dies while a run works, and nobody listens at its address any more. No instance has anything to do with it.
 import { expect, test } from 'vitest';
+import { localRun, THREE_REPLIES } from '../service/localRun.ts';
 import { cli, startCli } from '../support/cli.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
-import { localRun, THREE_REPLIES } from '../support/localRun.ts';
 
 async function bench(instances: number, run: object) {
   const server = await startFakeModelServer({ replies: THREE_REPLIES, by: 'history', latencyMs: 20 });

@@ -11,8 +11,8 @@ import {
 } from '../../src/model/namedCredentials.ts';
 import { resolveConfig } from '../../src/service/plan/resolveConfig.ts';
 import { cli, startCli, tempDir } from '../support/cli.ts';
-import { localRun } from '../support/localRun.ts';
 import { startRawServer } from '../support/rawServer.ts';
+import { localRun } from './localRun.ts';
 
 const SECRET = 'Zq7-header-canary+9vLw/Xk41';
 const OTHER = 'body-canary-51TmR8wq02';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { cli } from '../support/cli.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
-import { localRun, THREE_REPLIES } from '../support/localRun.ts';
+import { localRun, THREE_REPLIES } from './localRun.ts';
 
 const REFUSED = { status: 401, body: { error: { message: 'bad key', code: 'invalid_api_key' } } };
 

@@ -128,6 +128,51 @@ const CONTEXT: readonly Case[] = [
       'The decoder prompt (length 40000) is longer than the maximum model length of 32768. Make sure that `max_model_len` is no smaller than the number of text tokens.',
     ),
   ],
+  ['vLLM with nothing left', 400, vllm('max_tokens must be at least 1, got -186.')],
+  [
+    "OpenAI's organisations",
+    400,
+    error(
+      'Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300123 tokens. Please reduce the length of the messages.',
+    ),
+  ],
+  [
+    'a server like OpenAI',
+    400,
+    error("This model's maximum context length has been exceeded. Please reduce the length of the messages."),
+  ],
+  [
+    'xAI since 2026',
+    400,
+    {
+      code: 'Client specified an invalid argument',
+      error:
+        'Failed to start sampling: [input_too_large] Current message (1149677 tokens) exceeds budget (975424 tokens)',
+    },
+  ],
+  ['LM Studio 0.2', 400, { error: 'Input length 1581 exceeds context length 1500' }],
+  [
+    'Amazon Nova',
+    400,
+    {
+      message:
+        'The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.',
+    },
+  ],
+  [
+    'Claude at Bedrock',
+    400,
+    {
+      message: 'The model returned the following errors: prompt is too long: 200049 tokens > 200000 maximum',
+    },
+  ],
+  [
+    'two names of litellm',
+    400,
+    error('litellm.BadRequestError: litellm.ContextWindowExceededError: AnthropicError - too long', {
+      type: null,
+    }),
+  ],
   ['SGLang', 400, vllm("The input (40000 tokens) is longer than the model's context length (32768 tokens).")],
   [
     'llama.cpp',

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore } from '../../src/store/open.ts';
-import { tempDir } from './cli.ts';
+import { tempDir } from '../support/cli.ts';
 
 const block = (command: string): string => `THOUGHT: next\n\n\`\`\`bash\n${command}\n\`\`\``;
 /** Two commands and a submission of nothing. */
