@@ -60,7 +60,11 @@ export const agentConfigSchema = z.strictObject({
   action_regex: z
     .string()
     .default('```bash\\s*\\n([\\s\\S]*?)\\n```')
-    .meta(identity('bash-block only; one capture group; no look-ahead, no back reference')),
+    .meta(
+      identity(
+        'bash-block only; one capture group; no look-ahead, no back reference; one of your own reads the first 262144 characters of a reply',
+      ),
+    ),
   step_limit: z.number().int().min(0).default(0).meta(identity()),
   cost_limit: z.number().min(0).default(3).meta(identity('dollars')),
   token_limit: z.number().int().min(0).default(0).meta(identity()),

@@ -14,8 +14,12 @@ interface Found {
   readonly problems: string[];
 }
 
+/** Every request of an agent begins with one; longer than this is a mistake. */
+const LONGEST = 1_000_000;
+
 /** One sentence for each problem; empty when the template can be rendered with these names. */
 export function checkTemplate(source: string, availableNames: Iterable<string>): string[] {
+  if (source.length > LONGEST) return [`it has more than ${LONGEST} characters`];
   let body: Statement[];
   try {
     body = parseTemplate(source);

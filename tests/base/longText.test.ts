@@ -25,6 +25,7 @@ import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts'
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { render } from '../../src/template/render.ts';
+import { ansiSpans } from '../../src/viewer/page/text/foreignText.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import fc from '../support/property.ts';
 
@@ -192,5 +193,27 @@ describe('logs and files', () => {
       entries: [{ line: 3, row: { a: 1 } }],
       problems: [{ line: 5 }],
     });
+  });
+});
+
+describe('colours of a terminal', () => {
+  test('that are told again and again, or with millions of numbers, cost as much as they are long', () => {
+    expect(cpuMs(() => ansiSpans('\x1b[1m'.repeat(100_000)))).toBeLessThan(3000);
+    expect(cpuMs(() => ansiSpans(`\x1b[${'1;'.repeat(500_000)}mx`))).toBeLessThan(3000);
+  });
+
+  test('hold until they are changed, however many come before; a text of nothing but colours ends without', () => {
+    const many = '\x1b[31mr\x1b[1mb'.repeat(500);
+    const spans = ansiSpans(`plain${many}`);
+    expect(spans).toHaveLength(1001);
+    expect([spans[0], spans.at(-1)]).toEqual([
+      { text: 'plain', className: '' },
+      { text: 'b', className: 'ansi-red ansi-bold' },
+    ]);
+    const endless = ansiSpans('\x1b[31mr'.repeat(30_000));
+    expect(endless.map((span) => span.text).join('')).toBe('r'.repeat(30_000));
+    expect(endless[0]!.className).toBe('ansi-red');
+    expect(endless.at(-1)!.className).toBe('');
+    expect(ansiSpans('')).toEqual([{ text: '', className: '' }]);
   });
 });

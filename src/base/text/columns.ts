@@ -76,8 +76,10 @@ export function broken(text: string, first: number, rest: number): string[] {
   let room = first;
   // A text that is plain has one character a column, and a segmenter is slow.
   const characters = PLAIN.test(text) ? text : segments(text);
+  const widths = new Map<string, number>();
   for (const character of characters) {
-    const wide = columns(character);
+    const wide = widths.get(character) ?? columns(character);
+    widths.set(character, wide);
     if (part !== '' && used + wide > room) {
       parts.push(part);
       part = '';

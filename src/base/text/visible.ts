@@ -1,7 +1,8 @@
 /** Foreign text for a person to read. Nothing is lost: what would move, reorder or hide is shown as a visible sign instead. */
 import { ESCAPE_SEQUENCES, replaceDangerous } from './dangerous.ts';
 
-const COLOUR = /^\x1b\[[\d;:]*m$/;
+/** Two true colours and some weights; what is longer is no colour that anybody chose. */
+const COLOUR = /^\x1b\[[\d;:]{0,64}m$/;
 
 /** Removes every escape sequence; with `keepColours` those that only set colours and weight stay. */
 export function stripEscapes(text: string, options: { keepColours?: boolean } = {}): string {

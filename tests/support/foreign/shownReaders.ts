@@ -37,7 +37,13 @@ const BLOCKS: Readonly<Record<string, (text: string) => Document>> = {
   warning: (text) => [{ kind: 'warning', text }],
   ids: (text) => [{ kind: 'ids', label: text, ids: [text.slice(0, 100_000)] }],
   lines: (text) => [{ kind: 'lines', lines: text.split('\n') }],
-  bars: (text) => [{ kind: 'bars', title: text, max: 1, bars: [{ label: text, value: 1, text }] }],
+  'bars, title': (text) => [
+    { kind: 'bars', title: text, max: 1, bars: [{ label: 'a', value: 1, text: 'a' }] },
+  ],
+  'bars, label': (text) => [
+    { kind: 'bars', title: 'a', max: 1, bars: [{ label: text, value: 1, text: 'a' }] },
+  ],
+  'bars, text': (text) => [{ kind: 'bars', title: 'a', max: 1, bars: [{ label: 'a', value: 1, text }] }],
 };
 const RENDERERS: Readonly<Record<string, (document: Document) => string>> = {
   terminal: renderTerminal,
@@ -63,7 +69,8 @@ export const SHOWN_READERS: readonly Reader[] = [
   ),
   ...readersOf(
     {
-      jsonText: (text) => jsonText({ [text]: text }),
+      jsonText: (text) => jsonText({ text }),
+      'jsonText with a key': (text) => jsonText({ [text]: 1 }),
       'terminal table': (text) => table(['a', 'b'], [['a', text]], 80),
       wrap: (text) => wrap(text, 80, 2),
       clip: (text) => clip(text, 80),
@@ -89,6 +96,7 @@ export const SHOWN_READERS: readonly Reader[] = [
       'parts of a reply': parts,
       'page: plain': plain,
       'page: ansiSpans': ansiSpans,
+      'page: ansiSpans of one sequence': (text) => ansiSpans(`\x1b[${text}m`),
       'filter box': (text) =>
         compileFilter<string>(
           text.slice(0, 10_000),
@@ -106,6 +114,9 @@ export const SHOWN_READERS: readonly Reader[] = [
         '```bash',
         '\x1b[1m',
         '\x1b[31;1m',
+        '\x1b[1ma',
+        ';',
+        '1;',
         'a:',
         '-a:"',
         'FAILED ',

@@ -10,14 +10,39 @@ interface Span {
   className: string;
 }
 
+const COLOURS = { use_classes: true, remove_empty: true };
+/** Nobody reads a text with more changes of colour; the rest of it is shown without. */
+const MOST_CHANGES = 20_000;
+/** Changes that are read together. */
+const PART = 64;
+
+/** Where at most `changes` sequences behind `from` are over. */
+function endOfPart(text: string, from: number, changes: number): number {
+  let at = text.indexOf('\u001b', from);
+  for (let i = 0; i < changes && at >= 0; i++) at = text.indexOf('\u001b', at + 1);
+  return at < 0 ? text.length : at;
+}
+
 /** Only the 16 named colours and weights become classes; anything else falls back to plain text. */
 export function ansiSpans(text: string): Span[] {
   const clean = showUnseen(stripEscapes(settleLines(text), { keepColours: true }), { keepEscape: true });
-  if (!clean.includes('\u001b')) return [{ text: clean, className: '' }];
-  return Anser.ansiToJson(clean, { use_classes: true, remove_empty: true }).map((part) => ({
-    text: part.content,
-    className: [part.fg, part.bg && `${part.bg}-bg`, ...part.decorations.map((name) => `ansi-${name}`)]
-      .filter((name) => /^ansi-[a-z-]+$/.test(name ?? ''))
-      .join(' '),
-  }));
+  const spans: Span[] = [];
+  const anser = new Anser() as Anser & { decorations?: string[] };
+  let at = 0;
+  for (let changes = 0; at < clean.length && changes < MOST_CHANGES; changes += PART) {
+    const end = endOfPart(clean, at, PART);
+    spans.push(...anser.ansiToJson(clean.slice(at, end), COLOURS).map(spanOf));
+    // It notes "bold" once for each time it is told, and gives all of them to every span.
+    if (anser.decorations) anser.decorations = [...new Set(anser.decorations)];
+    at = end;
+  }
+  if (at < clean.length) spans.push({ text: stripEscapes(clean.slice(at)), className: '' });
+  return spans.length > 0 ? spans : [{ text: '', className: '' }];
 }
+
+const spanOf = (part: ReturnType<Anser['ansiToJson']>[number]): Span => ({
+  text: part.content,
+  className: [part.fg, part.bg && `${part.bg}-bg`, ...new Set(part.decorations.map((name) => `ansi-${name}`))]
+    .filter((name) => /^ansi-[a-z-]+$/.test(name ?? ''))
+    .join(' '),
+});
