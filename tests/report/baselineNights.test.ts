@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/open.ts';
 import { setBaseline } from '../../src/store/records/baselines.ts';
 import { removeRun } from '../../src/store/records/removeRun.ts';
 import { type RunStatus, runById, runByName, setRunStatus } from '../../src/store/records/runs.ts';
-import { beginVerdict, endVerdict } from '../../src/store/records/verdicts.ts';
+import { awaitsVerdict, beginVerdict, endVerdict } from '../../src/store/records/verdicts.ts';
 import { openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const results = mkdtempSync(join(tmpdir(), 'swebatch-nights-'));
@@ -238,4 +238,23 @@ test('a run that is deleted takes its verdicts along', async () => {
   removeRun(db, id);
   expect(runById(db, id)).toBeUndefined();
   expect(db.prepare('SELECT count(*) AS n FROM verdicts').get()).toEqual({ n: 0 });
+});
+
+test('a night that was to be judged has one open verdict, whoever leaves or begins it, and none once it is judged', async () => {
+  using db = openMemory();
+  night(db, 'night-1');
+  night(db, 'night-2');
+  const { id } = runByName(db, 'night-2')!;
+  const verdicts = () => db.prepare('SELECT baseline, exit_code FROM verdicts WHERE run_id = ?').all(id);
+  expect(awaitsVerdict(db, id)).toBe(false);
+  leaveUnjudged(db, 'night-2');
+  leaveUnjudged(db, 'night-2');
+  expect(awaitsVerdict(db, id)).toBe(true);
+  expect(verdicts()).toEqual([{ baseline: null, exit_code: null }]);
+  await judge(db, 'night-2');
+  expect(awaitsVerdict(db, id)).toBe(false);
+  expect(verdicts()).toEqual([{ baseline: 'night-1', exit_code: 0 }]);
+  // Judged again: the verdict that it had stays, and the new one counts.
+  leaveUnjudged(db, 'night-2');
+  expect([awaitsVerdict(db, id), verdicts().length]).toEqual([true, 2]);
 });

@@ -25,7 +25,7 @@ export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'n
   throw new UserError(`there is no baseline or other run "${name}"`, { next: { do: 'find_baseline' } });
 }
 
-/** A night that stopped before its gate: `resume` makes it complete, and it is no baseline until it was judged. */
+/** A night that is to be judged: if it stops before its gate, `resume` makes it complete, and it is no baseline until it was judged. */
 export function leaveUnjudged(store: Store, name: string): void {
   const run = runByName(store, name);
   if (!run) return;

@@ -7,13 +7,20 @@ import { type TrialLine, trialLines } from '../../store/records/trialResults.ts'
 import { reopenTrials } from '../../store/records/trials.ts';
 import type { Caller } from '../caller.ts';
 import { gatherManifest } from '../manifest/manifest.ts';
+import { leaveUnjudged } from '../night/findBaseline.ts';
 import { withKeys } from '../plan/resolveConfig.ts';
 import { checkSameImages, checkSameRun } from './continuity.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
 import type { PreparedRun } from './prepareRun.ts';
 import { withRunLock } from './withRunLock.ts';
 
-export function beginRun(store: Store, prepared: PreparedRun, given: Caller): Promise<RunOutcome> {
+/** `judged`: the night is no baseline until its verdict is there, whatever ends this process. */
+export function beginRun(
+  store: Store,
+  prepared: PreparedRun,
+  given: Caller,
+  { judged = false }: { readonly judged?: boolean } = {},
+): Promise<RunOutcome> {
   const { options, resolved, request } = prepared;
   const caller = withKeys(given, resolved);
   const root = options.results;
@@ -22,6 +29,7 @@ export function beginRun(store: Store, prepared: PreparedRun, given: Caller): Pr
     const existing = runByName(store, request.name);
     if (existing) await goOn(store, existing, prepared, caller);
     else await insertNew(store, prepared, caller);
+    if (judged) leaveUnjudged(store, request.name);
     const run = runByName(store, request.name)!;
     return executeRun(
       {

@@ -1,6 +1,6 @@
 /** What the gate said about a run. */
 import type { Store } from '../open.ts';
-import { change, insert } from '../query.ts';
+import { change, first, insert } from '../query.ts';
 
 export interface GateVerdict {
   readonly verdict: string;
@@ -9,11 +9,43 @@ export interface GateVerdict {
   readonly failed: readonly string[];
 }
 
-/** A gate begins: until it ends, the run is one whose gate was not finished. Returns the id of the verdict. */
-export const beginVerdict = (
-  db: Store,
-  of: { run_id: number; arm: string; baseline: string | null; judged_at: string },
-): number => insert(db, 'verdicts', of);
+interface Begun {
+  readonly run_id: number;
+  readonly arm: string;
+  readonly baseline: string | null;
+  readonly judged_at: string;
+}
+
+/**
+ * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. One that is open already is gone
+ * on with. Returns the id of the verdict.
+ */
+export function beginVerdict(db: Store, of: Begun): number {
+  const open = first<{ id: number }>(
+    db,
+    `SELECT id FROM verdicts WHERE exit_code IS NULL
+       AND id = (SELECT max(id) FROM verdicts WHERE run_id = @run_id AND arm = @arm)`,
+    of,
+  );
+  if (open === undefined) return insert(db, 'verdicts', { ...of });
+  change(
+    db,
+    'UPDATE verdicts SET baseline = ?, judged_at = ? WHERE id = ?',
+    of.baseline,
+    of.judged_at,
+    open.id,
+  );
+  return open.id;
+}
+
+/** Whether the gate of a night was begun, or was to follow, and has not ended. */
+export const awaitsVerdict = (db: Store, runId: number): boolean =>
+  first(
+    db,
+    `SELECT 1 FROM verdicts WHERE exit_code IS NULL
+       AND id IN (SELECT max(id) FROM verdicts WHERE run_id = ? GROUP BY arm)`,
+    runId,
+  ) !== undefined;
 
 export const endVerdict = (db: Store, id: number, { verdict, exitCode, failed }: GateVerdict): number =>
   change(

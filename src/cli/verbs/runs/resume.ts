@@ -2,15 +2,17 @@
 import { z } from 'zod';
 import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
 import { armCrash } from '../../../runner/control/crash.ts';
-import { openForWriting, resultsRoot } from '../../../service/resultsRoot.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../../service/resultsRoot.ts';
 import { goOnWithRun } from '../../../service/start/goOnWithRun.ts';
+import { awaitsVerdict } from '../../../store/records/verdicts.ts';
 import { conclude } from '../../conclude.ts';
 import { integer } from '../../flags/checks.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { costLimit, evaluate, progress } from '../../flags/runFlags.ts';
 import { defineVerb } from '../../flags/verb.ts';
-import { env } from '../../terminal/context.ts';
+import { EXIT, env, say } from '../../terminal/context.ts';
+import { commandOn } from '../../terminal/nextStep.ts';
 import { thisProcess } from '../../terminal/thisProcess.ts';
 
 const resumeFlags = flags({
@@ -66,6 +68,12 @@ export const resumeVerb = defineVerb({
       },
       thisProcess(args.progress),
     );
-    return conclude(outcome, args.json);
+    const code = conclude(outcome, args.json);
+    const { id, name } = requireRun(store, outcome.run);
+    if (code === EXIT.done && awaitsVerdict(store, id))
+      say(
+        `this night stopped before its verdict, and is no baseline without one: ${commandOn(root, `compare BASELINE ${name} --gate`)} judges it, or "swebatch run" with the flags it began with`,
+      );
+    return code;
   },
 });

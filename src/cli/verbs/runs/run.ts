@@ -3,7 +3,7 @@ import { errorText } from '../../../base/text/errorText.ts';
 import { imageOf } from '../../../dataset/instance.ts';
 import { buildDemoImages, lacksDemoImages } from '../../../demo/buildDemoImages.ts';
 import { armCrash } from '../../../runner/control/crash.ts';
-import { leaveUnjudged, requireBaseline } from '../../../service/night/findBaseline.ts';
+import { requireBaseline } from '../../../service/night/findBaseline.ts';
 import { dryRun } from '../../../service/plan/dryRun.ts';
 import { endpointFindings } from '../../../service/plan/endpointChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../../service/plan/preflight.ts';
@@ -51,14 +51,14 @@ export const runVerb = defineVerb({
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
     if (args.baseline) requireBaseline(store, args.baseline, request);
-    const code = conclude(await beginRun(store, prepared, caller), args.json);
+    const code = conclude(
+      await beginRun(store, prepared, caller, { judged: args.baseline !== undefined }),
+      args.json,
+    );
     // A night whose budget ended is judged on what it has, without spending more; it keeps the exit code of the budget.
     const ended = code === EXIT.budget;
     if (!args.baseline) return code;
-    if (!(code === EXIT.done || code === EXIT.incomplete || ended)) {
-      leaveUnjudged(store, request.name);
-      return code;
-    }
+    if (!(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
     const verdict = await judgeNight(store, {
       ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
       ...{ json: args.json, progress: args.progress },
