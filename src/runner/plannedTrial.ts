@@ -1,5 +1,8 @@
 /** A trial with its arm, its instance and its images. */
+import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import { buildsOf } from '../dataset/kinds/datasetKinds.ts';
+import { rememberRecipe } from '../environment/images/build/buildRecipes.ts';
 import type { Store } from '../store/open.ts';
 import { type InstanceFacts, instanceFacts, type RunRow, rowTextOf } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
@@ -64,5 +67,10 @@ export const plannedTrial = (
 };
 
 /** The image that must be on an engine before the trial starts; undefined for an arm without containers. */
-export const imageToBring = ({ arm, image }: PlannedTrial): string | undefined =>
-  arm.environment.environment_class === 'docker' ? image : undefined;
+export function imageToBring(trial: PlannedTrial): string | undefined {
+  const { arm, image } = trial;
+  if (arm.environment.environment_class !== 'docker') return undefined;
+  if (image.startsWith(`${OWN_HOST}/`))
+    for (const build of buildsOf(trial.instance)) rememberRecipe(build.image, build);
+  return image;
+}

@@ -1,12 +1,14 @@
 /** `swebatch images plan | pull | build | ls | gc | check`: the images of a dataset, before and after the runs. */
 
-import { imageKey } from '../../base/imageReference.ts';
+import { imageKey, OWN_HOST } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
+import { buildsOf } from '../../dataset/kinds/datasetKinds.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { buildDemoImages } from '../../demo/buildDemoImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
+import { rememberRecipe } from '../../environment/images/build/buildRecipes.ts';
 import { type ImagePlan, tooMuch } from '../../environment/images/imagePlan.ts';
 import type { ImageService } from '../../environment/images/imageService.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/images/imagesConfig.ts';
@@ -48,7 +50,11 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   if (selection.kind === 'empty') throw new UserError(selection.message);
   if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
   const usable = selection.rows.filter(({ row }) => row.refused === undefined);
-  return [...new Set(usable.map(({ row }) => imageOf(row.instance)))];
+  // A large dataset has its rows in its file; none of them builds.
+  const builds = usable.flatMap(({ row }) => (row.head ? [] : buildsOf(row.instance)));
+  for (const build of builds) rememberRecipe(build.image, build);
+  const images = usable.map(({ row }) => imageOf(row.instance));
+  return [...new Set([...images, ...builds.map(({ image }) => image)])];
 }
 
 /** One line for each thing worth knowing; the bytes of a pull every five seconds. */
@@ -124,6 +130,16 @@ async function pull(args: ImagesArgs, service: ImageService): Promise<Result> {
   };
 }
 
+/** Those that the dataset builds; others are pulled. */
+async function build(args: ImagesArgs, service: ImageService): Promise<Result> {
+  const image = (await imagesOf(args)).filter((name) => name.startsWith(`${OWN_HOST}/`));
+  if (image.length === 0)
+    throw new UserError(`no image of ${args.source} is built from a Dockerfile`, {
+      hint: 'swebatch images pull fetches those that have a name',
+    });
+  return pull({ ...args, image }, service);
+}
+
 async function ls(_: ImagesArgs, service: ImageService): Promise<Result> {
   const { id } = await service.engine.info();
   const needed = new Set([...(await service.ledger.needed())].map(imageKey));
@@ -164,11 +180,7 @@ async function gc({ policy = 'remove-after', dryRun }: ImagesArgs, service: Imag
   };
 }
 
-async function build({ source, json: asJson }: ImagesArgs): Promise<number> {
-  if (source !== 'demo')
-    throw new UserError('swebatch builds the images of its bundled dataset only', {
-      hint: 'swebatch images build demo; those of other datasets are pulled',
-    });
+async function buildDemo({ json: asJson }: ImagesArgs): Promise<number> {
   const made = await buildDemoImages(say);
   printResult(
     asJson,
@@ -189,7 +201,7 @@ export const imagesVerb = defineVerb({
     ['$0 images gc --policy lru:100', 'keep the 100 GB used last, of what swebatch pulled'],
   ],
   async run(args) {
-    if (args.action === 'build') return build(args);
+    if (args.action === 'build' && args.source === 'demo') return buildDemo(args);
     const settings = settingsOf(args);
     const { hosts } = settings;
     const results: { host: string | undefined; result: Result }[] = [];
@@ -231,7 +243,7 @@ async function onEngine(
     },
     host,
   );
-  const actions = { plan, check: plan, pull, ls, gc };
+  const actions = { plan, check: plan, pull, build, ls, gc };
   try {
     return await actions[args.action as keyof typeof actions](args, service, {
       images,

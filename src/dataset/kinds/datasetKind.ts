@@ -19,6 +19,13 @@ export interface FolderTask {
   readonly warnings: readonly string[];
 }
 
+export interface TaskBuild {
+  readonly image: string;
+  /** Throws when the folder is no longer what the name says. */
+  readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
+  readonly timeoutS: number;
+}
+
 export interface DatasetKind {
   /** As instances say it in `kind`. */
   readonly name: string;
@@ -31,6 +38,8 @@ export interface DatasetKind {
   container?(instance: Instance): ContainerNeeds;
   /** Seconds that the task gives its agent; undefined for no limit of its own. */
   agentTimeoutS?(instance: Instance): number | undefined;
+  /** Images that are built from folders of the task: their names, and how. */
+  builds?(instance: Instance): readonly TaskBuild[];
   /** What is graded is the end state of the agent's container, not only its patch. */
   readonly keepsWork?: boolean;
 }

@@ -1,7 +1,7 @@
 /** The kinds of datasets beside SWE-bench's own rows, in the order in which they are asked. */
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import type { Instance } from '../instance.ts';
-import type { DatasetKind, RawRow } from './datasetKind.ts';
+import type { DatasetKind, RawRow, TaskBuild } from './datasetKind.ts';
 import { harbor } from './harbor/harbor.ts';
 import { live } from './liveRows.ts';
 import { multiSwe } from './multiSweRows.ts';
@@ -28,6 +28,10 @@ export const refusalOf = (instance: Instance): string | undefined =>
 /** What an instance asks of its containers; undefined where it asks nothing. */
 export const needsOf = (instance: Instance): ContainerNeeds | undefined =>
   kindNamed(instance.kind)?.container?.(instance);
+
+/** Images of an instance that no registry has. */
+export const buildsOf = (instance: Instance): readonly TaskBuild[] =>
+  kindNamed(instance.kind)?.builds?.(instance) ?? [];
 
 export const keepsWork = (instance: Instance): boolean => kindNamed(instance.kind)?.keepsWork ?? false;
 

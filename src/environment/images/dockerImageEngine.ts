@@ -1,8 +1,10 @@
 /** The image engine over the Docker Engine API. */
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { OWN_HOST } from '../../base/imageReference.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault } from '../engines/dockerFault.ts';
+import { buildImage } from './build/buildImage.ts';
 import type { ImageEngine, PullEvent, PullRequest } from './imageEngine.ts';
 import { SEALED_LABELS } from './sealedLabels.ts';
 
@@ -46,7 +48,7 @@ async function readPullStream(
   line(rest);
 }
 
-export function dockerImageEngine(docker: Docker): ImageEngine {
+export function dockerImageEngine(docker: Docker, logDir?: string): ImageEngine {
   return {
     info: () => factsOf(docker),
     async inspect(name) {
@@ -80,7 +82,8 @@ export function dockerImageEngine(docker: Docker): ImageEngine {
         sealedFrom: image.Labels?.[SEALED_LABELS.source],
       }));
     },
-    pull: (request) => pull(docker, request),
+    pull: (request) =>
+      request.registry === OWN_HOST ? makeHere(docker, request, logDir) : pull(docker, request),
     async tag(source, name) {
       const colon = name.lastIndexOf(':');
       const hasTag = colon > name.lastIndexOf('/');
@@ -114,6 +117,17 @@ async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
   // Several engines on one machine have one ID, and so have copies of a virtual machine.
   const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
   return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
+}
+
+/** An image of ours is built, unless it is there: the end state of an agent cannot be made again. */
+async function makeHere(docker: Docker, request: PullRequest, logDir: string | undefined): Promise<void> {
+  const { registry, repository, tagOrDigest, platform, signal, onEvent } = request;
+  const image = `${registry}/${repository}:${tagOrDigest}`;
+  const there = await docker
+    .getImage(image)
+    .inspect()
+    .catch(() => undefined);
+  if (!there) await buildImage(docker, { image, platform, signal, onEvent, logDir });
 }
 
 async function pull(docker: Docker, request: PullRequest): Promise<void> {

@@ -81,7 +81,7 @@ async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | 
 
 export function createImageService(options: ImageServiceOptions): ImageService {
   const { docker, config, platform, dockerConfigDir, clock = systemClock, onWarning = () => {} } = options;
-  const engine = dockerImageEngine(docker);
+  const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
   const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
   const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
   const collect: ImageService['collect'] = async (more = {}) => {

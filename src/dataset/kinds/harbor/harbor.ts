@@ -2,8 +2,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatasetKind } from '../datasetKind.ts';
+import { builtImage } from './builtImage.ts';
 import { harborTaskOf } from './harborTask.ts';
 import { HARBOR, readTask } from './readTask.ts';
+import { TaskFolderError, taskFiles } from './taskFiles.ts';
 
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 
@@ -44,5 +46,17 @@ export const harbor: DatasetKind = {
     };
   },
   agentTimeoutS: (instance) => harborTaskOf(instance).agent.timeout_s,
+  builds(instance) {
+    const { folder, builds } = harborTaskOf(instance);
+    return builds.map(({ image, folder: part, timeout_s }) => ({
+      image,
+      timeoutS: timeout_s,
+      files() {
+        const files = taskFiles(folder, part);
+        if (builtImage(files) === image) return files;
+        throw new TaskFolderError(`${part} of ${instance.instance_id} has changed since its image was named`);
+      },
+    }));
+  },
   keepsWork: true,
 };

@@ -20,6 +20,10 @@ const harborTaskSchema = z.object({
   room,
   env: z.record(z.string(), z.string()),
   healthcheck: z.string().optional(),
+  /** Images that are built from folders of the task. */
+  builds: z
+    .array(z.object({ image: z.string(), folder: z.enum(['environment', 'tests']), timeout_s: z.number() }))
+    .default([]),
   agent: z.object({ timeout_s: z.number().optional(), user: z.string().optional() }),
   artifacts: z.array(z.object({ source: z.string(), exclude: z.array(z.string()) })),
   verifier: z.object({

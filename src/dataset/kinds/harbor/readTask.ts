@@ -69,6 +69,21 @@ function separateVerifier({ toml, environment, tests }: Folder, image: string) {
   };
 }
 
+function buildsIn(
+  { toml, environment, tests }: Folder,
+  images: readonly (string | undefined)[],
+): HarborTask['builds'] {
+  const ofTests = toml.verifier.environment ?? toml.environment;
+  const possible = [
+    ['environment', environment, toml.environment.build_timeout_sec] as const,
+    ['tests', tests, ofTests.build_timeout_sec] as const,
+  ];
+  return possible.flatMap(([name, files, timeout_s]) => {
+    const image = has(files, 'Dockerfile') ? builtImage(files) : undefined;
+    return image !== undefined && images.includes(image) ? [{ image, folder: name, timeout_s }] : [];
+  });
+}
+
 function harborTask(folder: Folder, image: string): HarborTask {
   const { toml, path, hash } = folder;
   const { environment, agent, verifier, artifacts } = toml;
@@ -85,6 +100,7 @@ function harborTask(folder: Folder, image: string): HarborTask {
       ...(agent.timeout_sec !== undefined && { timeout_s: agent.timeout_sec }),
       ...(agent.user !== undefined && { user: agent.user }),
     },
+    builds: buildsIn(folder, [image, separate?.image]),
     artifacts: artifacts.map(({ source, exclude }) => ({ source, exclude })),
     verifier: {
       timeout_s: verifier.timeout_sec,

@@ -15,11 +15,14 @@ export const PULL_FAILURES = {
   interrupted: { code: 'image_pull_failed', again: true },
   unreachable: { code: 'image_pull_failed', again: true },
   disk_full: { code: 'disk_full', again: false },
+  build_failed: { code: 'image_pull_failed', again: false },
   unknown: { code: 'image_pull_failed', again: true },
 } as const satisfies Record<string, { code: EnvironmentErrorCode; again: boolean }>;
 export type PullFailureKind = keyof typeof PULL_FAILURES;
 
 const MESSAGES: readonly (readonly [PullFailureKind, RegExp])[] = [
+  // What its log says is no word of a registry.
+  ['build_failed', /^the build failed: /],
   ['rate_limited', /toomanyrequests|too many requests|rate limit|HTTP (?:status:? )?429/i],
   ['disk_full', /no space left on device|disk quota exceeded/i],
   [
@@ -93,6 +96,8 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
     `check that ${registry} can be reached from the Docker engine (proxy, DNS, certificate)`,
   disk_full: () =>
     'free space on the disk of the Docker engine: "swebatch images gc", or set images.policy to remove-after',
+  build_failed: () =>
+    'correct its Dockerfile; builds/ beside images.jsonl in the state folder has the whole log',
   unknown: () => 'try "docker pull" by hand; the engine\'s own words stand above',
 };
 
@@ -107,13 +112,16 @@ const SAYS: Readonly<Record<PullFailureKind, string>> = {
   interrupted: 'broke off',
   unreachable: 'could not be fetched: the registry does not answer',
   disk_full: 'does not fit on the disk',
+  build_failed: 'could not be built',
   unknown: 'could not be pulled',
 };
 
 /** The error an attempt ends with: what happened, the registry's words, what to do. */
 export function pullError(kind: PullFailureKind, facts: PullFailureFacts): EnvironmentError {
   const fix = FIXES[kind](facts);
-  const said = facts.engineMessage ? ` (${facts.engineMessage.trim().slice(0, 400)})` : '';
+  const said = facts.engineMessage
+    ? ` (${facts.engineMessage.trim().slice(0, kind === 'build_failed' ? 2000 : 400)})`
+    : '';
   return new EnvironmentError(PULL_FAILURES[kind].code, `image ${facts.image} ${SAYS[kind]}${said}; ${fix}`, {
     sub: kind,
     evidence: { image: facts.image, registry: facts.registry, message: facts.engineMessage, fix },

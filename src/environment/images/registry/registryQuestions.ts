@@ -1,6 +1,12 @@
 /** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
 
-import { candidatesOf, DOCKER_HUB, type ImageReference, sourceOf } from '../../../base/imageReference.ts';
+import {
+  candidatesOf,
+  DOCKER_HUB,
+  type ImageReference,
+  OWN_HOST,
+  sourceOf,
+} from '../../../base/imageReference.ts';
 import { readDockerCliConfig } from '../../engines/dockerCliConfig.ts';
 import type { ImagesConfig } from '../imagesConfig.ts';
 import { askExists, askManifest, askReset, type ManifestAnswer } from './askRegistry.ts';
@@ -24,6 +30,10 @@ export interface RegistryQuestionsOptions {
   readonly dockerConfigDir: string;
   readonly onWarning: (message: string) => void;
 }
+
+/** Built on the engine: nobody knows its size before, and no registry is asked. */
+const BUILT_HERE: ManifestAnswer = { ok: true, digest: '', layers: [], platforms: [] };
+const isOwn = (image: string): boolean => image.startsWith(`${OWN_HOST}/`);
 
 export function createRegistryQuestions(options: RegistryQuestionsOptions): RegistryQuestions {
   const { config, platform, dockerConfigDir, onWarning } = options;
@@ -52,6 +62,7 @@ export function createRegistryQuestions(options: RegistryQuestionsOptions): Regi
     question: typeof askManifest,
     signal: AbortSignal | undefined,
   ): Promise<ManifestAnswer> => {
+    if (isOwn(image)) return BUILT_HERE;
     let answer: ManifestAnswer | undefined;
     for (const [i, reference] of sourcesOf(image).entries()) {
       // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.

@@ -1,0 +1,21 @@
+/** How images that no registry has are built. Their names are hashes of what they are built from, so one name means one recipe everywhere. */
+
+export interface BuildFile {
+  /** Below the folder that is built, with "/". */
+  readonly path: string;
+  readonly content: Uint8Array;
+  readonly executable: boolean;
+}
+
+export interface BuildRecipe {
+  /** Read when it is built. Throws when they are no longer what the name says. */
+  readonly files: () => readonly BuildFile[];
+  readonly timeoutS: number;
+}
+
+const recipes = new Map<string, BuildRecipe>();
+
+/** Whoever knows an instance says how its images are built, before anybody asks for them. */
+export const rememberRecipe = (image: string, recipe: BuildRecipe): void => void recipes.set(image, recipe);
+
+export const recipeOf = (image: string): BuildRecipe | undefined => recipes.get(image);
