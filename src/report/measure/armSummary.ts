@@ -10,6 +10,7 @@ import type { StratifiedEstimate } from '../statistics/stratified.ts';
 import { type Accounting, accountingOf, type PricesOf } from './accounting.ts';
 import { type Breakdown, breakdownOf } from './breakdown.ts';
 import { type GoldScore, goldScore } from './gold.ts';
+import { type DoubtedScore, doubtedScores } from './publishedDoubts.ts';
 import { type Score, type ScoredTrial, scoredTrials, scoreOf } from './score.ts';
 import { stratifiedOf } from './stratifiedSample.ts';
 import { awaitsVerdict, flagsOf, isGraded } from './verdict.ts';
@@ -45,6 +46,8 @@ interface Headline {
   readonly estimateStrict: EpochEstimate | null;
   /** Without what gold fails on this machine; null where that was never measured. */
   readonly gold: GoldScore | null;
+  /** Without instances that others found to be wrong; absent where none of them is in the run. */
+  readonly doubted?: readonly DoubtedScore[];
   readonly estimate: EpochEstimate | null;
   readonly passes: readonly PassRow[];
   /** Over everything planned: all missing failed, all missing resolved. */
@@ -134,6 +137,7 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
     const tried = group.filter((r) => r.valid);
     return { n: tried.length, c: tried.filter((r) => r.resolved).length };
   });
+  const doubted = doubtedScores(rows, epochs);
   return {
     graded: isGraded(rows.map((r) => r.trial)),
     epochs,
@@ -146,6 +150,7 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
     resolvedStrict: examined ? strict.resolved : null,
     estimateStrict: examined ? strict.overInstances : null,
     gold: goldScore(rows, gold, epochs),
+    ...(doubted.length > 0 && { doubted }),
     estimate: whole.overInstances,
     passes: epochs > 1 ? passTable(byInstance, epochs) : [],
     bounds: rows.length

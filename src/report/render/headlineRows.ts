@@ -21,6 +21,11 @@ export function headlineRows(arm: ArmSummary): Fact[] {
   if (arm.estimate) rows.push(...epochRows(arm, arm.estimate));
   else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
   if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
+  for (const { label, ids, resolvedWithout, estimateWithout } of arm.doubted ?? [])
+    rows.push([
+      'without',
+      `${plural(ids.length, 'instance')} ${label}: ${scoreText({ resolved: resolvedWithout, overInstances: estimateWithout })}`,
+    ]);
   if (arm.bounds && arm.valid < arm.planned)
     rows.push([
       'bounds',

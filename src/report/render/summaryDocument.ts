@@ -163,6 +163,7 @@ function lists(arm: ArmSummary): Block[] {
     ),
     ...named('Gold fails here', arm.gold?.fails),
     ...named('Gold is flaky here', arm.gold?.flaky),
+    ...(arm.doubted ?? []).flatMap(({ label, ids }) => named(`Left out: those ${label}`, ids)),
     ...named('Stalled', arm.stalled),
     ...named('Refused by the model', arm.refused),
     ...named('Submitted nothing, with changes in the work tree (run.patch decides)', arm.unusedWork),

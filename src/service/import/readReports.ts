@@ -8,10 +8,12 @@ import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { ForeignTextError, textOfBody } from '../../formats/foreignJson.ts';
 import { findInstanceFolders } from '../../formats/harness/findInstanceFolders.ts';
 import { FILES, modelInName } from '../../formats/harness/logLayout.ts';
+import { verdictInRunLog } from '../../formats/harness/runLogVerdict.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
 import { readInstanceReport, reportedIds } from '../../formats/reports/instanceReport.ts';
 import { readLeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
 import { type ReportedVerdict, readRunReport } from '../../formats/reports/runReport.ts';
+import { readVerdictMap } from '../../formats/reports/verdictMap.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
 interface VerdictOf {
@@ -32,7 +34,10 @@ export type RunReportVerdicts =
   | { readonly ok: false; readonly message: string };
 
 export function verdictsOfRunReport(path: string): RunReportVerdicts {
-  const read = readRunReport(readFileSync(path));
+  const bytes = readFileSync(path);
+  const map = readVerdictMap(bytes);
+  if (map.ok) return { ok: true, verdicts: verdictsOfMap(map.value) };
+  const read = readRunReport(bytes);
   if (!read.ok) return { ok: false, message: `${path} cannot be used: ${read.message}` };
   const { verdicts, reasons, kind } = read.value;
   return {
@@ -45,6 +50,14 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
     ),
   };
 }
+
+const verdictsOfMap = (map: ReadonlyMap<string, boolean>): Verdicts =>
+  new Map(
+    [...map].map(([id, resolved]) => [
+      id,
+      { verdict: resolved ? 'resolved' : 'unresolved', reason: null, report: null, grader: 'harness' },
+    ]),
+  );
 
 /** results.json of a leaderboard entry lists resolved instances; all other predictions are unresolved. Null for another kind of file. */
 export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReportVerdicts | null {
@@ -136,8 +149,10 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
     if (noId !== null)
       problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
     const read = report === null ? null : readInstanceReport(report, id);
-    const verdict = !read?.ok ? 'error' : read.value.resolved ? 'resolved' : 'unresolved';
-    const reason = read?.ok ? (read.value.infra_failure_reason ?? null) : null;
+    const log = report === null ? bytesOf(join(path, FILES.runLog)) : null;
+    const stated = read?.ok ? read.value : log === null ? undefined : verdictInRunLog(log, id);
+    const verdict = !stated ? 'error' : stated.resolved ? 'resolved' : 'unresolved';
+    const reason = stated?.infra_failure_reason ?? null;
     const text = report !== null && read?.ok ? textOfBody(report) : null;
     verdicts.set(id, { verdict, reason, report: text, grader: 'harness' });
     const patch = patchIn(join(path, FILES.patch), id, warnings);
