@@ -147,6 +147,50 @@ describe('cache', () => {
   });
 });
 
+describe('a hub that never ends', () => {
+  /** What it sends again and again, and what is asked of it. */
+  const endless = (url: string, bytes: string, more: ResponseInit = {}): typeof fetch => {
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(Buffer.from(bytes.repeat(65_536 / bytes.length))),
+      });
+    return async (input, init) =>
+      String(input).includes(url) && new Headers(init?.headers).get('range') !== 'bytes=0-0'
+        ? new Response(body(), { status: 200, headers: { 'content-type': 'application/json' }, ...more })
+        : fetch(input, init);
+  };
+
+  test('with its answer about a dataset', async () => {
+    expect(await pull('lite', { fetch: endless('/revision/', 'a') })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('more than the 67108864 bytes that may come'),
+    });
+  });
+
+  test('with a file', async () => {
+    expect(await pull('lite', { fetch: endless('/resolve/', 'a') })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('bytes that may come'),
+    });
+  });
+
+  test('with its list of files', async () => {
+    const page = Array.from({ length: 5000 }, (_, i) => ({
+      type: 'file',
+      path: `data/${i}.txt`,
+      size: 1,
+      oid: 'a'.repeat(40),
+    }));
+    const next = { link: `<${hub.url}/api/datasets/x/tree/main?cursor=1>; rel="next"` };
+    const pages: typeof fetch = async (input, init) =>
+      String(input).includes('/tree/') ? Response.json(page, { headers: next }) : fetch(input, init);
+    expect(await pull('lite', { fetch: pages })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('names more than 100000 files'),
+    });
+  });
+});
+
 describe('faults', () => {
   test('a cut transfer goes on from the byte where it ended', async () => {
     const blobs = join(repoDir(), 'blobs');

@@ -11,7 +11,7 @@ import { DATASET_ALIASES, hubReposOf } from '../knownDatasets.ts';
 import { cacheFolderOf } from '../read/locate.ts';
 import type { HubAccess } from './hubAccess.ts';
 import { type CachedFile, downloadIntoCache, etagOf, type HubFile, type Transfer } from './hubDownload.ts';
-import { causeOf, hubFetch } from './hubFetch.ts';
+import { boundedFetch, causeOf, hubFetch } from './hubFetch.ts';
 
 export interface PullOptions extends Transfer {
   readonly access: HubAccess;
@@ -39,6 +39,12 @@ const DATA_FILE = /\.(parquet|jsonl|json)$/;
 const COMMIT = /^[0-9a-f]{40}$/;
 /** git's blob id, or the sha256 of a file in large-file storage. */
 const ETAG = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+/** What the hub says of a dataset, or of a page of its files. */
+const LONGEST_ANSWER = 64 * 1024 * 1024;
+/** A hub that names more would name them without an end. */
+const MOST_FILES = 100_000;
+/** An error page in the place of a file. */
+const BESIDE_A_FILE = 1024 * 1024;
 const refusal = (message: string): PullResult => ({ ok: false, message });
 
 export async function pullDataset(source: string, options: PullOptions): Promise<PullResult> {
@@ -70,9 +76,10 @@ export async function pullDataset(source: string, options: PullOptions): Promise
 
 async function pullRepo(repo: string, options: PullOptions): Promise<PullResult> {
   const { access, onWait, signal, revision = 'main', sleep = sleepReally } = options;
+  const patient = hubFetch({ fetch: options.fetch ?? fetch, sleep, onWait, signal });
   const client = {
     repo: { type: 'dataset', name: repo },
-    fetch: hubFetch({ fetch: options.fetch ?? fetch, sleep, onWait, signal }),
+    fetch: boundedFetch(patient, LONGEST_ANSWER),
     ...(access.hubUrl !== undefined && { hubUrl: access.hubUrl }),
     ...(access.token !== undefined && { accessToken: access.token }),
   } as const;
@@ -86,7 +93,9 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
     );
 
   const listed: HubFile[] = [];
+  let entries = 0;
   for await (const entry of listFiles({ ...client, revision: commit, recursive: true })) {
+    if (++entries > MOST_FILES) return refusal(`${repo}: the hub names more than ${MOST_FILES} files`);
     const etag = entry.lfs?.oid ?? entry.oid;
     if (entry.type === 'file' && etag !== undefined && DATA_FILE.test(entry.path) && isInside(entry.path))
       listed.push({ path: entry.path, size: entry.size, etag });
@@ -100,8 +109,9 @@ async function pullRepo(repo: string, options: PullOptions): Promise<PullResult>
   const repoDir = join(access.cacheDir, cacheFolderOf(repo));
   const files: CachedFile[] = [];
   for (const file of chosen) {
+    const ofFile = boundedFetch(patient, file.size + BESIDE_A_FILE);
     const open = (wanted: HubFile) =>
-      downloadFile({ ...client, revision: commit, path: wanted.path, xet: false });
+      downloadFile({ ...client, fetch: ofFile, revision: commit, path: wanted.path, xet: false });
     files.push(await downloadIntoCache(file, { ...options, repoDir, commit, open, sleep }));
   }
   // Last, so that a broken download never becomes what "main" means.

@@ -64,6 +64,26 @@ export function hubFetch(options: HubFetchOptions): typeof fetch {
   };
 }
 
+/** The body of an answer ends with an error when it is longer than this: a server may send without an end. */
+export function boundedFetch(inner: typeof fetch, mostBytes: number): typeof fetch {
+  return async (input, init) => {
+    const response = await inner(input, init);
+    if (!response.body) return response;
+    let left = mostBytes;
+    const counted = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        left -= chunk.length;
+        if (left >= 0) controller.enqueue(chunk);
+        else controller.error(new Error(`the hub sends more than the ${mostBytes} bytes that may come`));
+      },
+    });
+    const { status, statusText, headers, url, redirected } = response;
+    const bounded = new Response(response.body.pipeThrough(counted), { status, statusText, headers });
+    // What a response that is made here does not know.
+    return Object.defineProperties(bounded, { url: { value: url }, redirected: { value: redirected } });
+  };
+}
+
 /** undici hides the reason ("fetch failed") in `cause`. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
