@@ -268,6 +268,44 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('a trajectory has an outline of its steps, a search over all of it, and marks where it found something', async () => {
+    await open('attempt/1');
+    const steps = page.getByRole('navigation', { name: 'Steps' });
+    await steps
+      .getByRole('button', { name: /pytest/ })
+      .first()
+      .click();
+    await expect.poll(() => page.url()).toContain('step=2');
+    expect(await shown(steps.locator('.step.failed').first())).toMatch(/3\s*git diff --stat\s*read\s*exit 1/);
+    await page.keyboard.press('/');
+    await page.keyboard.type('_coord_matrix');
+    await page.getByText(/\d+ found in 1[0-9] messages/).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.mark.hit').count()).toBeGreaterThan(3);
+    await expect.poll(() => page.evaluate(() => CSS.highlights.get('found')?.size ?? 0)).toBeGreaterThan(0);
+    await steps.getByRole('button', { name: /^4/ }).click();
+    // A long output of step 4 is folded with its size, and says that what is searched is inside.
+    await page
+      .getByRole('button', { name: /more lines of output \([\d.]+ kB, what you search is inside\)/ })
+      .first()
+      .waitFor();
+    await page.getByLabel('Search this trajectory').fill('this is nowhere');
+    await page.getByText('0 found in 0 messages').waitFor();
+    await page.getByRole('link', { name: 'step 4', exact: true }).first().waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test('the command of a step is copied by its button', async () => {
+    await open('attempt/1?step=2', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const article = page.getByRole('article', { name: 'Agent, step 2' });
+    await article.hover();
+    await article.getByRole('button', { name: 'copy the command' }).click();
+    await article.getByText('copied').waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      'python -m pytest tests/test_mod.py -q',
+    );
+  });
+
   test('all attempts of a trial are one click apart', async () => {
     const { id } = store
       .prepare(

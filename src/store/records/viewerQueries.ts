@@ -76,7 +76,7 @@ export type MessageRow = Omit<StoredMessage, 'attempt_id'>;
 export type CommandRow = Omit<StoredCommand, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
 type CommandOutlineRow = Pick<
   StoredCommand,
-  'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms'
+  'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command'
 >;
 const CALL = [
   'step',
@@ -213,11 +213,15 @@ const aboutAttempts = ({ all, one }: Reader) => ({
     'SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ? AND seq >= ? AND seq < ? ORDER BY seq',
   ),
   commandOutline: all<CommandOutlineRow, OfAttempt>(
-    'SELECT step, message_seq, exit_code, timed_out, duration_ms FROM commands WHERE attempt_id = ? ORDER BY step, idx',
+    'SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ? ORDER BY step, idx',
   ),
   commands: all<CommandRow, Between>(
     `SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
      FROM commands WHERE attempt_id = ? AND message_seq >= ? AND message_seq < ? ORDER BY step, idx`,
+  ),
+  /** What the model said, where the record holds no commands: those of other tools. */
+  answers: all<Pick<MessageRow, 'seq' | 'content' | 'data'>, OfAttempt>(
+    "SELECT seq, content, data FROM messages WHERE attempt_id = ? AND role = 'assistant' ORDER BY seq",
   ),
   calls: all<CallRow, OfAttempt>(
     `SELECT ${CALL.join(', ')} FROM model_calls WHERE attempt_id = ? ORDER BY step, try, id`,

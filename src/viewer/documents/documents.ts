@@ -4,6 +4,7 @@
  * in lists of pairs, so that a test called `__proto__` stays a test.
  */
 import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
+import type { StepFacts } from './stepFacts.ts';
 
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;
@@ -136,6 +137,8 @@ export interface OutlineRow {
   execMs: number | null;
   exitCode: number | null;
   timedOut: boolean;
+  /** Of an answer: what its commands do. */
+  does: StepFacts | null;
 }
 
 export interface EvaluationSummary {

@@ -2,7 +2,10 @@
 import { namesOfMessages, threadsOf } from '../../formats/trajectories/conversations.ts';
 import type { CallRow, ProgramCallFacts, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import type { OutlineRow, ThreadDocument } from './documents.ts';
+import { readMessage } from './lenient.ts';
+import { parts } from './replyParts.ts';
 import { shownExit } from './shownExit.ts';
+import { type Action, type StepFacts, stepFacts } from './stepFacts.ts';
 
 type Head = ReturnType<ViewerQueries['messageOutline']>[number];
 
@@ -27,7 +30,7 @@ const behindCalls = (program: readonly ProgramCallFacts[], byCall: Map<number, r
 
 /** What the commands of a message came to. */
 function commandsBehind(queries: ViewerQueries, attemptId: number) {
-  const commands = new Map<number, { ms: number; code: number; timedOut: boolean }>();
+  const commands = new Map<number, { ms: number; code: number; timedOut: boolean; texts: string[] }>();
   for (const command of queries.commandOutline(attemptId)) {
     if (command.message_seq === null) continue;
     const known = commands.get(command.message_seq);
@@ -35,6 +38,7 @@ function commandsBehind(queries: ViewerQueries, attemptId: number) {
       ms: (known?.ms ?? 0) + command.duration_ms,
       code: command.exit_code,
       timedOut: (known?.timedOut ?? false) || command.timed_out === 1,
+      texts: [...(known?.texts ?? []), command.command],
     });
   }
   return commands;
@@ -57,6 +61,41 @@ function threadDocuments(
   });
 }
 
+const SHELLS = new Set(['bash', 'sh', 'shell', 'mswea_bash_command']);
+
+/** Thoughts quote code too: what is for the shell is the action; where nothing says so, the last block. */
+function fencedActions(content: string): Action[] {
+  const blocks = parts(content).filter((part) => part.kind === 'code');
+  const own = blocks.filter(({ language }) => SHELLS.has(language ?? ''));
+  return (own.length > 0 ? own : blocks.slice(-1)).map(({ text }) => ({ name: 'bash', text }));
+}
+
+/** What each answer does: by the commands that ran after it, else by what it asks for. */
+function actionsBehind(
+  queries: ViewerQueries,
+  attemptId: number,
+  heads: readonly Head[],
+  commands: ReturnType<typeof commandsBehind>,
+): ReadonlyMap<number, StepFacts> {
+  const facts = new Map<number, StepFacts>();
+  if (commands.size > 0) {
+    let answer: number | null = null;
+    const actions = new Map<number, Action[]>();
+    for (const { seq, role } of heads) {
+      if (role === 'assistant') answer = seq;
+      const own = (commands.get(seq)?.texts ?? []).map((text) => ({ name: 'bash', text }));
+      if (answer !== null) actions.set(answer, [...(actions.get(answer) ?? []), ...own]);
+    }
+    for (const [seq, own] of actions) facts.set(seq, stepFacts(own));
+    return facts;
+  }
+  for (const { seq, content, data } of queries.answers(attemptId)) {
+    const { toolCalls } = readMessage(data);
+    facts.set(seq, stepFacts(toolCalls.length > 0 ? toolCalls : fencedActions(content)));
+  }
+  return facts;
+}
+
 /** A reply of the model may quote an exit code. */
 const observes = (role: string): boolean => role === 'user' || role === 'tool';
 
@@ -71,6 +110,7 @@ export function outlineOf(
   const byCall: Map<number, readonly CallRow[]> = Map.groupBy(rows, ({ call }) => call);
   const behind = program.length > 0 ? behindCalls(program, byCall) : behindSteps(queries, attemptId, heads);
   const commands = commandsBehind(queries, attemptId);
+  const does = actionsBehind(queries, attemptId, heads, commands);
   const names = namesOfMessages(heads, program);
   let step: number | null = null;
   let turn = 0;
@@ -94,6 +134,7 @@ export function outlineOf(
       execMs: command?.ms ?? null,
       exitCode: command?.code ?? (observes(message.role) ? shownExit(message.head) : null),
       timedOut: command?.timedOut ?? false,
+      does: does.get(message.seq) ?? null,
     };
   });
   return { outline, threads: threadDocuments(heads, program, byCall) };

@@ -16,9 +16,13 @@ import {
   readMessage,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
+import { parts } from '../../../src/viewer/documents/replyParts.ts';
+import { filesIn, stepFacts } from '../../../src/viewer/documents/stepFacts.ts';
 import { testsOf } from '../../../src/viewer/documents/testResults.ts';
+import { countIn } from '../../../src/viewer/page/text/countIn.ts';
 import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
-import { parts } from '../../../src/viewer/page/trajectory/replyParts.ts';
+import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
+import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
 import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
@@ -94,6 +98,14 @@ export const SHOWN_READERS: readonly Reader[] = [
       'testsOf a report': (text) => testsOf(text, null),
       'testsOf a log': (text) => testsOf(REPORT, text),
       'parts of a reply': parts,
+      filesIn,
+      'stepFacts of a command': (text) => stepFacts([{ name: 'bash', text }]),
+      'stepFacts of a tool': (text) => stepFacts([{ name: text, text }]),
+      'page: colouringOf': colouringOf,
+      'page: diffPieces': (text) => diffPieces(text.slice(0, 100_000)),
+      'page: jsonPieces': (text) => jsonPieces(text.slice(0, 100_000)),
+      'page: outputIn': outputIn,
+      'page: countIn': (text) => countIn(text, 'a'),
       'page: plain': plain,
       'page: ansiSpans': ansiSpans,
       'page: ansiSpans of one sequence': (text) => ansiSpans(`\x1b[${text}m`),

@@ -96,16 +96,23 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         <Fact name="Calls, failed">
           {integer(attempt.money.calls)}, {integer(attempt.money.failedCalls)}
         </Fact>
-        <Fact name="Time" title="working: without pulls, rate waits and back-off">
-          {duration(attempt.elapsedMs)} (working {duration(attempt.workingMs)})
-        </Fact>
-        <Fact name="Started">{time(attempt.startedAt)}</Fact>
+        {attempt.elapsedMs === null ? null : (
+          <>
+            <Fact name="Time" title="working: without pulls, rate waits and back-off">
+              {duration(attempt.elapsedMs)}
+              {attempt.workingMs === null ? '' : ` (working ${duration(attempt.workingMs)})`}
+            </Fact>
+            <Fact name="Started">{time(attempt.startedAt)}</Fact>
+          </>
+        )}
         <Fact name="Patch">
           {words(attempt.patchSource ?? '–')}, {words(attempt.patchState ?? '–')}
         </Fact>
-        <Fact name="Container">
-          {plain(attempt.transport ?? '–')}, history {attempt.history ?? '–'}
-        </Fact>
+        {attempt.transport === null && attempt.history === null ? null : (
+          <Fact name="Container">
+            {plain(attempt.transport ?? '–')}, history {attempt.history ?? '–'}
+          </Fact>
+        )}
       </dl>
       {attempt.error ? (
         <p className="problem" role="note">

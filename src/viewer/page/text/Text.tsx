@@ -1,31 +1,18 @@
-import { memo, useMemo, useState } from 'react';
-import { ansiSpans } from './foreignText.ts';
-
-export const Ansi = memo(function Ansi({ text }: { text: string }) {
-  const spans = useMemo(() => ansiSpans(text), [text]);
-  return (
-    <>
-      {spans.map((span, i) =>
-        span.className === '' ? (
-          span.text
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: spans of one immutable text
-          <span key={i} className={span.className}>
-            {span.text}
-          </span>
-        ),
-      )}
-    </>
-  );
-});
+import { useMemo, useState } from 'react';
+import { Ansi } from './Ansi.tsx';
+import { Coloured } from './Coloured.tsx';
+import { size } from './numbers.ts';
 
 const FOLD_OVER = 40;
 const HEAD = 16;
 const TAIL = 12;
 const MORE = 3000;
 
+const holds = (text: string, asked: string): boolean =>
+  asked.trim().length > 1 && text.toLowerCase().includes(asked.trim().toLowerCase());
+
 /** Long output is folded in the middle; opened, it grows by a few thousand lines at a time. */
-export function Output({ text, label }: { text: string; label: string }) {
+export function Output({ text, label, asked = '' }: { text: string; label: string; asked?: string }) {
   const [shown, setShown] = useState(0);
   const lines = useMemo(() => text.split('\n'), [text]);
   // A single endless line is as heavy as many short ones.
@@ -33,7 +20,7 @@ export function Output({ text, label }: { text: string; label: string }) {
   if (lines.length <= FOLD_OVER && !capped)
     return (
       <pre className="output">
-        <Ansi text={text} />
+        <Coloured text={text} whole={text} />
       </pre>
     );
   if (capped)
@@ -49,11 +36,12 @@ export function Output({ text, label }: { text: string; label: string }) {
     );
   const head = lines.slice(0, Math.max(HEAD, shown));
   const rest = lines.length - head.length - TAIL;
+  const hidden = lines.slice(head.length, -TAIL).join('\n');
   if (rest <= 0)
     return (
       <>
         <pre className="output">
-          <Ansi text={text} />
+          <Coloured text={text} whole={text} />
         </pre>
         <button type="button" className="fold" onClick={() => setShown(0)}>
           fold {label}
@@ -63,13 +51,14 @@ export function Output({ text, label }: { text: string; label: string }) {
   return (
     <>
       <pre className="output">
-        <Ansi text={head.join('\n')} />
+        <Coloured text={head.join('\n')} whole={text} />
       </pre>
       <button type="button" className="fold" onClick={() => setShown(shown + MORE)}>
-        … {rest.toLocaleString('en-US')} more lines of {label}
+        … {rest.toLocaleString('en-US')} more lines of {label} ({size(hidden.length)}
+        {holds(hidden, asked) ? ', what you search is inside' : ''})
       </button>
       <pre className="output">
-        <Ansi text={lines.slice(-TAIL).join('\n')} />
+        <Coloured text={lines.slice(-TAIL).join('\n')} whole={text} />
       </pre>
     </>
   );

@@ -15,6 +15,10 @@ export function short(n: number | null | undefined): string {
   return `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M`;
 }
 
+/** How long a text is, as people say it. */
+export const size = (chars: number): string =>
+  chars < 1000 ? `${chars} characters` : `${(chars / 1000).toFixed(chars < 10_000 ? 1 : 0)} kB`;
+
 export function cost(money: Pick<Money, 'costNano' | 'unknownCalls'>): string {
   const text = formatCost(money.costNano);
   return money.unknownCalls > 0 && money.costNano !== null ? `≥ ${text}` : text;

@@ -5,10 +5,10 @@ import { settleLines } from '../../../base/text/visible.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
+import { Ansi } from '../text/Ansi.tsx';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, words } from '../text/numbers.ts';
-import { Ansi } from '../text/Text.tsx';
 
 export function PatchPanel({ doc }: { doc: AttemptDocument }) {
   const own = doc.evaluations.filter(
