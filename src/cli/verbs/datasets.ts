@@ -1,4 +1,4 @@
-/** `swebatch datasets ls | show | pull | verify | convert`: what is here, what is in it, and how to get it. */
+/** `swebatch datasets ls | show | add | check | pull | verify | convert`: what is here, what is in it, and how to get it. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
@@ -9,25 +9,28 @@ import { hubAccess } from '../../dataset/hub/hubAccess.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
 import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
+import { addDataset } from '../../service/datasets/addDataset.ts';
+import { checkDataset } from '../../service/datasets/checkDataset.ts';
 import { requireDataset } from '../../service/requireDataset.ts';
 import { UserError } from '../../service/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
+import { checkText } from '../terminal/datasetCheck.ts';
 import { table } from '../terminal/table.ts';
 
 const datasetsFlags = flags({
   action: {
     type: 'string',
-    choices: ['ls', 'show', 'pull', 'verify', 'convert'],
+    choices: ['ls', 'show', 'add', 'check', 'pull', 'verify', 'convert'],
     place: 'required',
     describe: 'what to do; see the examples',
   },
   source: {
     type: 'string',
     place: 'optional',
-    describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path`,
+    describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path; add: also the address of a git repository`,
   },
   out: { type: 'string', place: 'optional', describe: 'convert: the file to write' },
   split: { type: 'string', describe: 'test where there is one; pull: "all" takes every split' },
@@ -207,9 +210,26 @@ async function convert(options: Options): Promise<number> {
   return EXIT.done;
 }
 
+async function add(options: Options): Promise<number> {
+  const { split, revision, dataDir } = options;
+  const added = await addDataset({ source: sourceOf(options), split, revision, dataDir, env: process.env });
+  printResult(options.json, added, () => checkText(added));
+  say(`added: --subset ${added.name} takes it as it is now`);
+  return EXIT.done;
+}
+
+/** Exit 1 when something will not run or cannot be graded. */
+async function check(options: Options): Promise<number> {
+  const found = checkDataset(await load(options));
+  printResult(options.json, found, () => checkText(found));
+  return found.unfit.length > 0 ? EXIT.gate : EXIT.done;
+}
+
 const ACTIONS: Readonly<Record<Options['action'], (options: Options) => number | Promise<number>>> = {
   ls,
   show,
+  add,
+  check,
   pull,
   verify,
   convert,
@@ -217,10 +237,12 @@ const ACTIONS: Readonly<Record<Options['action'], (options: Options) => number |
 
 export const datasetsVerb = defineVerb({
   name: 'datasets',
-  describe: 'list, show, fetch, check and convert datasets',
+  describe: 'list, show, add, fetch, check and convert datasets',
   flags: datasetsFlags,
   examples: [
     ['$0 datasets pull verified', 'fetch into the Hugging Face cache, pinned to a commit'],
+    ['$0 datasets add ../SWE-bench_Pro-os', 'say what is in it, and take it as --subset SWE-bench_Pro-os'],
+    ['$0 datasets check verified', 'what will not run or cannot be graded, and why'],
     ['$0 datasets show lite --split dev --ids', 'the ids of a split'],
   ],
   run: async (args) => ACTIONS[args.action](args),

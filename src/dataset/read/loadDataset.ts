@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { Instance, InstanceHead } from '../instance.ts';
 import { refusalOf } from '../kinds/datasetKinds.ts';
+import { addedDataset } from './addedDatasets.ts';
 import { jsonLines, type RawEntry, type RawProblem } from './jsonLines.ts';
 import { type LocateOptions, locateDataset } from './locate.ts';
 import { readJson } from './readJson.ts';
@@ -143,6 +144,25 @@ export interface LoadOptions extends LocateOptions {
 }
 
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
+  const added = addedDataset(source, options.env);
+  if (!added) return loadPlace(source, options);
+  const { split = added.split ?? undefined } = options;
+  const loaded = await loadPlace(added.path, { ...options, split });
+  if (!loaded.ok) return loaded;
+  const { dataset } = loaded;
+  if (dataset.fileHash !== added.fileHash && dataset.split === added.split)
+    return {
+      ok: false,
+      problems: [
+        {
+          message: `${source} (${added.path}) has changed since it was added; "datasets add" takes it as it is now`,
+        },
+      ],
+    };
+  return { ok: true, dataset: { ...dataset, source, revision: added.revision ?? dataset.revision } };
+}
+
+async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
   const folder = folderDataset(source);
   if (folder) return { ok: true, dataset: folder };
   const location = locateDataset(source, options);
