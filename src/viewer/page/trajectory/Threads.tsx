@@ -1,7 +1,9 @@
 /** Which conversation of a program is shown, and what each cost. */
 import type { ThreadDocument } from '../../documents/documents.ts';
 import { plain } from '../text/foreignText.ts';
-import { integer, nano } from '../text/numbers.ts';
+import { cost, integer } from '../text/numbers.ts';
+
+const counted = (n: number, what: string): string => `${integer(n)} ${what}${n === 1 ? '' : 's'}`;
 
 export function Threads({
   threads,
@@ -17,11 +19,11 @@ export function Threads({
       <label>
         conversation{' '}
         <select value={current} onChange={(event) => choose(event.target.value)}>
-          {threads.map(({ name, label, calls, costNano, messages }) => (
+          {threads.map(({ name, label, calls, messages, ...money }) => (
             <option key={name} value={name} disabled={messages === 0}>
               {plain(name)}
-              {label?.startsWith('subagent') ? ' (sub-agent)' : ''}: {integer(messages)} messages,{' '}
-              {integer(calls)} calls, {nano(costNano)}
+              {label?.startsWith('subagent') ? ' (sub-agent)' : ''}: {counted(messages, 'message')},{' '}
+              {counted(calls, 'call')}, {cost(money)}
             </option>
           ))}
         </select>
