@@ -1,4 +1,6 @@
 // What the strict reading doubts, rule by rule, and what it leaves alone.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { examine } from '../../src/grading/doubts.ts';
@@ -100,6 +102,26 @@ describe('forged output', () => {
       'exit_code_hides_failures',
     );
   });
+
+  const LOGS = join(import.meta.dirname, '../../../shared/data/grading-logs');
+  const gold = join(LOGS, 'curated/pytest-dev__pytest-10051.modal.resolved/test_output.txt');
+  const missing = join(LOGS, 'verified-98/pytest-dev__pytest-10051/test_output.txt');
+
+  test.skipIf(!existsSync(gold) || !existsSync(missing))(
+    'of pytest-10051, whose tests run pytest, the gold log is not flagged and one that hides failures is (needs shared/data)',
+    () => {
+      const bodyOf = (path: string, end: RegExp) => {
+        const log = readFileSync(path, 'utf8');
+        return `${log.slice(log.indexOf('= test session starts ='), log.search(end))}\n`;
+      };
+      const ended = { after: '>>>>> Test Exit Code: 0\n' };
+      const good = bodyOf(gold, /(?<=16 passed in \S+ =+)\n/);
+      expect(good).toContain('FAILED test_log_report_captures');
+      expect(look({ ...ended, body: good }).rules).not.toContain('exit_code_hides_failures');
+      const bad = bodyOf(missing, /(?<=2 failed, 14 passed in \S+ =+)\n/);
+      expect(look({ ...ended, body: bad }).rules).toContain('exit_code_hides_failures');
+    },
+  );
 });
 
 describe('test set-up and test files', () => {

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/store/open.ts';
-import { startViewer, type Viewer } from '../../src/viewer/server.ts';
-import { browserAvailable, buildPage, launch, watchErrors } from './browser.ts';
-import { addRun, openFixture } from './fixture.ts';
-import { put } from './fixtureRows.ts';
+import type { Store } from '../../../src/store/open.ts';
+import { startViewer, type Viewer } from '../../../src/viewer/server.ts';
+import { browserAvailable, buildPage, launch, watchErrors } from '../browser.ts';
+import { addRun, openFixture } from '../fixture.ts';
+import { put } from '../fixtureRows.ts';
 
 interface Conversation {
   readonly thread: string;
