@@ -15,6 +15,7 @@ import {
   truth,
   typeName,
 } from '../base/python/values.ts';
+import { replaceUnits, unitsOf } from '../base/replaceUnits.ts';
 import { TemplateError } from './templateError.ts';
 
 export type Named = Readonly<Record<string, unknown>>;
@@ -101,13 +102,15 @@ function indent(value: string, width: unknown, first: boolean, blank: boolean): 
 const numberOf = (value: unknown): unknown =>
   isFloat(value) ? float(Number(value)) : typeof value === 'boolean' ? Number(value) : value;
 
+const OF_MARKUP = unitsOf("<>&'");
+
 export const FILTERS: Readonly<Record<string, Filter>> = {
   length: (v) => length(v),
   count: (v) => length(v),
   tojson: (v, a, n) => {
     const width = arg(a, n, 0, 'indent', null);
     if (width !== null) throw new TemplateError('tojson(indent=...) is not supported');
-    return sortedPythonJson(v).replace(/[<>&']/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
+    return replaceUnits(sortedPythonJson(v), OF_MARKUP, (code) => `\\u00${code.toString(16)}`);
   },
   default: (v, a, n) => {
     const fallback = arg(a, n, 0, 'default_value', '');

@@ -23,11 +23,8 @@ const slowness = (): number =>
     }) / QUIET_MS,
   );
 const LIMIT_MS = 200;
-/** Linear too, and slower: what only a person's own template or pattern does, and what imitates a published agent to the letter. */
-const SLOWER: readonly (readonly [reader: RegExp, ms: number])[] = [
-  [/^(?:filter|test|method) /, 2000],
-  [/^agent mini-swe-agent-|^parseJsonAsPython|^parsePythonLiteral/, 1000],
-];
+/** Linear too, and slower: what only a person's own template asks for, such as all characters of an output in their order. */
+const SLOWER: readonly (readonly [reader: RegExp, ms: number])[] = [[/^(?:filter|test|method) /, 1000]];
 const limitOf = ({ name }: Reader): number => SLOWER.find(([reader]) => reader.test(name))?.[1] ?? LIMIT_MS;
 
 function slowTexts(reader: Reader): string[] {
