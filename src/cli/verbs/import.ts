@@ -15,7 +15,7 @@ const importFlags = flags({
     place: 'required',
     check: z.string().min(1),
     describe:
-      "mini-swe-agent's folder (preds.json, *.traj.json), the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness or of sb-cli",
+      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
   },
   output,
   runId: {

@@ -16,6 +16,7 @@ import { makeAndOpen, refuseRunName } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
 import { importRun } from './importRun.ts';
+import { readHarborJob } from './readHarborJob.ts';
 import { readMiniRun } from './readMiniRun.ts';
 import {
   type GradedElsewhere,
@@ -129,6 +130,8 @@ function read(source: string, report: string | undefined): GradedElsewhere {
     });
   if (!found.isDirectory())
     return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
+  const job = readHarborJob(source);
+  if (job) return job;
   const mini = readMiniRun(source);
   const run =
     mini.instances.length > 0 || mini.problems.length > 0
@@ -177,6 +180,8 @@ function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
       spec_hash: '',
       dialect: found.grader,
       ...verdict,
+      reward: found.reward ?? null,
+      rewards: found.rewards ? JSON.stringify(found.rewards) : null,
       report: found.report,
       infra_reason: found.reason,
       suspicion: '[]',

@@ -16,12 +16,15 @@ import { type ReportedVerdict, readRunReport } from '../../formats/reports/runRe
 import { readVerdictMap } from '../../formats/reports/verdictMap.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
-interface VerdictOf {
+export interface VerdictOf {
   readonly verdict: ReportedVerdict;
   readonly reason: string | null;
   /** The instance's report.json, where there is one. */
   readonly report: string | null;
-  readonly grader: 'harness' | 'sb-cli';
+  readonly grader: 'harness' | 'sb-cli' | 'harbor';
+  /** Where the suite gives numbers. */
+  readonly reward?: number | null;
+  readonly rewards?: Readonly<Record<string, number>> | null;
 }
 export type Verdicts = ReadonlyMap<string, VerdictOf>;
 export interface GradedElsewhere {

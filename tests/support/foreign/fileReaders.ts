@@ -13,11 +13,13 @@ import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
 import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
+import { readHarborJobResult, readHarborTrial } from '../../../src/formats/reports/harborJob.ts';
 import { readInstanceReport, reportedIds } from '../../../src/formats/reports/instanceReport.ts';
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/reports/leaderboardResults.ts';
 import { readRunReport } from '../../../src/formats/reports/runReport.ts';
 import { readVerdictMap } from '../../../src/formats/reports/verdictMap.ts';
 import { readTrajectory } from '../../../src/formats/trajectories/miniTrajectory.ts';
+import { readAtif } from '../../../src/formats/trajectories/readAtif.ts';
 import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
@@ -88,6 +90,9 @@ export const FILE_READERS: readonly Reader[] = [
       'dataset, Latin-1': (text) => readJson(Buffer.from(`${text}é`, 'latin1'), 'jsonl'),
       parseTestIds,
       readVerdictMap,
+      readHarborTrial,
+      readHarborJobResult,
+      readAtif,
       verdictInRunLog: (text) => verdictInRunLog(`report: {${text}`, 'a'),
       'rows of datasets': (text) => {
         for (const name of [...Object.keys(ROW), 'image', 'docker_image', 'FAIL_TO_PASS', 'eval_script'])

@@ -1,0 +1,116 @@
+// A job folder of Harbor as a run: what infrastructure lost is missing, and the difference to Harbor's own number is told.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { importResults } from '../../../src/index.ts';
+import { readHarborJob } from '../../../src/service/import/readHarborJob.ts';
+import { openStore } from '../../../src/store/open.ts';
+
+const trialOf = (task: string, more: Record<string, unknown>) => ({
+  ...{ id: 'x', task_name: task, trial_name: `${task}__1`, task_checksum: '', trial_uri: '', config: {} },
+  agent_info: { name: 'mini', version: '2', model_info: { name: 'm', provider: 'p' } },
+  agent_result: { n_input_tokens: 10, n_cache_tokens: 4, n_output_tokens: 2, cost_usd: 0.25 },
+  ...{ started_at: '2026-01-01T00:00:00Z', finished_at: '2026-01-01T00:01:00Z' },
+  ...more,
+});
+const rewards = (reward: number) => ({ verifier_result: { rewards: { reward } } });
+const raised = (exception_type: string) => ({
+  exception_info: {
+    exception_type,
+    exception_message: 'why',
+    exception_traceback: '',
+    occurred_at: '2026-01-01T00:00:00Z',
+  },
+});
+
+const ATIF = {
+  schema_version: 'ATIF-v1.8',
+  ...{ session_id: 's', agent: { name: 'mini', version: '2' } },
+  steps: [
+    { step_id: 1, source: 'user', message: 'do it' },
+    {
+      ...{ step_id: 2, source: 'agent', message: [{ type: 'text', text: 'I look' }] },
+      tool_calls: [{ tool_call_id: 'c', function_name: 'bash', arguments: { command: 'ls' } }],
+      observation: { results: [{ source_call_id: 'c', content: 'a.py' }] },
+    },
+  ],
+};
+
+function job(trials: Record<string, unknown>[], mean?: number): string {
+  const dir = mkdtempSync(join(tmpdir(), 'harbor-job-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const evals = mean === undefined ? {} : { mini__m__d: { metrics: [{ mean }] } };
+  writeFileSync(
+    join(dir, 'result.json'),
+    JSON.stringify({ id: 'x', n_total_trials: trials.length, stats: { evals } }),
+  );
+  trials.forEach((trial, at) => {
+    const folder = join(dir, `trial-${at}`);
+    mkdirSync(join(folder, 'agent'), { recursive: true });
+    writeFileSync(join(folder, 'result.json'), JSON.stringify(trial));
+    if (at === 0) writeFileSync(join(folder, 'agent', 'trajectory.json'), JSON.stringify(ATIF));
+  });
+  return dir;
+}
+
+test('rewards, tokens, cost and the conversation are taken; lost trials are missing and named', async () => {
+  const source = job(
+    [
+      trialOf('org/a__a-1', rewards(1)),
+      trialOf('a__a-2', rewards(0.5)),
+      trialOf('a__a-3', raised('SandboxBuildFailedError')),
+      trialOf('a__a-4', { ...rewards(0), ...raised('AgentTimeoutError') }),
+      trialOf('a__a-5', { ...rewards(1), ...raised('NonZeroAgentExitCodeError') }),
+    ],
+    0.5,
+  );
+  const told: string[] = [];
+  const results = join(source, '..', `results-${process.pid}`);
+  onTestFinished(() => rmSync(results, { recursive: true, force: true }));
+  const answer = await importResults(
+    { source, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 5, verdicts: { found: 5, judged: 5 } });
+  expect(told.join('\n')).toMatch(
+    /mean is 0\.500 over 5 trials, because it counts 2 .* over the 3 others it is 0\.500, 0\.000 more\. Missing here: a__a-3 \(SandboxBuildFailedError\), a__a-5/,
+  );
+  const store = openStore(join(results, 'swebatch.db'), { readonly: true });
+  const verdicts = store
+    .prepare('SELECT outcome, resolved, reward FROM evaluations ORDER BY instance_id')
+    .all();
+  const messages = store.prepare('SELECT role, content FROM messages ORDER BY seq').all();
+  const calls = store
+    .prepare('SELECT sum(input_tokens) AS tokens, sum(cost_nano) AS nano FROM model_calls')
+    .get();
+  store.close();
+  expect(verdicts).toEqual([
+    { outcome: 'resolved', resolved: 1, reward: 1 },
+    { outcome: 'unresolved', resolved: 0, reward: 0.5 },
+    { outcome: 'infra', resolved: null, reward: null },
+    { outcome: 'unresolved', resolved: 0, reward: 0 },
+    { outcome: 'infra', resolved: null, reward: null },
+  ]);
+  expect(messages).toEqual([
+    { role: 'user', content: 'do it' },
+    { role: 'assistant', content: 'I look' },
+    { role: 'tool', content: 'a.py' },
+  ]);
+  expect(calls).toEqual({ tokens: 50, nano: 1_250_000_000 });
+});
+
+test('a damaged trial is a problem with its file; another folder is no job; a second trial of a task is left out with a warning', () => {
+  const dir = job([trialOf('a__a-1', rewards(1)), trialOf('a__a-1', rewards(0))]);
+  expect(readHarborJob(dir)?.imported.warnings.join()).toMatch(/1 further trials/);
+  expect(readHarborJob(dir)?.verdicts.get('a__a-1')?.verdict).toBe('resolved');
+  writeFileSync(join(dir, 'trial-1', 'result.json'), '{"task_name":');
+  expect(readHarborJob(dir)?.imported.problems.join()).toMatch(/trial-1\/result\.json: it is not JSON/);
+  expect(readHarborJob(join(dir, 'trial-0'))).toBeNull();
+  const odd = readHarborJob(job([trialOf('a__a-1', rewards(7))]));
+  expect(odd?.verdicts.get('a__a-1')).toMatchObject({
+    verdict: 'resolved',
+    reward: null,
+    rewards: { reward: 7 },
+  });
+});
