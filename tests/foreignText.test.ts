@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..');
 const ROOMS = [
   ...['base/text', 'base/python', 'base/regex', 'formats', 'grading', 'suspicion', 'agent', 'dataset/read'],
   ...['model/dialects', 'model/limits', 'template', 'report/render', 'report/submission'],
-  ...['viewer/documents', 'viewer/page/text', 'viewer/page/trajectory', 'environment/exec'],
+  ...['viewer/documents', 'viewer/steps', 'viewer/page/text', 'viewer/page/trajectory', 'environment/exec'],
 ].map((room) => `src/${room}/`);
 
 /** Parameters that carry what somebody else wrote. */

@@ -19,7 +19,7 @@ import { doubtfulPaths } from '../../src/grading/patchDoubts.ts';
 import { patchedPaths } from '../../src/grading/patchPaths.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { render } from '../../src/template/render.ts';
-import { parts } from '../../src/viewer/documents/replyParts.ts';
+import { parts } from '../../src/viewer/steps/replyParts.ts';
 import { SANITISERS } from '../support/foreign/baseReaders.ts';
 import { SPEC } from '../support/foreign/gradingReaders.ts';
 import { COMMON } from '../support/foreign/worstText.ts';

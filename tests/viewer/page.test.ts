@@ -327,7 +327,15 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       .map(Number);
     expect(both! + a! + b! + neither!).toBe(n);
     expect(a! + b!).toBeGreaterThan(0);
-    await page.locator('.discordant a').first().click();
+    await page.locator('.discordant a[title="their steps beside each other"]').first().click();
+    await page.getByText('they part here').waitFor();
+    expect(await page.locator('.alignedrow.same').count()).toBeGreaterThan(3);
+    await page.locator('.alignedrow > button').nth(1).click();
+    await page.getByText('THOUGHT: step 2,').first().waitFor();
+    await page.getByRole('heading', { name: 'Tests' }).waitFor();
+    await page.getByRole('cell', { name: 'failed' }).first().waitFor();
+    await page.goBack();
+    await page.locator('.discordant a[title="both trajectories side by side"]').first().click();
     await expect.poll(() => page.getByRole('feed').count()).toBe(2);
     await page.getByRole('button', { name: 'both one step on' }).click();
     await expect.poll(() => page.url()).toContain('step=2');
@@ -404,6 +412,8 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     `attempt/${evil.attempt}?tab=raw`,
     `compare?s=${evil.run}:main|${evil.run}:__proto__`,
     `side?a=${evil.attempt}&b=1`,
+    `compare/${encodeURIComponent((store.prepare('SELECT name FROM runs WHERE id = ?').get(evil.run) as { name: string }).name)}/__proto__/constructor`,
+    `compare/${encodeURIComponent('<img src=x onerror=window.__pwned=1>')}/b/${encodeURIComponent('django__django-10000')}`,
     'history/constructor',
     'run/<img src=x onerror=window.__pwned=1>',
     'history/%3Cscript%3Ewindow.__pwned=1%3C/script%3E',
@@ -477,6 +487,11 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       'attempt/1?tab=patch',
       'attempt/1?tab=time',
       'compare?s=2:main|1:main',
+      'compare/nightly-1/nightly-2/sympy__sympy-10001',
+      'side?a=1&b=2',
+      'attempt/1?tab=task',
+      'attempt/1?tab=raw',
+      'nowhere',
       'history/django__django-10000',
     ]) {
       await page.goto('about:blank');
@@ -510,6 +525,8 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       'attempt/1',
       'attempt/1?tab=patch',
       'compare?s=2:main|1:main',
+      'compare/nightly-1/nightly-2/sympy__sympy-10001',
+      'history/django__django-10000',
     ]) {
       await page.goto(`${viewer.url}#/${place}`);
       await page.locator('main h1').first().waitFor();

@@ -16,6 +16,7 @@ import { databasePath, lazyStore, resultsRoot } from '../../service/resultsRoot.
 import type { RunOutcome } from '../../service/start/executeRun.ts';
 import { UserError } from '../../service/userError.ts';
 import { openStore, StorageError, type Store } from '../../store/open.ts';
+import { compareInstance } from '../compareInstance.ts';
 import { conclude } from '../conclude.ts';
 import { integer } from '../flags/checks.ts';
 import { format, json, output, to } from '../flags/commonFlags.ts';
@@ -44,6 +45,11 @@ const compareFlags = flags({
     describe: 'McNemar test; default: the one fixed in the manifest, else exact',
   },
   seed: { type: 'number', check: integer(0), describe: 'seed for permutations and bootstraps' },
+  instance: {
+    type: 'string',
+    check: z.string().min(1),
+    describe: 'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH',
+  },
   config: { type: 'boolean', default: false, describe: 'compare only the configurations of the two runs' },
   gate: { type: 'boolean', default: false, describe: 'judge the last run; exit 1 if it regressed' },
   remeasure: {
@@ -71,11 +77,16 @@ export const compareVerb = defineVerb({
     ['$0 compare nightly-0821 nightly-0822', 'what changed'],
     ['$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 if it regressed'],
     ['$0 compare a.json b.json --json', "the harness's own run reports"],
+    ['$0 compare r1 r2 --instance django__django-11095', 'where two trajectories part'],
     ['$0 compare r1 r2 --config', 'only the configuration'],
   ],
   async run(args) {
     const root = resultsRoot(args.output);
     using store = lazyStore(root);
+    if (args.instance !== undefined) {
+      await compareInstance(args, args.instance, root, store.get);
+      return EXIT.done;
+    }
     const sides = namedSides(args.sides, root, store.get);
     sayWhenSame(sides);
     if (args.config) return await compareConfig(args, sides);

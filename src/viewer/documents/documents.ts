@@ -4,7 +4,7 @@
  * in lists of pairs, so that a test called `__proto__` stays a test.
  */
 import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
-import type { StepFacts } from './stepFacts.ts';
+import type { StepFacts } from '../steps/stepFacts.ts';
 
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;

@@ -1,11 +1,11 @@
 /** The messages of an attempt as light rows, and the conversations that they belong to. */
 import { namesOfMessages, threadsOf } from '../../formats/trajectories/conversations.ts';
 import type { CallRow, ProgramCallFacts, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import { parts } from '../steps/replyParts.ts';
+import { type Action, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
 import type { OutlineRow, ThreadDocument } from './documents.ts';
 import { readMessage } from './lenient.ts';
-import { parts } from './replyParts.ts';
 import { shownExit } from './shownExit.ts';
-import { type Action, type StepFacts, stepFacts } from './stepFacts.ts';
 
 type Head = ReturnType<ViewerQueries['messageOutline']>[number];
 

@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/documents.ts';
 import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
 import { useKeys } from './keys.ts';
+import { AlignedPage } from './pages/Aligned.tsx';
 import { AttemptPage } from './pages/Attempt.tsx';
 import { ComparePage } from './pages/Compare.tsx';
 import { HistoryPage } from './pages/History.tsx';
@@ -31,7 +32,11 @@ function View() {
     case 'side':
       return <SidePage />;
     case 'compare':
-      return <ComparePage />;
+      return path.length === 4 ? (
+        <AlignedPage key={path.join('/')} a={name} b={part!} instance={path[3]!} />
+      ) : (
+        <ComparePage />
+      );
     case 'history':
       return <HistoryPage instanceId={name} />;
     default:

@@ -16,13 +16,13 @@ import {
   readMessage,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
-import { parts } from '../../../src/viewer/documents/replyParts.ts';
-import { filesIn, stepFacts } from '../../../src/viewer/documents/stepFacts.ts';
 import { testsOf } from '../../../src/viewer/documents/testResults.ts';
 import { countIn } from '../../../src/viewer/page/text/countIn.ts';
 import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
 import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
+import { parts } from '../../../src/viewer/steps/replyParts.ts';
+import { filesIn, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 

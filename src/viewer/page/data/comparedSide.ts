@@ -6,6 +6,7 @@ import { isScored } from '../../documents/pairs.ts';
 export interface Side {
   readonly key: string;
   readonly run: number;
+  readonly runName: string;
   readonly label: string;
   readonly arm: string;
   readonly datasetHash: string;

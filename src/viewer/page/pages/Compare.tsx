@@ -20,6 +20,7 @@ function sidesOf(list: RunList): Side[] {
     run.arms.map((arm) => ({
       key: `${run.id}:${arm.name}`,
       run: run.id,
+      runName: run.name,
       arm: arm.name,
       label: run.arms.length > 1 ? `${run.name} / ${arm.name}` : run.name,
       datasetHash: run.datasetHash,

@@ -42,12 +42,12 @@ export function PairSection({ a, b, summary }: { a: Side; b: Side; summary: Pair
         </>
       )}
       <div className="pair">
-        <Discordant title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
-        <Discordant title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
+        <Discordant a={a} b={b} title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
+        <Discordant a={a} b={b} title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
       </div>
       {apart.length > 0 ? (
         <Foldout title={`Not comparable (${apart.length})`}>
-          {() => <Discordant title="" pairs={apart} />}
+          {() => <Discordant a={a} b={b} title="" pairs={apart} />}
         </Foldout>
       ) : null}
     </>
@@ -61,7 +61,18 @@ function interval(table: PairSummary['table']): string {
 
 const AT_ONCE = 300;
 
-function Discordant({ title, pairs }: { title: string; pairs: readonly Pair[] }) {
+/** A trial of a side, as an address names it. */
+const sideOf = (side: Side, row: TrialDocument | undefined): string =>
+  `${side.runName}/${side.arm}@${row?.epoch ?? 1}`;
+
+interface DiscordantProps {
+  readonly a: Side;
+  readonly b: Side;
+  readonly title: string;
+  readonly pairs: readonly Pair[];
+}
+
+function Discordant({ a, b, title, pairs }: DiscordantProps) {
   return (
     <section className="discordant">
       {title ? <h3>{title}</h3> : null}
@@ -69,13 +80,20 @@ function Discordant({ title, pairs }: { title: string; pairs: readonly Pair[] })
         {pairs.slice(0, AT_ONCE).map((pair) => (
           <li key={`${pair.instanceId} ${pair.epoch}`}>
             <a
-              href={href(['side'], { a: pair.a?.attempt ?? undefined, b: pair.b?.attempt ?? undefined })}
-              title="both trajectories side by side"
+              href={href(['compare', sideOf(a, pair.a), sideOf(b, pair.b), pair.instanceId])}
+              title="their steps beside each other"
             >
               {plain(pair.instanceId)}
             </a>
             {pair.epoch > 1 ? ` epoch ${pair.epoch}` : ''} <One name="A" row={pair.a} />{' '}
-            <One name="B" row={pair.b} /> <a href={href(['history', pair.instanceId])}>history</a>
+            <One name="B" row={pair.b} />{' '}
+            <a
+              href={href(['side'], { a: pair.a?.attempt ?? undefined, b: pair.b?.attempt ?? undefined })}
+              title="both trajectories side by side"
+            >
+              whole
+            </a>{' '}
+            <a href={href(['history', pair.instanceId])}>history</a>
           </li>
         ))}
       </ul>

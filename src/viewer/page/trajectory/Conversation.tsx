@@ -1,7 +1,7 @@
 /** The body of one message: thoughts as text, actions as code, observations as a terminal would show them. */
 import { memo, useMemo } from 'react';
 import type { MessageDocument } from '../../documents/documents.ts';
-import { parts } from '../../documents/replyParts.ts';
+import { parts } from '../../steps/replyParts.ts';
 import { Foldout } from '../parts.tsx';
 import { Ansi } from '../text/Ansi.tsx';
 import { CopyButton } from '../text/CopyButton.tsx';

@@ -1,5 +1,5 @@
 /** A trajectory as one line for each step: what it does, how it ended, its time and its cost. */
-import type { OutlineRow } from './documents.ts';
+import type { OutlineRow } from '../documents/documents.ts';
 
 export interface StepLine {
   /** Place of the answer in the outline. */

@@ -1,8 +1,8 @@
 // What a step does is read from its command: its kind, and the files that it names.
 import { describe, expect, test } from 'vitest';
-import { stepFacts } from '../../src/viewer/documents/stepFacts.ts';
-import { colouringOf, diffPieces, jsonPieces } from '../../src/viewer/page/text/jsonTokens.ts';
-import { outputIn } from '../../src/viewer/page/trajectory/observedOutput.ts';
+import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
+import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
+import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 
 const shell = (text: string) => stepFacts([{ name: 'bash', text }]);
 

@@ -1,0 +1,128 @@
+/** Two aligned trajectories as a report for a terminal, Markdown or HTML, and as data. */
+import { formatCost } from '../../money.ts';
+import { block, type Document } from '../../report/render/document.ts';
+import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
+import { clock } from '../trajectoryLines.ts';
+import { alignAttempts } from './alignedAttempts.ts';
+import type { StepLine } from './stepLines.ts';
+
+export interface ReportedSide {
+  readonly label: string;
+  readonly doc: AttemptDocument;
+  readonly verdict: EvaluationDocument | undefined;
+}
+
+/** Two of them fit beside each other on a terminal of 80 columns. */
+const SHOWN = 29;
+const firstLine = (text: string): string => {
+  const line = text.split('\n', 1)[0]!;
+  return line.length > SHOWN ? `${line.slice(0, SHOWN - 1)}…` : line;
+};
+
+function cells(line: StepLine | undefined): [step: string, does: string] {
+  if (!line) return ['', ''];
+  const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
+  const end = line.timedOut ? ' [timed out]' : line.exitCode ? ` [exit ${line.exitCode}]` : '';
+  return [String(line.row.step ?? ''), `${firstLine(`${kind} ${command}`)}${end}`];
+}
+
+const failedTests = (side: ReportedSide): string[] =>
+  side.verdict?.tests.flatMap((test) => (test.passed ? [] : [test.name])) ?? [];
+
+const factsOf = ({ doc: { attempt, patch }, verdict }: ReportedSide): string[] => [
+  verdict?.outcome ?? 'not graded',
+  attempt.exitReason ?? attempt.state,
+  String(attempt.steps),
+  formatCost(attempt.money.costNano),
+  clock(attempt.elapsedMs),
+  patch === '' ? 'none' : `${patch.split('\n').length} lines`,
+];
+const FACTS = ['verdict', 'ended', 'steps', 'cost', 'time', 'patch'];
+
+const SIGNS = { same: '=', alike: '~', alone: '' };
+
+export function alignedDocument(a: ReportedSide, b: ReportedSide): Document {
+  const aligned = alignAttempts(a.doc, b.doc);
+  const { rows, partsAt } = aligned;
+  const [left, right] = [factsOf(a), factsOf(b)];
+  const steps = rows.map((row, at) => [
+    at === partsAt ? 'parts' : SIGNS[row.how],
+    ...cells(row.a === null ? undefined : aligned.a[row.a]),
+    ...cells(row.b === null ? undefined : aligned.b[row.b]),
+  ]);
+  const [failedA, failedB] = [failedTests(a), failedTests(b)];
+  const failed = [...new Set([...failedA, ...failedB])];
+  const said = (side: ReportedSide, failures: readonly string[], test: string) =>
+    side.verdict ? (failures.includes(test) ? 'failed' : 'passed') : '-';
+  return [
+    block.heading(1, a.doc.instance.instanceId),
+    block.table(
+      ['', `A ${a.label}`, `B ${b.label}`],
+      FACTS.map((name, i) => [name, left[i]!, right[i]!]),
+    ),
+    block.heading(2, 'Steps'),
+    block.text(
+      `${rows.filter((row) => row.how === 'same').length} the same (=), ${rows.filter((row) => row.how === 'alike').length} alike (~: same kind of step, same files or tests), ${rows.filter((row) => row.how === 'alone').length} on one side only${partsAt === null ? '' : '; they part at the row marked so'}.`,
+    ),
+    block.table(['', 'A', 'does', 'B', 'does'], steps, ['A', 'B']),
+    ...(failed.length > 0
+      ? [
+          block.heading(2, 'Tests that failed'),
+          block.table(
+            ['test', 'A', 'B'],
+            failed.map((test) => [test, said(a, failedA, test), said(b, failedB, test)]),
+          ),
+        ]
+      : []),
+    ...[a, b].flatMap((side, i) => [
+      block.heading(2, `Patch of ${i === 0 ? 'A' : 'B'}`),
+      side.doc.patch === '' ? block.text('There is none.') : block.lines(side.doc.patch.split('\n')),
+    ]),
+  ];
+}
+
+function stepData(line: StepLine | undefined) {
+  if (!line) return null;
+  const { row } = line;
+  return {
+    step: row.step,
+    kind: row.does?.kind ?? 'talk',
+    command: row.does?.command ?? '',
+    files: row.does?.files ?? [],
+    exitCode: line.exitCode,
+    timedOut: line.timedOut,
+    ms: line.ms,
+    costNano: row.call?.cost_nano ?? null,
+  };
+}
+
+const sideData = (side: ReportedSide) => ({
+  run: side.doc.run.name,
+  arm: side.doc.trial.arm,
+  epoch: side.doc.trial.epoch,
+  attempt: side.doc.attempt.id,
+  outcome: side.verdict?.outcome ?? null,
+  exitReason: side.doc.attempt.exitReason,
+  steps: side.doc.attempt.steps,
+  costNano: side.doc.attempt.money.costNano,
+  elapsedMs: side.doc.attempt.elapsedMs,
+  failedTests: failedTests(side),
+  patch: side.doc.patch,
+});
+
+export function alignedData(a: ReportedSide, b: ReportedSide) {
+  const { rows, partsAt, editsPartAt, ...lines } = alignAttempts(a.doc, b.doc);
+  return {
+    schemaVersion: 1,
+    instance: a.doc.instance.instanceId,
+    a: sideData(a),
+    b: sideData(b),
+    partsAt,
+    editsPartAt,
+    rows: rows.map((row) => ({
+      how: row.how,
+      a: stepData(row.a === null ? undefined : lines.a[row.a]),
+      b: stepData(row.b === null ? undefined : lines.b[row.b]),
+    })),
+  };
+}
