@@ -141,15 +141,21 @@ async function sealIn(
     const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
     await room.settle();
     const tag = sealedTag(image.id, config);
-    await commit(room, docker, image, tag, {
+    const labels = {
       [SEALED_LABELS.version]: String(SEAL_VERSION),
       [SEALED_LABELS.source]: image.id,
       [SEALED_LABELS.sourceDigest]: image.digest,
       [SEALED_LABELS.fingerprint]: verdict.text,
       [SEALED_LABELS.tree]: snapshot?.tree ?? '',
       [SEALED_LABELS.folder]: snapshot?.folder ?? '',
-    });
-    const made = await findSealed(docker, tag);
+    };
+    const first = await commit(room, docker, image, tag, labels);
+    let made = await findSealed(docker, tag);
+    if (!made) {
+      await commit(room, docker, image, tag, labels, 'instructions too');
+      made = await findSealed(docker, tag);
+      await forgetUnlabelled(docker, first);
+    }
     if (!made)
       throw new EnvironmentError(
         'start_failed',
@@ -161,30 +167,58 @@ async function sealIn(
   }
 }
 
+/** Podman 4 ignores what stands in a commit's body, and takes the same settings as instructions of a Dockerfile. Resolves to the image's id. */
 async function commit(
   { container }: SealRoom,
   docker: Docker,
   image: ImageFacts,
   tag: string,
-  labels: Readonly<Record<string, string>>,
-): Promise<void> {
+  sealedLabels: Readonly<Record<string, string>>,
+  settingsAs: 'body' | 'instructions too' = 'body',
+): Promise<string | undefined> {
   const source = await inspectImage(docker, image.id);
   // The owner's labels of this container must not pass to containers that others make from the image.
   const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
-  await container.commit({
+  const body = {
+    ...(source?.Config.Entrypoint ? { Entrypoint: source.Config.Entrypoint } : {}),
+    ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
+    Labels: { ...noOwner, ...sealedLabels },
+  };
+  const answer: unknown = await container.commit({
     _query: {
       container: container.id,
       repo: SEALED_REPOSITORY,
       tag,
       pause: true,
       comment: 'history sealed by swebatch',
+      ...(settingsAs === 'instructions too' && { changes: commitInstructions(body) }),
     },
-    _body: {
-      ...(source?.Config.Entrypoint ? { Entrypoint: source.Config.Entrypoint } : {}),
-      ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
-      Labels: { ...noOwner, ...labels },
-    },
+    _body: body,
   });
+  return z.object({ Id: z.string() }).safeParse(answer).data?.Id;
+}
+
+export function commitInstructions(body: {
+  readonly Entrypoint?: readonly string[];
+  readonly Cmd?: readonly string[];
+  readonly Labels: Readonly<Record<string, string>>;
+}): string {
+  const quoted = (value: string) => JSON.stringify(value).replaceAll('$', '\\$');
+  return [
+    // The container's own would stay otherwise.
+    `ENTRYPOINT ${JSON.stringify(body.Entrypoint ?? [])}`,
+    ...(body.Cmd ? [`CMD ${JSON.stringify(body.Cmd)}`] : []),
+    ...Object.entries(body.Labels).map(([label, value]) => `LABEL ${quoted(label)}=${quoted(value)}`),
+  ].join('\n');
+}
+
+/** The image of the first commit has lost its name to the second. */
+async function forgetUnlabelled(docker: Docker, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  await docker
+    .getImage(id)
+    .remove()
+    .catch(() => undefined);
 }
 
 /** In an attempt's container: is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */

@@ -1,5 +1,5 @@
 /** From the environment of a process to a client of the engine it means: contexts and DOCKER_HOST as the docker CLI reads them. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import Docker from 'dockerode';
 import { dockerConfigDir, readDockerCliConfig } from './dockerCliConfig.ts';
 import { dockerodeOptions, type EndpointInput, resolveDockerEndpoint } from './endpoint.ts';
@@ -11,6 +11,7 @@ export const DOCKER_VARIABLES = [
   'DOCKER_CERT_PATH',
   'DOCKER_CONFIG',
   'HOME',
+  'XDG_RUNTIME_DIR',
 ] as const;
 export type DockerEnv = Partial<Record<(typeof DOCKER_VARIABLES)[number], string | undefined>>;
 
@@ -26,6 +27,14 @@ export type EngineConnection =
     }
   | { readonly ok: false; readonly message: string };
 
+function hasSocket(path: string): boolean {
+  try {
+    return statSync(path).isSocket();
+  } catch {
+    return false; // there is none, or its folder is somebody else's
+  }
+}
+
 /** `host`: a context name or an address from `environment.hosts`; without it the CLI's own rules. */
 export function connectEngine(env: DockerEnv, host?: string): EngineConnection {
   const configDir = dockerConfigDir(env);
@@ -35,6 +44,7 @@ export function connectEngine(env: DockerEnv, host?: string): EngineConnection {
     configDir,
     currentContext: readDockerCliConfig(configDir).config.currentContext,
     readFile: (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined),
+    hasSocket,
   };
   const endpoint = resolveDockerEndpoint(input);
   if (!endpoint.ok) return endpoint;

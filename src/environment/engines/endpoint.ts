@@ -1,6 +1,6 @@
 /**
  * Which engine is meant, as the docker CLI decides: an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current context of its
- * config.json, the default socket. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
+ * config.json, the default socket, and Podman's socket where there is no Docker. Files come in through `readFile`, so the rules are a pure function of what a machine holds.
  */
 import { Agent } from 'node:https';
 import { join } from 'node:path';
@@ -16,12 +16,15 @@ export interface EndpointInput {
     readonly DOCKER_CONTEXT?: string | undefined;
     readonly DOCKER_TLS_VERIFY?: string | undefined;
     readonly DOCKER_CERT_PATH?: string | undefined;
+    readonly XDG_RUNTIME_DIR?: string | undefined;
   };
   /** `~/.docker`, or DOCKER_CONFIG. */
   readonly configDir: string;
   readonly currentContext?: string | undefined;
   /** Undefined when there is no such file. */
   readonly readFile: (path: string) => string | undefined;
+  /** Whether there is a socket at this path. */
+  readonly hasSocket: (path: string) => boolean;
 }
 
 export interface TlsFiles {
@@ -41,6 +44,7 @@ export type Endpoint =
   | { readonly ok: false; readonly message: string };
 
 const DEFAULT_SOCKET = '/var/run/docker.sock';
+const PODMAN_SOCKET = '/run/podman/podman.sock';
 const contextSchema = z.looseObject({
   Endpoints: z.looseObject({
     docker: z.looseObject({ Host: z.string().default(''), SkipTLSVerify: z.boolean().default(false) }),
@@ -105,7 +109,7 @@ const found = (address: ReturnType<typeof parseDockerHost>, source: string): End
     : { ok: true, address, source };
 
 function fromContext(name: string, source: string, input: EndpointInput): Endpoint {
-  if (name === 'default') return fromEnvironment(input) ?? fallback;
+  if (name === 'default') return fromEnvironment(input) ?? fallback(input);
   const id = sha256(name);
   const path = join(input.configDir, 'contexts', 'meta', id, 'meta.json');
   const text = input.readFile(path);
@@ -137,7 +141,16 @@ function fromEnvironment(input: EndpointInput): Endpoint | undefined {
     : undefined;
 }
 
-const fallback: Endpoint = { ok: true, address: { kind: 'socket', path: DEFAULT_SOCKET }, source: 'default' };
+/** The person's own Podman comes before the machine's. */
+function fallback({ env, hasSocket }: EndpointInput): Endpoint {
+  const own = env.XDG_RUNTIME_DIR ? [join(env.XDG_RUNTIME_DIR, 'podman', 'podman.sock')] : [];
+  const podman = hasSocket(DEFAULT_SOCKET) ? undefined : [...own, PODMAN_SOCKET].find(hasSocket);
+  return {
+    ok: true,
+    address: { kind: 'socket', path: podman ?? DEFAULT_SOCKET },
+    source: podman === undefined ? 'default' : `Podman's socket ${podman}`,
+  };
+}
 
 export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
   const { context, env, currentContext } = input;
@@ -151,7 +164,7 @@ export function resolveDockerEndpoint(input: EndpointInput): Endpoint {
   if (fromEnv) return fromEnv;
   if (env.DOCKER_CONTEXT) return fromContext(env.DOCKER_CONTEXT, 'DOCKER_CONTEXT', input);
   if (currentContext) return fromContext(currentContext, 'currentContext of config.json', input);
-  return fallback;
+  return fallback(input);
 }
 
 /**

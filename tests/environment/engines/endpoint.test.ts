@@ -18,7 +18,13 @@ const meta = (name: string, docker: unknown) => ({
   [`/c/contexts/meta/${idOf(name)}/meta.json`]: JSON.stringify({ Name: name, Endpoints: { docker } }),
 });
 function resolve(more: Partial<EndpointInput> = {}, files: Record<string, string> = {}) {
-  return resolveDockerEndpoint({ env: {}, configDir: '/c', readFile: (path) => files[path], ...more });
+  return resolveDockerEndpoint({
+    env: {},
+    configDir: '/c',
+    readFile: (path) => files[path],
+    hasSocket: () => false,
+    ...more,
+  });
 }
 
 describe('addresses', () => {
@@ -69,6 +75,21 @@ describe('precedence', () => {
       address: { kind: 'socket' },
     });
     expect(hostOf({ context: 'default', env: { DOCKER_HOST: 'tcp://env:1' } })).toBe('env');
+  });
+
+  test('without Docker the engine is Podman: the person’s own before the machine’s, and never before Docker', () => {
+    const chosen = (...there: string[]) =>
+      resolve({ env: { XDG_RUNTIME_DIR: '/run/user/7' }, hasSocket: (path) => there.includes(path) });
+    const own = '/run/user/7/podman/podman.sock';
+    const rootful = '/run/podman/podman.sock';
+    const at = (path: string) => ({ address: { kind: 'socket', path }, source: `Podman's socket ${path}` });
+    expect(chosen(own, rootful)).toMatchObject(at(own));
+    expect(chosen(rootful)).toMatchObject(at(rootful));
+    const docker = { address: { kind: 'socket', path: '/var/run/docker.sock' }, source: 'default' };
+    expect(chosen('/var/run/docker.sock', own, rootful)).toMatchObject(docker);
+    expect(chosen()).toMatchObject(docker);
+    const named = { env: { DOCKER_HOST: 'unix:///run/x.sock' }, hasSocket: () => true };
+    expect(resolve(named)).toMatchObject({ source: 'DOCKER_HOST', address: { path: '/run/x.sock' } });
   });
 
   test('environment.hosts may name an address instead of a context', () => {
