@@ -1,11 +1,19 @@
 /** The viewer as static files: the same page and the same documents, opened from any web server, with no program behind it. */
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { makeFolder } from '../base/files/makeFolder.ts';
 import { pathInside } from '../base/files/pathInside.ts';
 import { openStore } from '../store/open.ts';
 import { type ViewerQueries, viewerQueries } from '../store/records/viewerQueries.ts';
-import type { AttemptDocument, RunDocument, RunList } from './documents/documents.ts';
+import type {
+  AttemptDocument,
+  MessageChunk,
+  PackedChunk,
+  RawChunk,
+  RunDocument,
+  RunList,
+} from './documents/documents.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
 import { databaseOf } from './laterRecord.ts';
 import { readPage, withMode } from './pageFiles.ts';
@@ -92,13 +100,28 @@ export function writeBundle(
       write(file.name, isIndex ? withMode(file.body.toString('utf8'), 'static', csp) : file.body);
     }
     for (const path of pathsOf(queries, documents)) {
-      const document = documents.read(path);
-      // Ids come from datasets and imports: only plain ones become file names.
-      if (document !== undefined && SAFE_PATH.test(path))
-        write(`data/${path}.json`, JSON.stringify(document));
+      // Ids come from datasets and imports: only plain ones become file names. Raw messages lie beside the others.
+      if (!SAFE_PATH.test(path) || path.includes('/raw/')) continue;
+      const document = path.includes('/messages/') ? withRaw(documents, path) : documents.read(path);
+      if (document === undefined) continue;
+      const text = JSON.stringify(document);
+      if (isPacked(path)) write(`data/${path}.json.gz`, gzipSync(text, { level: 9 }));
+      else write(`data/${path}.json`, text);
     }
     return { files, bytes };
   });
+}
+
+/** Trajectories are most of a bundle; browsers unpack them by themselves. */
+const isPacked = (path: string): boolean => path.startsWith('attempts/') || path.startsWith('evaluations/');
+
+/** Each message beside its raw form: what both say is then packed once. */
+function withRaw(documents: Documents, path: string): PackedChunk | undefined {
+  const chunk = documents.read(path) as MessageChunk | undefined;
+  const raw = documents.read(path.replace('/messages/', '/raw/')) as RawChunk | undefined;
+  if (!chunk || !raw) return undefined;
+  const pairs = chunk.messages.map((message, i) => ({ message, raw: raw.messages[i]! }));
+  return { attempt: chunk.attempt, from: chunk.from, pairs };
 }
 
 const SAFE_PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9_.\-/]+$/;

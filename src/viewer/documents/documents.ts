@@ -280,6 +280,12 @@ export interface MessageChunk {
   from: number;
   messages: MessageDocument[];
 }
+/** Both in one file of a bundle. */
+export interface PackedChunk {
+  attempt: number;
+  from: number;
+  pairs: { message: MessageDocument; raw: RawChunk['messages'][number] }[];
+}
 export interface RawChunk {
   attempt: number;
   from: number;

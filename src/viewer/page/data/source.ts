@@ -3,6 +3,7 @@
  * drawn again when the document changes.
  */
 import { useCallback, useEffect, useSyncExternalStore } from 'react';
+import type { PackedChunk } from '../../documents/documents.ts';
 
 export type Mode = 'live' | 'static' | 'single';
 export const mode: Mode =
@@ -15,11 +16,34 @@ const encode = (path: string): string => path.split('/').map(encodeURIComponent)
 
 async function fetchText(path: string): Promise<string> {
   if (mode === 'single') return unpack(path);
-  const address = mode === 'live' ? `api/${encode(path)}` : `data/${encode(path)}.json`;
-  const response = await fetch(address, { credentials: 'same-origin', cache: 'no-store' });
+  const response = await fetch(addressOf(path), { credentials: 'same-origin', cache: 'no-store' });
   if (response.status === 404) throw new MissingDocument(`${path} is not there`);
   if (!response.ok) throw new Error(`${path}: ${response.status} ${(await response.text()).slice(0, 300)}`);
-  return response.text();
+  if (mode === 'live') return response.text();
+  const text = await unzipped(await response.arrayBuffer());
+  return CHUNK.test(path) ? chunkIn(text, path.includes('/raw/')) : text;
+}
+
+const CHUNK = /^attempts\/\d{1,12}\/(?:messages|raw)\//;
+
+/** In a bundle what belongs to attempts is packed, and raw messages lie beside the others. */
+function addressOf(path: string): string {
+  if (mode === 'live') return `api/${encode(path)}`;
+  const isPacked = path.startsWith('attempts/') || path.startsWith('evaluations/');
+  return `data/${encode(path.replace('/raw/', '/messages/'))}.json${isPacked ? '.gz' : ''}`;
+}
+
+/** Some servers unpack such files themselves. */
+async function unzipped(buffer: ArrayBuffer): Promise<string> {
+  const bytes = new Uint8Array(buffer);
+  const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  if (!isZipped) return new TextDecoder().decode(bytes);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+}
+
+function chunkIn(text: string, isRaw: boolean): string {
+  const { attempt, from, pairs } = JSON.parse(text) as PackedChunk;
+  return JSON.stringify({ attempt, from, messages: pairs.map((pair) => (isRaw ? pair.raw : pair.message)) });
 }
 
 async function unpack(path: string): Promise<string> {
