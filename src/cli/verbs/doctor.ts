@@ -6,6 +6,7 @@ import { type EngineInfo, engineInfo } from '../../environment/engines/engineInf
 import { requireEngine } from '../../service/images/engines.ts';
 import { bad, type Finding, good } from '../../service/plan/armChecks.ts';
 import { endpointFindings } from '../../service/plan/endpointChecks.ts';
+import { limitFindings } from '../../service/plan/engineLimits.ts';
 import { checkedPlan, enginesNeeded } from '../../service/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../service/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
@@ -68,21 +69,26 @@ const nodeVersion = (): Finding => good('Node', process.versions.node);
 async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
   const hosts = resolved ? enginesNeeded(resolved) : [undefined];
   if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
-  return (await Promise.all(hosts.map(oneEngine))).flat();
+  return (await Promise.all(hosts.map((host) => oneEngine(host, resolved)))).flat();
 }
 
-async function oneEngine(host: string | undefined): Promise<Finding[]> {
+async function oneEngine(host: string | undefined, resolved?: ResolvedConfig): Promise<Finding[]> {
   const what = host === undefined ? 'Docker' : `Docker ${host}`;
   const engine = await ask(host);
   if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
-  const facts = `${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
+  const name = engine.name === 'Podman' ? `Podman ${engine.rootless ? '(rootless) ' : ''}` : '';
+  const facts = `${name}${engine.version}, ${engine.storageDriver}, cgroup v${engine.cgroupVersion}, ${engine.cpus} cpus, ${gib} GiB, ${engine.architecture}`;
+  const found = [
+    good(what, facts),
+    ...(resolved ? limitFindings(engine, `limits of ${what}`, resolved) : []),
+  ];
   // A remote engine's disk cannot be seen from here, and has the same paths.
   const { socketPath } = requireEngine(process.env, host).docker.modem as { socketPath?: string };
-  if (!socketPath || !existsSync(engine.rootDir)) return [good(what, facts)];
+  if (!socketPath || !existsSync(engine.rootDir)) return found;
   const fix =
     'remove images ("swebatch images gc", "docker image prune"), or give Docker a larger disk (data-root)';
-  return [good(what, facts), disk(`disk of ${what}`, engine.rootDir, fix)];
+  return [...found, disk(`disk of ${what}`, engine.rootDir, fix)];
 }
 
 function engineFix(message: string): string {

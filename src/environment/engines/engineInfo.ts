@@ -1,4 +1,4 @@
-/** Facts about the Docker engine that answers here: for the manifest, the preflight and `doctor`. */
+/** Facts about the engine that answers here, Docker or Podman: for the manifest, the preflight and `doctor`. */
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { daemonAnswer } from './daemonAnswer.ts';
@@ -7,6 +7,18 @@ import { engineClient } from './engineClient.ts';
 
 const text = z.string().default('');
 const count = z.number().default(0);
+interface LimitFacts {
+  readonly BuildahVersion?: string | undefined;
+  readonly Rootless: boolean;
+  readonly CgroupVersion: string;
+  readonly MemoryLimit: boolean;
+  readonly PidsLimit: boolean;
+}
+
+/** Rootless Podman on cgroup v1 says that it has limits, takes them, and starts the container without. */
+const ignoresLimits = ({ BuildahVersion, Rootless, CgroupVersion, MemoryLimit, PidsLimit }: LimitFacts) =>
+  BuildahVersion !== undefined && ((Rootless && CgroupVersion === '1') || !MemoryLimit || !PidsLimit);
+
 const infoSchema = z
   .object({
     ServerVersion: text,
@@ -17,8 +29,16 @@ const infoSchema = z
     MemTotal: count,
     Architecture: text,
     OperatingSystem: text,
+    // Podman's own fields: Docker sends neither.
+    BuildahVersion: z.string().optional(),
+    Rootless: z.boolean().default(false),
+    MemoryLimit: z.boolean().default(true),
+    PidsLimit: z.boolean().default(true),
   })
   .transform((info) => ({
+    name: info.BuildahVersion === undefined ? ('Docker' as const) : ('Podman' as const),
+    rootless: info.Rootless,
+    limitsIgnored: ignoresLimits(info),
     version: info.ServerVersion,
     storageDriver: info.Driver,
     cgroupVersion: info.CgroupVersion,

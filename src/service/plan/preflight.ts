@@ -6,6 +6,7 @@ import { engineSilent, requireEngine } from '../images/engines.ts';
 import { UserError } from '../userError.ts';
 import { bad, checkArm, type Finding } from './armChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
+import { limitFindings } from './engineLimits.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> & Partial<Pick<ResolvedConfig, 'keys'>>;
@@ -32,6 +33,10 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   // One answering engine is enough to begin; the others are tried again during the run.
   if (hosts.length > 0 && silent.length === engines.length)
     throw engineSilent(silent, hosts.includes(undefined) ? caller.env : {}, problems);
+  const limits = engines.flatMap((engine, i) =>
+    limitFindings(engine, `engine ${hosts[i] ?? ''}`.trim(), checked),
+  );
+  problems.push(...limits.filter(({ ok }) => !ok).map(textOf));
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
