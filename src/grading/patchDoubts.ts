@@ -65,6 +65,10 @@ const TEST_FOLDER = /^(?:tests?|testing|specs?|__tests__|e2e)$/i;
 /** A file that a runner collects by its name is a test itself and does not help other tests. */
 const TEST_FILE = /^(?:tests?\.\w+|test_.*|.*_(?:test|spec)\.\w+|.*\.(?:test|spec)\.\w+)$/;
 
+/** Linux takes no longer path. */
+const LONGEST_PATH = 4096;
+const DEEPEST = 64;
+
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
 /** The folders of the row's own tests and those around them, as far as they are folders of tests. */
@@ -73,9 +77,19 @@ function supportFolders(spec: GradeSpec): Set<string> {
     id.includes('::') ? [id.split('::')[0]!] : [],
   );
   const folders = new Set<string>();
-  for (const file of new Set([...touchedPaths(spec.testPatch), ...named]))
-    for (let folder = folderOf(file); folder !== ''; folder = folderOf(folder))
-      if (folder.split('/').some((part) => TEST_FOLDER.test(part))) folders.add(folder);
+  for (const file of new Set([...touchedPaths(spec.testPatch), ...named])) {
+    // Deeper ones are nobody's tests, and each of their folders would be looked at from its beginning.
+    const parts = file.split('/', DEEPEST + 1);
+    if (file.length > LONGEST_PATH || parts.length > DEEPEST) continue;
+    const first = parts.slice(0, -1).findIndex((part) => TEST_FOLDER.test(part));
+    if (first < 0) continue;
+    for (
+      let folder = folderOf(file), left = parts.length - 1;
+      left > first;
+      left--, folder = folderOf(folder)
+    )
+      folders.add(folder);
+  }
   return folders;
 }
 

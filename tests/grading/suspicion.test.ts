@@ -7,6 +7,7 @@ import { examine } from '../../src/grading/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
+import { cpuMs } from '../support/cpuTime.ts';
 
 const diff = (...paths: string[]) => paths.map((path) => `diff --git a/${path} b/${path}\n`).join('');
 const BODY = 'PASSED t.py::a\nPASSED t.py::b\n===== 2 passed in 0.01s =====\n';
@@ -57,6 +58,12 @@ function look({
   };
 }
 const doubted = (rule: string) => ({ resolved: true, resolvedStrict: false, rules: [rule] });
+
+test('a path of many thousand folders in a row or a patch holds nobody up', () => {
+  const deep = `${'tests/'.repeat(20_000)}test_a.py`;
+  const row = { test_patch: diff(deep), FAIL_TO_PASS: [`${deep}::a`] };
+  expect(cpuMs(() => look({ row, patch: diff(`${'/'.repeat(100_000)}x.py`) }))).toBeLessThan(3000);
+});
 
 test('an honest run has no flag', () => {
   expect(look()).toEqual({ resolved: true, resolvedStrict: true, rules: [], suspicion: [] });

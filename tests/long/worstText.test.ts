@@ -24,7 +24,7 @@ const slowness = (): number =>
   );
 const LIMIT_MS = 200;
 /** Linear too, and slower: what only a person's own template asks for, such as all characters of an output in their order. */
-const SLOWER: readonly (readonly [reader: RegExp, ms: number])[] = [[/^(?:filter|test|method) /, 1000]];
+const SLOWER: readonly (readonly [reader: RegExp, ms: number])[] = [[/^(?:filter|test|method) /, 2500]];
 const limitOf = ({ name }: Reader): number => SLOWER.find(([reader]) => reader.test(name))?.[1] ?? LIMIT_MS;
 
 function slowTexts(reader: Reader): string[] {
