@@ -27,7 +27,7 @@ describe.skipIf(!available).each(agentsTested())('$agent (needs Docker and npm)'
     ['is tried again after the death of its relay', outlivesRelay],
     ['is ended at its limit of steps, whatever its model asks for', endsAtSteps],
     ['is killed at its time with all that it started', endsAtItsTime],
-    ['goes on after a command that writes 1 GB', floods],
+    ['goes on after a command that writes 1 GB, or is ended in it', floods],
     ['cannot ask with a key that it made up, or with that of another attempt', forgesKeys],
   ])('%s', async (_name, play) => {
     const missing = await addedFromNpm(one);

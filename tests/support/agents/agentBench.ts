@@ -17,6 +17,8 @@ export interface AgentUnderTest {
   readonly dialect: string;
   /** A call of its tool for shell commands. */
   readonly runs: (command: string) => Turn;
+  /** It takes more than five minutes to read 1 GB from a command: it draws all of it on a terminal of its own. */
+  readonly readsSlowly?: boolean;
 }
 
 const withDescription =
@@ -31,7 +33,13 @@ export const AGENTS: readonly AgentUnderTest[] = [
     runs: (cmd) => ({ tool: 'exec_command', args: { cmd } }),
   },
   { agent: 'opencode', version: '1.18.33', dialect: 'chat', runs: withDescription('bash') },
-  { agent: 'gemini-cli', version: '0.61.0', dialect: 'gemini', runs: withDescription('run_shell_command') },
+  {
+    agent: 'gemini-cli',
+    version: '0.61.0',
+    dialect: 'gemini',
+    runs: withDescription('run_shell_command'),
+    readsSlowly: true,
+  },
   { agent: 'claude-code', version: '2.1.330', dialect: 'messages', runs: withDescription('Bash') },
 ];
 

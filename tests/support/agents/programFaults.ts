@@ -268,10 +268,20 @@ export async function floods(one: AgentUnderTest): Promise<void> {
     one.runs(solve(ID)),
     { say: 'It is done.' },
   ]);
+  if (one.readsSlowly) return await isEndedInTheFlood(one, provider.url);
   const bench = benchFor(one, provider.url);
   const done = await bench.run();
   expect(done.code, done.stderr).toBe(0);
   expect(outcomesOf(bench)).toEqual(['resolved']);
+}
+
+/** Its time ends it with the command that still writes, and nothing of either is left. */
+async function isEndedInTheFlood(one: AgentUnderTest, url: string): Promise<void> {
+  const bench = benchFor(one, url, { agent: { wall_time_limit_seconds: 60 }, grading: false });
+  const done = await bench.run();
+  expect(done.code, done.stderr).toBe(0);
+  expect(attemptsOf(bench)[0]).toMatchObject({ exit_reason: 'limit_wall_time', steps: 1 });
+  expect(await containersOf(bench)).toEqual([]);
 }
 
 /** What a shell in the container answers of a request with this key. */
