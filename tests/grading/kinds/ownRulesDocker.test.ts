@@ -19,7 +19,12 @@ cp -r /testbed /sum; cp -r /testbed /app
 command -v python >/dev/null || ln -s "$(command -v python3)" /usr/local/bin/python
 cd /app && printf 'from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n' >tests/test_add.py
 git checkout -q -b later && git add -A && git commit -qm tests && git checkout -q main
-printf 'cd /testbed\ngit apply /home/fix.patch\necho "test result ... ignored"\npython3 -c "from calc import add; print(\\"test add ...\\", \\"ok\\" if add(1, 2) == 3 else \\"FAILED\\")"\n' >/home/fix-run.sh
+cat >/home/fix-run.sh <<'END'
+cd /testbed
+git apply /home/fix.patch
+echo "test result ... ignored"
+python3 -c "from calc import add; print('test add ...', 'ok' if add(1, 2) == 3 else 'FAILED')"
+END
 `;
 
 const PARSER = `import json, sys
