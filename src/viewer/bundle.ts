@@ -14,6 +14,7 @@ import type {
   RunDocument,
   RunList,
 } from './documents/documents.ts';
+import { readJson } from './documents/lenient.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
 import { databaseOf } from './laterRecord.ts';
 import { readPage, withMode } from './pageFiles.ts';
@@ -99,10 +100,15 @@ export function writeBundle(
       const isIndex = file.name === 'index.html';
       write(file.name, isIndex ? withMode(file.body.toString('utf8'), 'static', csp) : file.body);
     }
+    const { runs } = documents.read('runs') as RunList;
+    const attempts = runs.reduce((sum, run) => sum + queries.attemptIds(run.id).length, 0);
+    const keepsRaw = attempts <= RAW_UP_TO;
     for (const path of pathsOf(queries, documents)) {
       // Ids come from datasets and imports: only plain ones become file names. Raw messages lie beside the others.
       if (!SAFE_PATH.test(path) || path.includes('/raw/')) continue;
-      const document = path.includes('/messages/') ? withRaw(documents, path) : documents.read(path);
+      const document = path.includes('/messages/')
+        ? withRaw(documents, path, keepsRaw)
+        : documents.read(path);
       if (document === undefined) continue;
       const text = JSON.stringify(document);
       if (isPacked(path)) write(`data/${path}.json.gz`, gzipSync(text, { level: 9 }));
@@ -112,15 +118,24 @@ export function writeBundle(
   });
 }
 
+/** What providers sent along, such as signatures of thoughts, does not get smaller: a bundle of more attempts leaves it out. */
+const RAW_UP_TO = 200;
+
 /** Trajectories are most of a bundle; browsers unpack them by themselves. */
 const isPacked = (path: string): boolean => path.startsWith('attempts/') || path.startsWith('evaluations/');
 
 /** Each message beside its raw form: what both say is then packed once. */
-function withRaw(documents: Documents, path: string): PackedChunk | undefined {
+function withRaw(documents: Documents, path: string, keepsRaw: boolean): PackedChunk | undefined {
   const chunk = documents.read(path) as MessageChunk | undefined;
-  const raw = documents.read(path.replace('/messages/', '/raw/')) as RawChunk | undefined;
-  if (!chunk || !raw) return undefined;
-  const pairs = chunk.messages.map((message, i) => ({ message, raw: raw.messages[i]! }));
+  if (!chunk) return undefined;
+  const raw = keepsRaw ? (documents.read(path.replace('/messages/', '/raw/')) as RawChunk) : undefined;
+  const pairs = chunk.messages.map((message, i) => {
+    const stored = raw?.messages[i];
+    if (!stored) return { message };
+    const { data, ...rest } = stored;
+    const value = readJson(data);
+    return { message, raw: value === undefined ? { ...rest, data } : { ...rest, value } };
+  });
   return { attempt: chunk.attempt, from: chunk.from, pairs };
 }
 

@@ -284,7 +284,11 @@ export interface MessageChunk {
 export interface PackedChunk {
   attempt: number;
   from: number;
-  pairs: { message: MessageDocument; raw: RawChunk['messages'][number] }[];
+  /** `value`: the parsed data, whose texts then repeat those of the message; `data` where it is no JSON. A large bundle has none. */
+  pairs: {
+    message: MessageDocument;
+    raw?: { seq: number; createdAt: string; value?: unknown; data?: string };
+  }[];
 }
 export interface RawChunk {
   attempt: number;

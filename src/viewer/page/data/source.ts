@@ -43,7 +43,14 @@ async function unzipped(buffer: ArrayBuffer): Promise<string> {
 
 function chunkIn(text: string, isRaw: boolean): string {
   const { attempt, from, pairs } = JSON.parse(text) as PackedChunk;
-  return JSON.stringify({ attempt, from, messages: pairs.map((pair) => (isRaw ? pair.raw : pair.message)) });
+  const messages = pairs.map(({ message, raw }) => {
+    if (!isRaw) return message;
+    if (!raw)
+      throw new MissingDocument('raw messages are left out of a large bundle; swebatch view has them');
+    const { value, data, ...rest } = raw;
+    return { ...rest, data: data ?? JSON.stringify(value) };
+  });
+  return JSON.stringify({ attempt, from, messages });
 }
 
 async function unpack(path: string): Promise<string> {
