@@ -100,15 +100,23 @@ export const gradleCached: Shape = eachStripped((line, sets) => {
 
 const firstWord = (text: string): string => /^\S*/.exec(text)![0];
 
+const GO_MARKS = new Map([
+  ['--- PASS: ', 'passed'],
+  ['--- FAIL: ', 'failed'],
+  ['--- SKIP: ', 'skipped'],
+] as const satisfies readonly [string, keyof TestSets][]) as ReadonlyMap<string, keyof TestSets>;
+const GO_MARK = '--- PASS: '.length;
+
+/** `FAIL example.com/package 0.1s`. */
+const goPackage = (line: string): string | undefined =>
+  line.startsWith('FAIL') ? /^FAIL:?\s?(.+?)\s/.exec(line)?.[1] : undefined;
+
 /** `keep` is what of a name is kept: grpc-go and go-zero drop the subtest. */
 const goWith = (keep: (name: string) => string): Shape =>
   eachStripped((line, sets) => {
-    const passed = firstWord(behind(line, '--- PASS: ') ?? '');
-    if (passed) note(sets, 'passed', passed, keep(passed));
-    const failed = firstWord(behind(line, '--- FAIL: ') ?? '') || /^FAIL:?\s?(.+?)\s/.exec(line)?.[1];
-    if (failed) note(sets, 'failed', failed, keep(failed));
-    const skipped = firstWord(behind(line, '--- SKIP: ') ?? '');
-    if (skipped) note(sets, 'skipped', skipped, keep(skipped));
+    const status = GO_MARKS.get(line.slice(0, GO_MARK));
+    const name = status !== undefined ? firstWord(line.slice(GO_MARK)) : goPackage(line);
+    if (name) note(sets, status ?? 'failed', name, keep(name));
   });
 export const go = goWith((name) => name);
 export const goTopLevel = goWith((name) =>
