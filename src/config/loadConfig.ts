@@ -2,11 +2,9 @@
  * Loads `-c` files, key=value and flags into one checked configuration, with the origin of each value. Finds all problems before it throws.
  * The only side effect is `readFile`.
  */
-import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { issueText } from '../base/issueText.ts';
 import { sha256 } from '../base/sha256.ts';
-import { errorText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { applyCompat } from './applyCompat.ts';
@@ -18,6 +16,7 @@ import { isKeyValue, parseKeyValue } from './keyValue.ts';
 import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
 import { mapMiniSweAgent } from './miniSweAgent.ts';
 import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
+import { readYaml } from './readYaml.ts';
 import { recognise } from './recognise.ts';
 import { type Arm, type Checked, resolveArms } from './resolveArms.ts';
 import { suggest } from './suggest.ts';
@@ -119,36 +118,22 @@ function readLayers(request: LoadRequest): { layers: Layer[]; files: { path: str
       spec === '-'
         ? { path: 'standard input', text: request.readFile('-') ?? '' }
         : findConfig(spec, request.cwd, request.readFile);
-    layers.push({ from: path, tree: parseYaml(text, path) });
+    layers.push({ from: path, tree: sectionsOf(text, path) });
     files.push({ path, sha256: sha256(text) });
   }
   layers.push({ from: 'command line', tree: request.overrides ?? {} });
   return { layers, files };
 }
 
-/** YAML with merge keys, as PyYAML reads it; a key given twice is an error here. */
-function parseYaml(text: string, path: string): Tree {
-  const document = parseDocument(text, { merge: true });
-  if (document.errors.length > 0)
-    throw new ConfigError(
-      document.errors.map((e) => `${path}: ${e.message.split('\n')[0]?.replace(/:$/, '')}`),
-    );
-  const value = plainData(document, path) ?? {};
+/** The sections of a file. */
+function sectionsOf(text: string, path: string): Tree {
+  const value = readYaml(text, path) ?? {};
   if (!isTree(value))
     throw new ConfigError([`${path}: expected sections such as agent:, environment:, model:`]);
   // `model:` with nothing below it is an empty section.
   for (const [key, section] of Object.entries(value))
     if (section === null && keysAt([key]).length > 0) (value as Record<string, unknown>)[key] = {};
   return value;
-}
-
-/** Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too. */
-function plainData(document: ReturnType<typeof parseDocument>, path: string): unknown {
-  try {
-    return document.toJS();
-  } catch (error) {
-    throw new ConfigError([`${path}: ${errorText(error)}`]);
-  }
 }
 
 /** One merged tree to a configuration: aliases, compat, schema, regex, templates. */

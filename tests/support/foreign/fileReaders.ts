@@ -1,11 +1,11 @@
 // Files of other tools, rows of datasets, configurations.
-import { parse as parseYaml, YAMLError } from 'yaml';
 import { readRecording } from '../../../src/agent/replay/readRecording.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import { translateActionRegex } from '../../../src/config/actionRegex.ts';
 import { ConfigError } from '../../../src/config/configError.ts';
 import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
+import { readYaml } from '../../../src/config/readYaml.ts';
 import { readTaskToml } from '../../../src/dataset/kinds/harbor/taskToml.ts';
 import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
@@ -126,10 +126,10 @@ export const FILE_READERS: readonly Reader[] = [
     { words: WORDS, refuses: [Error] },
   ),
   ...readersOf(
-    { 'a configuration in YAML': (text) => parseYaml(text) as unknown },
+    { readYaml: (text) => readYaml(text, 'a file') },
     {
       words: ['- ', '-\n', 'a: ', '? ', '&a ', '*a ', '!a ', '| ', '>\n', "'a' ", '  a:\n', '[a, ', '{a: '],
-      refuses: [YAMLError, ReferenceError],
+      refuses: [ConfigError],
     },
   ),
 ];

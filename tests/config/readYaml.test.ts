@@ -1,0 +1,16 @@
+// A file that someone else wrote may be read for a long time: what is no configuration is refused first.
+import { expect, test } from 'vitest';
+import { readYaml } from '../../src/config/readYaml.ts';
+
+test('brackets inside brackets without an end are refused before they are read', () => {
+  for (const deep of ['['.repeat(5_000_000), 'a: {b: '.repeat(1000), '[a, '.repeat(600)])
+    expect(() => readYaml(deep, 'mine.yaml')).toThrow(
+      /mine\.yaml: (longer than|brackets are open more than 500)/,
+    );
+});
+test('as many brackets as one likes stand beside each other, and merge keys are followed', () => {
+  const text = `base: &base {a: [1, 2]}\nall:\n${'  - {<<: *base, t: "{{ task }}"}\n'.repeat(50)}${'  - [[1], {b: 2}]\n'.repeat(2000)}`;
+  expect(readYaml(text, 'x')).toMatchObject({
+    all: expect.arrayContaining([{ a: [1, 2], t: '{{ task }}' }]),
+  });
+});
