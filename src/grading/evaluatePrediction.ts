@@ -96,11 +96,11 @@ function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog):
   };
 }
 
-function timedOut({ spec, config: { timeout: timeoutS }, alone }: EvaluationRequest, run: TestRun): Ending {
+function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, run: TestRun): Ending {
   return {
-    outcome: run.oomKilled && !alone ? 'infra' : 'timeout',
+    outcome: run.oomKilled ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
-    repeatAlone: true,
+    repeatAlone: !run.oomKilled,
     suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
     errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
   };
@@ -133,10 +133,8 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Endin
   if (run.oomKilled)
     return {
       ...common,
-      // Alone it counts, as by the harness: else a patch could leave the count by asking for memory.
-      outcome: request.alone ? (read.notFound === undefined ? 'unresolved' : 'invalid') : 'infra',
+      outcome: 'infra',
       infraReason: 'oom',
-      repeatAlone: true,
       errorMessage: `${spec.instanceId}: a process was killed by the memory limit while the tests ran; raise grading.memory where the tests need more`,
     };
   if (read.notFound === undefined) return { ...common, outcome: 'unresolved' };

@@ -229,7 +229,9 @@ describe('swebatch run, before anything starts', () => {
 
   test('what is missing on a line is named', async () => {
     expect((await cli(['resume'])).stderr).toContain('<run> is missing: swebatch resume <run>');
-    expect((await cli(['datasets', 'nope'])).stderr).toContain('action "nope" must be one of ls, show, pull');
+    expect((await cli(['datasets', 'nope'])).stderr).toContain(
+      'action "nope" must be one of ls, show, add, check, pull, verify, convert',
+    );
     expect((await cli(['ls', '-o', tempDir()])).stderr).toContain('start a run first');
   });
 

@@ -243,16 +243,6 @@ describe('trouble becomes a result', () => {
       () => new EnvironmentError('died', 'forged', { sub: 'forged', fromWithin: true }),
       { outcome: 'invalid' },
     ],
-    [
-      'loses its tests to the memory limit',
-      () => ({ output: PASSED.replaceAll('ok 1', 'not ok 1'), oomKilled: true, exceptionInfo: 'killed' }),
-      { outcome: 'unresolved', infraReason: 'oom' },
-    ],
-    [
-      'loses its log to the memory limit',
-      () => ({ output: 'Killed', exitCode: 137, oomKilled: true }),
-      { outcome: 'invalid', infraReason: 'oom' },
-    ],
   ])('what %s counts against the patch when it does so again alone', async (_what, answers, expected) => {
     const { factory } = stage((command) => (tests(command) ? answers() : {}));
     expect(await evaluatePrediction(request(factory))).toMatchObject({ outcome: 'infra', repeatAlone: true });
@@ -260,16 +250,21 @@ describe('trouble becomes a result', () => {
     expect(again).toMatchObject({ resolved: false, resolvedStrict: false, ...expected });
     expect(again.suspicion.map(({ rule }) => rule).join()).toMatch(/ended_environment|limit_met/);
   });
-  test('what runs out of memory until its deadline is a timeout when it does so again alone', async () => {
-    const { factory } = stage((command) =>
-      tests(command) ? { output: PASSED, timedOut: true, exitCode: -1, oomKilled: true } : {},
-    );
-    expect(await evaluatePrediction(request(factory))).toMatchObject({ outcome: 'infra', repeatAlone: true });
-    expect(await evaluatePrediction(request(factory, { alone: true }))).toMatchObject({
-      outcome: 'timeout',
-      infraReason: 'oom',
-    });
-  });
+  test.each<[what: string, answers: Partial<CommandResult>]>([
+    ['its tests', { output: PASSED.replaceAll('ok 1', 'not ok 1'), exceptionInfo: 'killed' }],
+    ['its log', { output: 'Killed', exitCode: 137 }],
+    ['its time', { output: PASSED, timedOut: true, exitCode: -1 }],
+  ])(
+    'what loses %s to the memory limit has no verdict, also alone: the limit may be too low',
+    async (_what, answers) => {
+      const { factory } = stage((command) => (tests(command) ? { ...answers, oomKilled: true } : {}));
+      for (const alone of [false, true]) {
+        const result = await evaluatePrediction(request(factory, { alone }));
+        expect(result).toMatchObject({ outcome: 'infra', infraReason: 'oom' });
+        expect(result.repeatAlone ?? false).toBe(false);
+      }
+    },
+  );
   test('a container that something else ended stays infra, also alone', async () => {
     for (const sub of ['oom', 'killed'] as const) {
       const { factory } = stage((command) =>

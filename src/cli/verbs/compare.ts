@@ -47,7 +47,7 @@ const compareFlags = flags({
   seed: { type: 'number', check: integer(0), describe: 'seed for permutations and bootstraps' },
   instance: {
     type: 'string',
-    check: z.string().min(1),
+    check: z.string().min(1).optional(),
     describe: 'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH',
   },
   config: { type: 'boolean', default: false, describe: 'compare only the configurations of the two runs' },
