@@ -1,15 +1,14 @@
 /** The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot. */
-import { randomBytes } from 'node:crypto';
-import { type Environment, EnvironmentError, type HistoryState, type StartRequest } from '../environment.ts';
-import type { EnvironmentConfig } from '../environmentConfig.ts';
-import type { Channel } from '../exec/channel.ts';
+import type { Environment, HistoryState, StartRequest } from '../environment.ts';
 import type { ImageFacts } from '../images/ensureImage.ts';
 import { ownConfig } from '../ownConfig.ts';
-import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
-import { keepTree, type TreeSnapshot } from '../patch/treeSnapshot.ts';
+import type { GitSnapshot, ScriptRunner } from '../patch/capture.ts';
+import type { TreeSnapshot } from '../patch/treeSnapshot.ts';
+import { refuseUnlessAllowed, verifySealed } from '../start/sealedHistory.ts';
+import { pictureOf, runSetup, setupsOf } from '../start/setup.ts';
 import { environmentOf } from './dockerEnvironment.ts';
 import { type DockerShared, type OpenContainer, openContainer } from './openContainer.ts';
-import { type SealResult, type SealRoom, verifySealed } from './seal.ts';
+import type { SealResult, SealRoom } from './seal.ts';
 
 /** One start, with what it finds out on its way. */
 interface Start {
@@ -83,10 +82,6 @@ async function ownShared(
   return { ...shared, config: ownConfig(shared.config, container, folder) };
 }
 
-/** The task's own waits until what its image starts is ready; the configured one may build on that. */
-const setupsOf = ({ container, startupCommand }: StartRequest): string[] =>
-  [container?.startupCommand ?? '', startupCommand ?? ''].filter((command) => command !== '');
-
 async function volumeOfProgram(
   { shared, request, phase }: Start,
   image: ImageFacts,
@@ -107,7 +102,7 @@ async function sealedImage(start: Start, image: ImageFacts): Promise<Sealed | un
   start.history = result.state;
   if (result.state === 'sealed') return result;
   start.notes.push(`history ${result.state}: ${result.reason}`);
-  if (result.state === 'failed') refuseUnlessAllowed(start, result.reason);
+  if (result.state === 'failed') refuseUnlessAllowed(shared.config, request, result.reason);
   return undefined;
 }
 
@@ -142,7 +137,7 @@ async function verifyHistory(start: Start, { run }: OpenContainer, sealed: Seale
   if (verified.reason === undefined) return;
   start.history = 'failed';
   notes.push(`history failed: ${verified.reason}`);
-  refuseUnlessAllowed(start, verified.reason);
+  refuseUnlessAllowed(shared.config, request, verified.reason);
 }
 
 async function startSnapshot(
@@ -156,41 +151,9 @@ async function startSnapshot(
   if (config.cwd === '/') return undefined;
   phase('snapshot');
   if (sealed?.snapshot && setupsOf(request).length === 0) return sealed.snapshot;
-  const name = randomBytes(6).toString('hex');
-  return (
-    (await takeSnapshot(run, config.cwd, name, config.capture_timeout)) ??
-    (await keepTree(run, config.cwd, name, config.capture_timeout))
-  );
+  return pictureOf(run, config);
 }
 
 const HERE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', ia32: '386', arm: 'arm' };
 const runsHere = (architecture: string) =>
   architecture === '' || HERE[process.arch] === undefined || HERE[process.arch] === architecture;
-
-function refuseUnlessAllowed({ shared, request }: Start, reason: string): void {
-  if (shared.config.allow_leaky) return;
-  throw new EnvironmentError(
-    'history_unsealed',
-    `the history of ${request.instanceId} could not be sealed: ${reason}. Fix the image, or set environment.allow_leaky (the run is then not submittable)`,
-    { evidence: { reason } },
-  );
-}
-
-async function runSetup(
-  channel: Channel,
-  config: EnvironmentConfig,
-  command: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const done = await channel.execute(command, {
-    timeoutS: config.start_timeout,
-    signal,
-  });
-  if (done.exitCode === 0) return;
-  const tail = done.output.slice(-400).trim();
-  throw new EnvironmentError(
-    'setup_failed',
-    `setup failed (rc ${done.exitCode}): ${[done.exceptionInfo, tail].filter(Boolean).join(' ') || 'no output'}`,
-    { evidence: { exitCode: done.exitCode, timedOut: done.timedOut, output: done.output.slice(-2000) } },
-  );
-}

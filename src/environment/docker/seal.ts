@@ -12,14 +12,11 @@ import type { ImageFacts } from '../images/ensureImage.ts';
 import { SEALED_LABELS } from '../images/sealedLabels.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
-import { shellScript } from '../shellScript.ts';
+import { sealHistory } from '../start/sealedHistory.ts';
 
-const SEAL_HISTORY = shellScript('sealHistory.sh', import.meta.url);
-const VERIFY_HISTORY = shellScript('verifyHistory.sh', import.meta.url);
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
 const SEAL_VERSION = 2;
 export const SEALED_REPOSITORY = 'swebatch-sealed';
-const SEAL_TIMEOUT_S = 1800;
 const FOLDER_NAME = 'start';
 
 export type SealResult =
@@ -32,25 +29,6 @@ export type SealResult =
       readonly notes: readonly string[];
     }
   | { readonly state: 'absent' | 'failed'; readonly reason: string };
-
-interface SealVerdict {
-  readonly state: 'sealed' | 'absent' | 'failed';
-  /** The fingerprint, or the reason. */
-  readonly text: string;
-  readonly notes: readonly string[];
-}
-
-function parseVerdict(output: string, code: number): SealVerdict {
-  const lines = output.split('\n');
-  const notes = lines.filter((l) => l.startsWith('note ')).map((l) => l.slice(5));
-  for (const line of lines) {
-    const match = /^(sealed|absent|failed) (.+)$/.exec(line);
-    if (match) return { state: match[1] as SealVerdict['state'], text: match[2]!, notes };
-  }
-  // Without bash there is no script, and without git nothing that it could find.
-  if (code === 127) return { state: 'absent', text: 'the image has no bash', notes };
-  return { state: 'failed', text: `the script ended with rc ${code}: ${output.slice(-300).trim()}`, notes };
-}
 
 /** One name an image, work tree and user: what the derived image depends on. The base commit is only checked, never used. */
 export function sealedTag(imageId: string, config: Pick<EnvironmentConfig, 'cwd' | 'user'>): string {
@@ -134,9 +112,7 @@ async function sealIn(
 ): Promise<SealResult> {
   const room = await openRoom();
   try {
-    const env = { W: config.cwd, BASE: '' };
-    const done = await room.run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env });
-    const verdict = parseVerdict(done.output, done.code);
+    const verdict = await sealHistory(room.run, config);
     if (verdict.state !== 'sealed') return { state: verdict.state, reason: verdict.text };
     const snapshot = await takeSnapshot(room.run, config.cwd, FOLDER_NAME, config.capture_timeout);
     await room.settle();
@@ -219,19 +195,4 @@ async function forgetUnlabelled(docker: Docker, id: string | undefined): Promise
     .getImage(id)
     .remove()
     .catch(() => undefined);
-}
-
-/** In an attempt's container: is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */
-export async function verifySealed(
-  run: ScriptRunner,
-  config: Pick<EnvironmentConfig, 'cwd'>,
-  fingerprint: string,
-  baseCommit: string | undefined,
-): Promise<{ reason: string | undefined; notes: readonly string[] }> {
-  const done = await run(VERIFY_HISTORY, { timeoutS: 120, env: { W: config.cwd, BASE: baseCommit ?? '' } });
-  const verdict = parseVerdict(done.output, done.code);
-  if (verdict.state !== 'sealed') return { reason: verdict.text, notes: verdict.notes };
-  if (verdict.text !== fingerprint)
-    return { reason: 'the repository differs from the sealed one', notes: verdict.notes };
-  return { reason: undefined, notes: verdict.notes };
 }

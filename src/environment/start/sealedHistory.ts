@@ -1,0 +1,73 @@
+/**
+ * History after the base commit is removed from a repository, and that it is gone is proven. The scripts beside this file do the work; what
+ * they print is read here. An engine decides whether this happens once an image or in every environment.
+ */
+import { EnvironmentError, type StartRequest } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { ScriptRunner } from '../patch/capture.ts';
+import { shellScript } from '../shellScript.ts';
+
+const SEAL_HISTORY = shellScript('sealHistory.sh', import.meta.url);
+const VERIFY_HISTORY = shellScript('verifyHistory.sh', import.meta.url);
+const SEAL_TIMEOUT_S = 1800;
+const VERIFY_TIMEOUT_S = 120;
+
+export interface HistoryVerdict {
+  readonly state: 'sealed' | 'absent' | 'failed';
+  /** The fingerprint, or the reason. */
+  readonly text: string;
+  readonly notes: readonly string[];
+}
+
+function parseVerdict(output: string, code: number): HistoryVerdict {
+  const lines = output.split('\n');
+  const notes = lines.filter((l) => l.startsWith('note ')).map((l) => l.slice(5));
+  for (const line of lines) {
+    const match = /^(sealed|absent|failed) (.+)$/.exec(line);
+    if (match) return { state: match[1] as HistoryVerdict['state'], text: match[2]!, notes };
+  }
+  // Without bash there is no script, and without git nothing that it could find.
+  if (code === 127) return { state: 'absent', text: 'the image has no bash', notes };
+  return { state: 'failed', text: `the script ended with rc ${code}: ${output.slice(-300).trim()}`, notes };
+}
+
+type WorkTree = Pick<EnvironmentConfig, 'cwd'>;
+
+/** `baseCommit`: what HEAD must fit; '' where that is checked later. */
+export async function sealHistory(
+  run: ScriptRunner,
+  { cwd }: WorkTree,
+  baseCommit = '',
+): Promise<HistoryVerdict> {
+  const done = await run(SEAL_HISTORY, { timeoutS: SEAL_TIMEOUT_S, env: { W: cwd, BASE: baseCommit } });
+  return parseVerdict(done.output, done.code);
+}
+
+/** Is this the sealed state, and does it fit the instance? undefined when it is; else the reason. */
+export async function verifySealed(
+  run: ScriptRunner,
+  { cwd }: WorkTree,
+  fingerprint: string,
+  baseCommit: string | undefined,
+): Promise<{ reason: string | undefined; notes: readonly string[] }> {
+  const env = { W: cwd, BASE: baseCommit ?? '' };
+  const done = await run(VERIFY_HISTORY, { timeoutS: VERIFY_TIMEOUT_S, env });
+  const verdict = parseVerdict(done.output, done.code);
+  if (verdict.state !== 'sealed') return { reason: verdict.text, notes: verdict.notes };
+  if (verdict.text !== fingerprint)
+    return { reason: 'the repository differs from the sealed one', notes: verdict.notes };
+  return { reason: undefined, notes: verdict.notes };
+}
+
+export function refuseUnlessAllowed(
+  config: Pick<EnvironmentConfig, 'allow_leaky'>,
+  { instanceId }: Pick<StartRequest, 'instanceId'>,
+  reason: string,
+): void {
+  if (config.allow_leaky) return;
+  throw new EnvironmentError(
+    'history_unsealed',
+    `the history of ${instanceId} could not be sealed: ${reason}. Fix the image, or set environment.allow_leaky (the run is then not submittable)`,
+    { evidence: { reason } },
+  );
+}
