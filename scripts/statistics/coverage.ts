@@ -12,6 +12,7 @@ import {
   seeded,
   signFlip,
 } from '../../src/report/statistics/resampling.ts';
+import { meanReward, pairedRewards } from '../../src/report/statistics/rewards.ts';
 import { normalQuantile } from '../../src/report/statistics/special.ts';
 import { stratifiedEstimate } from '../../src/report/statistics/stratified.ts';
 import { type Random, skillsOf } from './simulatedNights.ts';
@@ -183,6 +184,69 @@ function epochPairs(draws: number, random: Random): Row[] {
   ]);
 }
 
+/** Rewards of an instance by two sides of the same chance: none, all, part, or rarely all of next to nothing. */
+const REWARDS: Readonly<Record<string, { mean: number; pair(random: Random): [number, number] }>> = {
+  'all or nothing': {
+    mean: MEAN_SKILL,
+    pair(random) {
+      const p = skill(random);
+      return [Number(random() < p), Number(random() < p)];
+    },
+  },
+  'half of them partial': {
+    mean: 0.5 * MEAN_SKILL + 0.5 * 0.5,
+    pair(random) {
+      const p = skill(random);
+      return random() < 0.5
+        ? [Number(random() < p), Number(random() < p)]
+        : [successes(4, 0.5, random) / 4, successes(4, 0.5, random) / 4];
+    },
+  },
+  'next to nothing, and all of it in one of ten': {
+    mean: 0.1 + 0.9 * 0.01,
+    pair: (random) => {
+      const one = () => (random() < 0.1 ? 1 : 0.02 * random());
+      return [one(), one()];
+    },
+  },
+};
+
+export function rewards(draws: number, random: Random): Row[] {
+  const sizes = [5, 10, 20, 50, 100];
+  const cells = (of: readonly number[], draw: (n: number) => boolean | null, each = draws) =>
+    of.map((n) => ({ of: `n = ${n}`, got: share(each, () => draw(n)) }));
+  return Object.entries(REWARDS).flatMap(([kind, { mean: truth, pair }]) => {
+    const pairs = (n: number) => times(n, () => pair(random));
+    return [
+      {
+        what: `mean reward, ${kind}`,
+        says: 0.95,
+        cells: cells(sizes, (n) => {
+          const values = pairs(n).map(([a]) => a);
+          return holds(truth, meanReward(values, n)!.interval);
+        }),
+      },
+      {
+        what: `paired difference of rewards, ${kind}`,
+        says: 0.95,
+        cells: cells(sizes, (n) => holds(0, pairedRewards(pairs(n), 1)!.interval)),
+      },
+      ...(['sign', 'permutation'] as const).map((test) => ({
+        what: `${test === 'sign' ? 'sign test' : 'sign-flip permutation'} of rewards, ${kind}`,
+        says: 0.05,
+        cells: cells(
+          [10, 20, 50, 100],
+          (n) => {
+            const p = pairedRewards(pairs(n), 1)![test]?.p;
+            return p === null || p === undefined ? false : p < 0.05;
+          },
+          draws / 4,
+        ),
+      })),
+    ];
+  });
+}
+
 function tests(draws: number, random: Random): Row[] {
   const discordant = (n: number, disagreement: number) => {
     const differing = successes(n, disagreement, random);
@@ -323,6 +387,8 @@ export function coverage(draws: number, seed = 1): Row[] {
     ...epochPairs(draws, random),
     ...resources(draws, random),
     ...tests(draws, random),
+    // With numbers of its own: the other rows stay as they were.
+    ...rewards(draws, seeded(seed)),
   ];
 }
 

@@ -15,7 +15,7 @@ test('95 is said where at least 93 is got, and 5 where at most 6 is', () => {
       console.log(`${what}, ${of}: ${got}`);
       const draws = /geometric means|cost per resolved/.test(what)
         ? drawsOfResources(DRAWS, Number(of.slice('n = '.length)))
-        : /sign-flip|stratified|n = 500/.test(`${what} ${of}`)
+        : /sign-flip|stratified|n = 500|sign test/.test(`${what} ${of}`)
           ? DRAWS / 4
           : DRAWS;
       if (got === null) continue;

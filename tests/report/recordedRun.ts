@@ -24,6 +24,8 @@ export interface Happened {
   readonly outcome?: Outcome;
   readonly resolved?: boolean | null;
   readonly strict?: boolean;
+  readonly reward?: number;
+  readonly rewards?: Readonly<Record<string, number>>;
   readonly cost?: number | null;
   readonly steps?: number;
   readonly elapsedMs?: number;
@@ -244,6 +246,8 @@ function recordVerdict(
     outcome,
     resolved: resolved === null ? null : Number(resolved),
     resolved_strict: resolved === null ? null : Number(one.strict ?? resolved),
+    reward: one.reward ?? null,
+    rewards: one.rewards ? JSON.stringify(one.rewards) : null,
     report: null,
     log: null,
     apply_method: null,

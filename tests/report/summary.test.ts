@@ -29,6 +29,19 @@ test('a part of a run that began with the longest is called a biased sample, all
   expect(text(partial('shuffle', ['a__a-1']))).not.toContain('biased sample');
 });
 
+test('tasks that were left out because they cannot run here are counted, and only where there are some', () => {
+  const run = (unsupported?: object[]): PlannedRun => ({
+    ids: ['a__a-1'],
+    manifest: { dataset: { source: 'tasks', ...(unsupported && { unsupported }) } },
+    happened: () => [good],
+  });
+  const left = [{ instance_id: 'gpu', reason: 'it asks for a GPU' }];
+  expect(text(run(left))).toContain('left out  1 task that cannot run here (--skip-unsupported)');
+  expect(summaryOf(run(left)).summary.arms[0]!.leftOut).toBe(1);
+  expect(text(run())).not.toContain('left out');
+  expect(summaryOf(run()).summary.arms[0]).not.toHaveProperty('leftOut');
+});
+
 describe('what counts', () => {
   const planned: PlannedRun = {
     ids: ['a__a-1', 'a__a-2', 'b__b-1', 'b__b-2', 'b__b-3', 'b__b-4'],

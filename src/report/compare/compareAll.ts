@@ -22,9 +22,16 @@ export function compareAll(sides: readonly Side[], options: CompareOptions): Com
   const tested = pairs.filter((c) => c.test !== null);
   const adjusted = holm(tested.map((c) => c.test!.p));
   const pHolm = new Map(tested.map((c, i) => [c, adjusted[i]!]));
+  const rewarded = pairs.filter((c) => c.reward?.permutation);
+  const adjustedRewards = holm(rewarded.map((c) => c.reward!.permutation!.p));
+  const rewardHolm = new Map(rewarded.map((c, i) => [c, adjustedRewards[i]!]));
   return {
     sides: sides.map((s) => s.label),
-    comparisons: pairs.map((c) => ({ ...c, pHolm: pHolm.get(c) ?? null })),
+    comparisons: pairs.map((c) => ({
+      ...c,
+      ...(rewardHolm.has(c) && { reward: { ...c.reward!, pHolm: rewardHolm.get(c)! } }),
+      pHolm: pHolm.get(c) ?? null,
+    })),
     omnibus: omnibusOf(sides),
   };
 }

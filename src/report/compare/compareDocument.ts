@@ -1,12 +1,23 @@
 /** A comparison as blocks: what confounds it first, then the paired difference, then who changed. */
 import { compact } from '../../base/compact.ts';
 import type { FactDifference } from '../measure/runFacts.ts';
-import { type Block, block, type Document, type Fact } from '../render/document.ts';
-import { dollars, percent, plural, pointDifference, pValue, range, rate } from '../render/format.ts';
+import { type Block, block, type Document, type Fact, NAMES_SHOWN } from '../render/document.ts';
+import {
+  dollars,
+  percent,
+  plural,
+  pointDifference,
+  pValue,
+  range,
+  rate,
+  reward,
+  signedReward,
+} from '../render/format.ts';
 import { isNoSpread } from '../statistics/means.ts';
 import type { Bootstrapped } from '../statistics/resampling.ts';
 import type { Comparisons } from './compareAll.ts';
 import type { Comparison } from './compareSides.ts';
+import type { RewardDifference } from './rewardDifference.ts';
 
 export function compareDocument(all: Comparisons): Document {
   const several = all.comparisons.length > 1;
@@ -73,8 +84,42 @@ function facts(c: Comparison, pHolm: number | null): Fact[] {
       `${c.matched}${c.partly.length ? ` (${c.partly.length} with fewer valid epochs than planned)` : ''}${c.notComparable.length ? `; not comparable ${c.notComparable.length} (${fell})` : ''}`,
     ],
   ];
-  return c.difference && c.test ? [...rows, ...testFacts(c, c.difference, c.test, pHolm)] : rows;
+  const tested = c.difference && c.test ? testFacts(c, c.difference, c.test, pHolm) : [];
+  return [...rows, ...tested, ...(c.reward ? rewardFacts(c.reward, pHolm !== null) : [])];
 }
+
+function rewardFacts(c: RewardDifference, several: boolean): Fact[] {
+  const { a, b, sign, permutation, missingAsZero, named = [], pHolm } = c;
+  return compact<Fact>([
+    ['reward', `A ${rewardRange(a)}, B ${rewardRange(b)} (Wilson 95 %)`],
+    [
+      '',
+      `B - A ${signedReward(c.difference)}${c.interval ? ` [${signedReward(c.interval.low)}, ${signedReward(c.interval.high)}]` : ''} (paired, n = ${c.n}, ${c.method} 95 %): ${sign.better} better, ${sign.worse} worse`,
+    ],
+    sign.p === null || permutation === null
+      ? ['', 'fewer than six instances differ: no test']
+      : [
+          '',
+          `sign test ${pValue(sign.p)}, sign-flip permutation (${permutation.method === 'exact' ? 'exact' : `${permutation.draws} draws, seed ${permutation.seed}`}) ${pValue(permutation.p)}${several && pHolm !== undefined ? `, Holm ${pValue(pHolm)}` : ''}`,
+        ],
+    missingAsZero && [
+      '',
+      `missing as 0: B - A ${signedReward(missingAsZero.difference)} (n = ${missingAsZero.n})`,
+    ],
+    ...named
+      .slice(0, NAMES_SHOWN)
+      .map(
+        (one): Fact => [
+          '',
+          `${one.name}: A ${reward(one.a)}, B ${reward(one.b)}, B - A ${signedReward(one.difference)} (n = ${one.n})`,
+        ],
+      ),
+    named.length > NAMES_SHOWN && ['', `and ${plural(named.length - NAMES_SHOWN, 'further name')}`],
+  ]);
+}
+
+const rewardRange = ({ mean, interval }: RewardDifference['a']): string =>
+  `${reward(mean)} [${reward(interval.low)}, ${reward(interval.high)}]`;
 
 function sideText({ label, model, epochs, meanResolved, meanInterval, resolved }: Comparison['a']): string {
   const score =

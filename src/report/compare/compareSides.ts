@@ -19,6 +19,7 @@ import { conditionDifferences, sidesWithoutConditions } from './conditions.ts';
 import { type Power, powerOf, type TestedDifference, testDifference } from './difference.ts';
 import { type Matching, matchSides, type NotComparable, type Pair, rateOf } from './matching.ts';
 import { missingAsFailed, type Sensitivity } from './missingAsFailed.ts';
+import { type RewardDifference, rewardDifference } from './rewardDifference.ts';
 import type { FellOut, Side, SideResult } from './side.ts';
 
 export interface CompareOptions {
@@ -69,6 +70,8 @@ export interface Comparison extends Lists, TestedDifference, Power, Costs {
   /** The same with every missing result counted as a failure. */
   readonly sensitivity: Sensitivity | null;
   readonly clusters: ClusterSensitivity | null;
+  /** Absent where neither side has rewards. */
+  readonly reward?: RewardDifference;
   readonly differences: readonly FactDifference[];
   /** Sides that do not say how they were run. */
   readonly conditionsUnknown: readonly string[];
@@ -82,6 +85,8 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
   const [left, right] = [pairs.map((p) => p.a), pairs.map((p) => p.b)];
   const epochs = a.epochs > 1 || b.epochs > 1;
   const lists = listsOf(a, b, matching);
+  const asked = askedOfBoth(matching);
+  const reward = rewardDifference({ a, b }, pairs, asked, options.seed);
   const table: PairedTable = {
     both: lists.both.length,
     // Differences are B minus A, so B is the first of the table.
@@ -94,8 +99,9 @@ export function compareSides(a: Side, b: Side, options: CompareOptions): Compari
     b: head(b, right, unnamedNeither),
     ...lists,
     ...testDifference(matching, table, epochs, options),
-    sensitivity: missingAsFailed(a, b, askedOfBoth(matching), unnamedNeither, options),
+    sensitivity: missingAsFailed(a, b, asked, unnamedNeither, options),
     clusters: repositories && clustered(gains, repositories),
+    ...(reward && { reward }),
     ...powerOf(gains, table, epochs),
     ...costsOf(pairs, options),
     differences: conditionDifferences(a, b, pairs),

@@ -3,6 +3,7 @@
  * fill what they hold.
  */
 import type { RunData } from '../../store/records/reportQueries.ts';
+import { rewardOf } from '../measure/rewardSummary.ts';
 import { type Facts, factsOfRun } from '../measure/runFacts.ts';
 import { awaitsVerdict, isGraded, type Missing, standingOf } from '../measure/verdict.ts';
 
@@ -13,6 +14,10 @@ export interface SideResult {
   readonly repo: string;
   /** Scores of validly finished epochs; empty when there is none. */
   readonly scores: readonly boolean[];
+  /** Rewards of the same epochs; absent where the suite gives none. */
+  readonly rewards?: readonly number[];
+  /** Those of each epoch that have several names. */
+  readonly named?: readonly Readonly<Record<string, number>>[];
   /** Why nothing valid is there; null when something is. */
   readonly why: FellOut | null;
   /** Means over valid epochs; null where unknown. */
@@ -78,6 +83,12 @@ export function sideOfArm(data: RunData, arm: string, label?: string): Side {
       instanceId,
       repo: group[0]!.repo || repoOfId(instanceId),
       scores: valid.map((s) => s.standing.valid && s.standing.resolved),
+      ...(valid.some((s) => s.trial.reward !== undefined) && {
+        rewards: valid.map(({ trial, standing }) =>
+          rewardOf({ trial, resolved: standing.valid && standing.resolved }),
+        ),
+        named: valid.flatMap(({ trial }) => (trial.rewards ? [trial.rewards] : [])),
+      }),
       why: valid.length > 0 ? null : (missing[0] ?? 'not_run'),
       costNano: average(attempts.map((c) => (c && c.unknownCalls === 0 ? c.costNano : null))),
       spentNano: spentOn(

@@ -4,6 +4,7 @@
  */
 import { compact } from '../../base/compact.ts';
 import type { Comparison } from '../compare/compareSides.ts';
+import type { RewardDifference } from '../compare/rewardDifference.ts';
 import type { FellOut } from '../compare/side.ts';
 import { percent } from '../render/format.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
@@ -15,7 +16,15 @@ import {
   type Remeasured,
   rocksOf,
 } from './evidence.ts';
-import { type Candidate, type GatePolicy, type GateRule, type Night, rulesOf, setChanges } from './rules.ts';
+import {
+  type Candidate,
+  decisive,
+  type GatePolicy,
+  type GateRule,
+  type Night,
+  rulesOf,
+  setChanges,
+} from './rules.ts';
 
 type Verdict = 'regressed' | 'flaky' | 'improved' | 'inconclusive';
 
@@ -47,6 +56,8 @@ export interface GateResult {
   readonly p: number | null;
   readonly test: string | null;
   readonly detectable: number | null;
+  /** Absent where neither night has rewards. */
+  readonly reward?: RewardDifference;
   readonly rules: readonly GateRule[];
   readonly warnings: readonly string[];
 }
@@ -93,6 +104,7 @@ export function gate(
     p: comparison.test?.p ?? null,
     test: comparison.test?.name ?? null,
     detectable: comparison.detectable,
+    ...(comparison.reward && { reward: comparison.reward }),
     warnings: warningsOf(night),
   };
 }
@@ -125,6 +137,7 @@ function gateLine(c: Comparison, broken: number, flaky: number): string {
 const ABOUT_RESULTS = new Set([
   'broken',
   'max-drop',
+  'max-reward-drop',
   'significance',
   'confirmed',
   'min-resolved',
@@ -137,8 +150,8 @@ function verdictOf(
   flaky: boolean,
 ): Verdict {
   if (rules.some((r) => !r.passed && ABOUT_RESULTS.has(r.rule))) return 'regressed';
-  const better =
-    c.test !== null && c.test.p < (policy.alpha ?? NIGHT_ERROR) && (c.difference?.points ?? 0) > 0;
+  const found = decisive(c);
+  const better = found !== null && found.p < (policy.alpha ?? NIGHT_ERROR) && found.points > 0;
   if (better && broken.length === 0) return 'improved';
   return flaky && broken.length === 0 ? 'flaky' : 'inconclusive';
 }

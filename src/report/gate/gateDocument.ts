@@ -2,7 +2,7 @@
 import { compact } from '../../base/compact.ts';
 import type { InstanceHistory } from '../measure/history.ts';
 import { block, type Document } from '../render/document.ts';
-import { percent, pValue } from '../render/format.ts';
+import { percent, pValue, reward, signedReward } from '../render/format.ts';
 import type { GateResult } from './gate.ts';
 
 /** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */
@@ -60,6 +60,10 @@ export function gateDocument(
       result.p !== null &&
       block.text(
         `Drop ${percent(result.drop)} over ${result.matched} matched instances; ${result.test} ${pValue(result.p)}${result.detectable === null ? '' : `; smaller than ${percent(result.detectable)} cannot be seen here`}.`,
+      ),
+    result.reward !== undefined &&
+      block.text(
+        `Mean reward ${reward(result.reward.a.mean)} before, ${reward(result.reward.b.mean)} now: ${signedReward(result.reward.difference)}; ${result.reward.permutation ? `sign-flip permutation ${pValue(result.reward.permutation.p)}` : 'fewer than six instances differ: no test'}.`,
       ),
   ]);
 }

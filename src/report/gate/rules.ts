@@ -2,7 +2,7 @@
 import { compact } from '../../base/compact.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import { percent, pointDifference, pValue, rate } from '../render/format.ts';
+import { percent, pointDifference, pValue, rate, reward, signedReward } from '../render/format.ts';
 import { confirmedError, NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
 import { type Confirmation, type Remeasured, rockLength } from './evidence.ts';
@@ -95,6 +95,28 @@ const broken: Rule = (night) => {
   };
 };
 
+/** What decides about the first measurement: rewards where a suite gives them, and verdicts elsewhere. Both tests have the same level. */
+export function decisive({ test, difference, reward: of }: Comparison) {
+  if (!of)
+    return test && { name: test.name, p: test.p, points: difference?.points ?? 0, what: 'fewer resolved' };
+  const { permutation, difference: points } = of;
+  return {
+    ...{ name: 'sign-flip permutation of rewards', points, what: 'less reward' },
+    p: permutation?.p ?? 1,
+  };
+}
+
+const maxRewardDrop: Rule = ({ comparison: { reward: of }, policy: { maxDrop: limit } }) => {
+  if (limit === undefined || !of) return null;
+  const ends = of.interval ? ` [${signedReward(of.interval.low)}, ${signedReward(of.interval.high)}]` : '';
+  return {
+    rule: 'max-reward-drop',
+    passed: -of.difference <= limit + ROUNDING,
+    text: `mean reward ${signedReward(of.difference)}${ends} over ${of.n} matched (a drop of at most ${reward(limit)})`,
+    ids: [],
+  };
+};
+
 /** A limit that somebody set, and no test: the text says how often chance alone exceeds it. */
 const maxDrop: Rule = ({
   comparison: c,
@@ -126,11 +148,12 @@ const maxDrop: Rule = ({
 const significance: Rule = (night) => {
   const { comparison: c, policy, broken: ids } = night;
   if (policy.maxDrop !== undefined) return null;
-  if (c.test === null || c.test.p >= alphaOf(night) || (c.difference?.points ?? 0) >= 0) return null;
+  const found = decisive(c);
+  if (found === null || found.p >= alphaOf(night) || found.points >= 0) return null;
   return {
     rule: 'significance',
     passed: false,
-    text: `${c.test.name} ${pValue(c.test.p)} for fewer resolved`,
+    text: `${found.name} ${pValue(found.p)} for ${found.what}`,
     ids,
   };
 };
@@ -209,7 +232,11 @@ const sameSet: Rule = ({ comparison, policy }) => {
 };
 
 const LIMITS: readonly Limit[] = [minResolved, mustPass, maxInfra, maxCost];
-const RULES: readonly Rule[] = [matched, broken, maxDrop, significance, confirmed, ...LIMITS, sameSet];
+const RULES: readonly Rule[] = [
+  ...[matched, broken, maxDrop, maxRewardDrop, significance, confirmed],
+  ...LIMITS,
+  sameSet,
+];
 
 export const rulesOf = (night: Night): GateRule[] => RULES.flatMap((rule) => rule(night) ?? []);
 

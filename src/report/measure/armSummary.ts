@@ -11,6 +11,7 @@ import { type Accounting, accountingOf, type PricesOf } from './accounting.ts';
 import { type Breakdown, breakdownOf } from './breakdown.ts';
 import { type GoldScore, goldScore } from './gold.ts';
 import { type DoubtedScore, doubtedScores } from './publishedDoubts.ts';
+import { type RewardSummary, rewardSummary } from './rewardSummary.ts';
 import { type Score, type ScoredTrial, scoredTrials, scoreOf } from './score.ts';
 import { stratifiedOf } from './stratifiedSample.ts';
 import { awaitsVerdict, flagsOf, isGraded } from './verdict.ts';
@@ -49,6 +50,8 @@ interface Headline {
   /** Without instances that others found to be wrong; absent where none of them is in the run. */
   readonly doubted?: readonly DoubtedScore[];
   readonly estimate: EpochEstimate | null;
+  /** Absent where the suite gives no rewards. */
+  readonly reward?: RewardSummary;
   readonly passes: readonly PassRow[];
   /** Over everything planned: all missing failed, all missing resolved. */
   readonly bounds: { readonly worst: number; readonly best: number } | null;
@@ -81,6 +84,8 @@ interface Notable {
 export interface ArmSummary extends Headline, Breakdown, Notable {
   readonly arm: string;
   readonly model: string;
+  /** Tasks that were left out because they cannot run here; absent where there is none. */
+  readonly leftOut?: number;
   readonly stratified: StratifiedEstimate | null;
   readonly steps: Spread;
   readonly elapsedMs: Spread;
@@ -96,6 +101,8 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
   const rows = scoredTrials(trials);
   const epochs = new Set(trials.map((t) => t.epoch)).size;
   const ended = trials.filter((t) => t.exitReason !== null);
+  const { unsupported } = data.run.manifest.dataset ?? {};
+  const leftOut = Array.isArray(unsupported) ? unsupported.length : 0;
   const resolved = new Set(rows.filter((r) => r.resolved).map((r) => r.trial.trialId));
   const awaiting = new Set(rows.flatMap((r) => (awaitsVerdict(r.standing) ? [r.trial.trialId] : [])));
   return {
@@ -103,6 +110,7 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
     model,
     ...headlineOf(rows, epochs, data.gold),
     ...breakdownOf(rows, epochs),
+    ...(leftOut > 0 && { leftOut }),
     stratified: stratifiedOf(rows, data.run.manifest),
     steps: spread(ended.map((t) => t.steps)),
     elapsedMs: spread(ended.map((t) => t.elapsedMs)),
@@ -125,6 +133,7 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
   const valid = rows.filter((r) => r.valid);
   const resolved = valid.filter((r) => r.resolved).length;
   const whole = scoreOf(rows, epochs);
+  const reward = rewardSummary(rows);
   // Only a resolved one can lose to the stricter rules; an empty patch was never examined, and stays a failure.
   const examined = valid.some((r) => r.trial.resolvedStrict !== null);
   const strict = scoreOf(
@@ -152,6 +161,7 @@ function headlineOf(rows: readonly ScoredTrial[], epochs: number, gold: RunData[
     gold: goldScore(rows, gold, epochs),
     ...(doubted.length > 0 && { doubted }),
     estimate: whole.overInstances,
+    ...(reward && { reward }),
     passes: epochs > 1 ? passTable(byInstance, epochs) : [],
     bounds: rows.length
       ? { worst: resolved / rows.length, best: (resolved + rows.length - valid.length) / rows.length }

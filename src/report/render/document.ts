@@ -39,6 +39,9 @@ export type Block =
 
 export type Document = readonly Block[];
 
+/** Of names that a container wrote: there may be thousands. */
+export const NAMES_SHOWN = 12;
+
 /** One function for each kind of block that reports are written with. */
 export const block = {
   heading: (level: 1 | 2 | 3, text: string): Block => ({ kind: 'heading', level, text }),

@@ -20,6 +20,15 @@ export const pointDifference = (d: number, interval: Interval | null): string =>
     ? `${signed(d)} pp`
     : `${signed(d)} pp [${signed(interval.low)}, ${signed(interval.high)}]`;
 
+/** Between 0 and 1, so that a mean reward is not read as a share of instances; names of other rewards may be of any size. */
+export const reward = (x: number): string =>
+  Math.abs(x) < 1000 ? x.toFixed(3).replace(/^-(0\.000)$/, '$1') : count(x);
+
+export const signedReward = (x: number): string => {
+  const text = reward(x);
+  return x > 0 && text !== '0.000' ? `+${text}` : text;
+};
+
 const signed = (x: number): string => {
   const text = points(x);
   return x > 0 && text !== '0.0' ? `+${text}` : text === '-0.0' ? '0.0' : text;

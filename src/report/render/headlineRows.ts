@@ -2,10 +2,11 @@
 import { compact } from '../../base/compact.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { GoldScore } from '../measure/gold.ts';
+import type { RewardSummary } from '../measure/rewardSummary.ts';
 import { scoreText } from '../measure/score.ts';
 import type { EpochEstimate } from '../statistics/epochs.ts';
-import type { Fact } from './document.ts';
-import { percent, plural, range, rate } from './format.ts';
+import { type Fact, NAMES_SHOWN } from './document.ts';
+import { percent, plural, range, rate, reward } from './format.ts';
 
 export function headlineRows(arm: ArmSummary): Fact[] {
   const rows: Fact[] = [
@@ -17,9 +18,12 @@ export function headlineRows(arm: ArmSummary): Fact[] {
     ],
     ['valid', `${arm.valid}, coverage ${rate(arm.coverage)}`],
   ];
+  if (arm.leftOut !== undefined)
+    rows.push(['left out', `${plural(arm.leftOut, 'task')} that cannot run here (--skip-unsupported)`]);
   if (!arm.graded) return [...rows, ['resolved', 'not graded']];
   if (arm.estimate) rows.push(...epochRows(arm, arm.estimate));
   else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
+  if (arm.reward) rows.push(...rewardRows(arm.reward));
   if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
   for (const { label, ids, resolvedWithout, estimateWithout } of arm.doubted ?? [])
     rows.push([
@@ -47,6 +51,25 @@ export function headlineRows(arm: ArmSummary): Fact[] {
       'flagged',
       `${plural(flagged, 'attempt')}; without them ${scoreText({ resolved: arm.flagged.resolvedWithout, overInstances: arm.flagged.estimateWithout })}`,
     ]);
+  return rows;
+}
+
+function rewardRows({ mean, interval, n, missingAsZero, named = [] }: RewardSummary): Fact[] {
+  const rows: Fact[] = [
+    [
+      'reward',
+      `${reward(mean)} [${reward(interval.low)}, ${reward(interval.high)}] mean of ${plural(n, 'instance')} (Wilson 95 %)`,
+    ],
+  ];
+  if (missingAsZero)
+    rows.push([
+      '',
+      `${reward(missingAsZero.mean)} with ${plural(missingAsZero.missing, 'missing trial')} as 0, as Harbor counts`,
+    ]);
+  for (const one of named.slice(0, NAMES_SHOWN))
+    rows.push(['', `${one.name}: ${reward(one.mean)} mean of ${plural(one.n, 'instance')}`]);
+  if (named.length > NAMES_SHOWN)
+    rows.push(['', `and ${plural(named.length - NAMES_SHOWN, 'further name')}`]);
   return rows;
 }
 

@@ -68,8 +68,16 @@ export function trialsCsv(data: RunData): string {
       costs: costs.get(trial.trialId) ?? [],
     }),
   );
+  // Files of suites without rewards stay as they are.
+  const rewarded = data.trials.some(({ reward }) => reward !== undefined);
+  const named = data.trials.some(({ rewards }) => rewards !== undefined);
+  const columns = {
+    ...COLUMNS,
+    ...(rewarded && { reward: ({ trial }: Row) => trial.reward ?? null }),
+    ...(named && { rewards: ({ trial }: Row) => (trial.rewards ? JSON.stringify(trial.rewards) : null) }),
+  };
   return toCsv(
-    Object.entries(COLUMNS).map(([header, value]) => ({ header, value })),
+    Object.entries(columns).map(([header, value]) => ({ header, value })),
     rows,
   );
 }

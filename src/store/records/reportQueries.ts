@@ -6,7 +6,7 @@ import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
 import { all, first } from '../query.ts';
-import { storedList } from '../storedJson.ts';
+import { storedJson, storedList } from '../storedJson.ts';
 import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './attemptSums.ts';
 import { type GoldStanding, goldStandings } from './calibration.ts';
 import { type FirstResult, firstResultsOf } from './firstResults.ts';
@@ -90,6 +90,10 @@ export interface ReportTrial {
   readonly outcome: Outcome | null;
   readonly resolved: boolean | null;
   readonly resolvedStrict: boolean | null;
+  /** Between 0 and 1; absent where the suite gives none. */
+  readonly reward?: number;
+  /** All of them by name, where there are several. */
+  readonly rewards?: Readonly<Record<string, number>>;
   readonly gradeSuspicion: readonly Flag[];
   readonly dialect: string | null;
   readonly specHash: string | null;
@@ -158,7 +162,7 @@ const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS inst
     f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
     f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
-    e.resolved_strict AS resolvedStrict, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
+    e.resolved_strict AS resolvedStrict, e.reward, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}
   WHERE t.run_id = ?`;
 
@@ -169,8 +173,10 @@ type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';
 type Flags = 'patchEmpty' | 'workUnused' | 'patchUnknown' | 'resolved' | 'resolvedStrict';
 type Lists = 'suspicion' | 'gradeSuspicion';
 /** SQLite has no booleans and no lists. */
-type TrialRow = Omit<ReportTrial, OfArm | OfInstance | Flags | Lists> &
-  Record<Flags, number | null> &
+type TrialRow = Omit<ReportTrial, OfArm | OfInstance | Flags | Lists | 'reward' | 'rewards'> & {
+  readonly reward: number | null;
+  readonly rewards: string | null;
+} & Record<Flags, number | null> &
   Record<Lists, string | null> & { readonly armId: number; readonly instancePk: number };
 
 function trialsOf(db: Store, runId: number): ReportTrial[] {
@@ -228,10 +234,18 @@ const trialOf = (
   outcome: once(row.outcome),
   resolved: flag(row.resolved),
   resolvedStrict: flag(row.resolvedStrict),
+  ...(row.reward !== null && { reward: row.reward, ...namedRewards(row.rewards) }),
   gradeSuspicion: flagsIn(row.gradeSuspicion),
   dialect: once(row.dialect),
   specHash: once(row.specHash),
 });
+
+/** Nothing where there is only one. */
+function namedRewards(text: string | null): { rewards?: Readonly<Record<string, number>> } {
+  const entries = Object.entries(recordOf(storedJson(text ?? '')));
+  const known = entries.filter((entry): entry is [string, number] => typeof entry[1] === 'number');
+  return known.length > 1 ? { rewards: Object.fromEntries(known) } : {};
+}
 
 const NO_FLAGS: readonly Flag[] = [];
 const flagsIn = (text: string | null): readonly Flag[] =>

@@ -33,6 +33,8 @@ export interface TrialRow
   started_at: string | null;
   ended_at: string | null;
   patch_chars: number | null;
+  /** NULL where the suite gives none. */
+  reward: number | null;
 }
 export type AttemptMoney = LedgerSums & { readonly failedCalls: number };
 export interface SlotRow {
@@ -107,7 +109,7 @@ const TRIAL = `SELECT t.id AS trial, t.run_id, i.instance_id, i.repo, i.difficul
   f.state AS attempt_state, f.started_at, f.ended_at, f.exit_reason, f.exit_class, f.exit_status, f.exit_detail, f.elapsed_ms,
   CASE WHEN f.state = 'running' THEN (SELECT count(*) FROM messages m WHERE m.attempt_id = f.id AND m.role = 'assistant') ELSE f.steps END AS steps,
   f.working_ms, f.patch_source, f.patch_state, length(f.model_patch) AS patch_chars, f.history, f.oom_kills, f.suspicion,
-  e.outcome, e.resolved, e.resolved_strict, e.suspicion AS grade_suspicion
+  e.outcome, e.resolved, e.resolved_strict, e.reward, e.suspicion AS grade_suspicion
 FROM trials t
 JOIN arms a ON a.id = t.arm_id
 JOIN instances i ON i.id = t.instance_pk
@@ -115,7 +117,7 @@ LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt
   ELSE (SELECT max(x.id) FROM attempts x WHERE x.trial_id = t.id) END
 LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`;
 
-const EVALUATION = `id, attempt_id, dialect, outcome, resolved, resolved_strict, report, apply_method, exit_code,
+const EVALUATION = `id, attempt_id, dialect, outcome, resolved, resolved_strict, reward, rewards, report, apply_method, exit_code,
   infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`;
 
 type Args = readonly unknown[];

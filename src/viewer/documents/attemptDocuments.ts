@@ -18,7 +18,15 @@ import {
   type MessageDocument,
   type RawChunk,
 } from './documents.ts';
-import { readBytes, readEvidence, readFlags, readMessage, readRow, readTexts } from './lenient.ts';
+import {
+  readBytes,
+  readEvidence,
+  readFlags,
+  readMessage,
+  readNumbers,
+  readRow,
+  readTexts,
+} from './lenient.ts';
 import { outlineOf } from './outline.ts';
 import { testsOf } from './testResults.ts';
 
@@ -178,6 +186,7 @@ function evaluationSummary(
     outcome: row.outcome,
     resolved: row.resolved,
     resolvedStrict: row.resolved_strict,
+    ...(row.reward !== null && { reward: row.reward, rewards: readNumbers(row.rewards) }),
     applyMethod: row.apply_method,
     exitCode: row.exit_code,
     infraReason: row.infra_reason,

@@ -5,11 +5,12 @@
  */
 import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
 import type { StepFacts } from '../steps/stepFacts.ts';
+import type { WithMeanReward, WithNamedRewards, WithReward } from './rewardFields.ts';
 
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;
 
-export interface Tally {
+export interface Tally extends WithMeanReward {
   planned: number;
   sealed: number;
   running: number;
@@ -100,7 +101,8 @@ export interface RunDocument {
   events: EventRow[];
 }
 
-export interface TrialDocument extends Omit<TrialRow, 'suspicion' | 'grade_suspicion' | 'run_id'> {
+type ShownRow = Omit<TrialRow, 'suspicion' | 'grade_suspicion' | 'run_id' | 'reward'>;
+export interface TrialDocument extends ShownRow, WithReward {
   /** resolved, unresolved, or why the trial is missing from the score. */
   verdict: string;
   flags: string[];
@@ -141,7 +143,7 @@ export interface OutlineRow {
   does: StepFacts | null;
 }
 
-export interface EvaluationSummary {
+export interface EvaluationSummary extends WithNamedRewards {
   id: number;
   attempt: number | null;
   dialect: string;

@@ -35,6 +35,12 @@ export function readFlags(text: string | null): Flag[] {
   });
 }
 
+/** Numbers by name, as pairs. */
+export const readNumbers = (text: string | null): [string, number][] =>
+  Object.entries(recordOf(readJson(text))).filter(
+    (entry): entry is [string, number] => typeof entry[1] === 'number',
+  );
+
 export function readTexts(text: string | null): string[] {
   const list = readJson(text);
   return Array.isArray(list)

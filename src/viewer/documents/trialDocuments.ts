@@ -12,6 +12,7 @@ import {
   type TrialPage,
 } from './documents.ts';
 import { readFlags } from './lenient.ts';
+import { rewardOfRows } from './shownRewards.ts';
 
 /** The verdict by the rule of the report, so that page and report never disagree. */
 function verdictOf(row: TrialRow, graded: boolean): string {
@@ -48,6 +49,7 @@ export function tally(rows: readonly TrialRow[]): Tally {
   const isGraded = rows.some((row) => row.outcome !== null);
   const verdicts = rows.map((row) => verdictOf(row, isGraded));
   const resolved = rows.filter((_row, i) => verdicts[i] === 'resolved');
+  const reward = rewardOfRows(rows.map((row, i) => ({ ...row, verdict: verdicts[i]! })));
   return {
     planned: rows.length,
     sealed: rows.filter((r) => r.state === 'sealed').length,
@@ -60,6 +62,7 @@ export function tally(rows: readonly TrialRow[]): Tally {
     flagged: rows.filter((r) => suspicions(r).length > 0).length,
     classes: count(rows.map(classOf)),
     outcomes: count(rows.flatMap((r) => (r.outcome === null ? [] : [r.outcome]))),
+    ...(reward && { reward }),
   };
 }
 
@@ -68,14 +71,14 @@ const suspicions = (row: TrialRow): string[] => [
 ];
 
 function trialDocument(row: TrialRow, money: Money, graded: boolean): TrialDocument {
-  const { suspicion: _suspicion, grade_suspicion: _grade, run_id: _run, ...rest } = row;
+  const { suspicion: _suspicion, grade_suspicion: _grade, run_id: _run, reward, ...rest } = row;
   const flags = suspicions(row);
   if ((row.oom_kills ?? 0) > 0) flags.push('oom');
   if (row.history === 'failed') flags.push('history unsealed');
   if (row.attempts > 1) flags.push('retried');
   if (money.unknownCalls > 0) flags.push('cost unknown');
   if (row.resolved === 1 && row.resolved_strict === 0) flags.push('not strict');
-  return { ...rest, verdict: verdictOf(row, graded), flags, money };
+  return { ...rest, ...(reward !== null && { reward }), verdict: verdictOf(row, graded), flags, money };
 }
 
 /** Each trial with the money of all of its attempts: a retry costs too. */

@@ -14,6 +14,7 @@ import {
   readFlags,
   readJson,
   readMessage,
+  readNumbers,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
 import { testsOf } from '../../../src/viewer/documents/testResults.ts';
@@ -82,6 +83,7 @@ export const SHOWN_READERS: readonly Reader[] = [
       readJson,
       readEvidence,
       readFlags,
+      readNumbers,
       readTexts,
       readMessage,
       'readMessage with a value': (given) => {

@@ -4,7 +4,7 @@ import { useDocument } from '../data/source.ts';
 import { Badge, Fact, Flags, Foldout, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer, short, time, tokens, words } from '../text/numbers.ts';
+import { cost, duration, integer, reward, rewardNames, short, time, tokens, words } from '../text/numbers.ts';
 import { Output } from '../text/Text.tsx';
 import { listHref, Neighbours } from '../trajectory/Neighbours.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
@@ -86,6 +86,11 @@ export function Head({ doc }: { doc: AttemptDocument }) {
             ? doc.outline.filter((row) => row.role === 'assistant').length
             : attempt.steps}
         </Fact>
+        {verdict?.reward === undefined ? null : (
+          <Fact name="Reward" title={plain(rewardNames(verdict.rewards))}>
+            {reward(verdict.reward)}
+          </Fact>
+        )}
         <Fact name="Cost">{cost(attempt.money)}</Fact>
         <Fact
           name="Tokens"

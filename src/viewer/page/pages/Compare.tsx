@@ -1,7 +1,7 @@
 /** Runs against each other on the same instances: who resolved what, at which price, and where two disagree. */
 import { useMemo } from 'react';
 import type { RunList, TrialDocument } from '../../documents/documents.ts';
-import { pairsOf, summarize } from '../../documents/pairs.ts';
+import { pairsOf } from '../../documents/pairs.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
 import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
@@ -11,7 +11,7 @@ import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
 import { PairSection } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, rate } from '../text/numbers.ts';
+import { cost, rate, rewardRange } from '../text/numbers.ts';
 
 const MOST = 8;
 
@@ -84,11 +84,7 @@ export function ComparePage() {
       <Summary sides={chosen} rowsOf={rowsOf} />
       {a && b ? <Warnings a={a} b={b} /> : null}
       {a && b ? (
-        <PairSection
-          a={a}
-          b={b}
-          summary={summarize(pairsOf(rowsOf.get(a.key) ?? [], rowsOf.get(b.key) ?? []))}
-        />
+        <PairSection a={a} b={b} pairs={pairsOf(rowsOf.get(a.key) ?? [], rowsOf.get(b.key) ?? [])} />
       ) : (
         <p>Choose a second run to see where the two disagree.</p>
       )}
@@ -179,6 +175,8 @@ function Summary({
   sides: readonly Side[];
   rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
 }) {
+  const scores = sides.map((side) => scoreOf(rowsOf.get(side.key) ?? []));
+  const rewarded = scores.some(({ reward }) => reward !== undefined);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
     <section className="wide" aria-label="Summary of the runs" tabIndex={0}>
@@ -188,13 +186,14 @@ function Summary({
             <th scope="col">Run</th>
             <th scope="col">Graded of planned</th>
             <th scope="col">Resolved, 95 % interval</th>
+            {rewarded ? <th scope="col">Reward, 95 % interval</th> : null}
             <th scope="col">Cost</th>
             <th scope="col">Cost of one resolved</th>
           </tr>
         </thead>
         <tbody>
           {sides.map((side, i) => {
-            const score = scoreOf(rowsOf.get(side.key) ?? []);
+            const score = scores[i]!;
             const each =
               score.resolved > 0 && score.money.costNano !== null
                 ? score.money.costNano / score.resolved
@@ -211,6 +210,7 @@ function Summary({
                 <td>
                   {score.resolved}: {rate(score.resolved, score.graded)}
                 </td>
+                {rewarded ? <td>{rewardRange(score.reward)}</td> : null}
                 <td>{cost(score.money)}</td>
                 <td>{cost({ ...score.money, costNano: each })}</td>
               </tr>

@@ -3,7 +3,7 @@ import type { ArmSummary, Money, RunDocument } from '../../documents/documents.t
 import { writeChosen } from '../../documents/facets.ts';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, DASH, integer, percent, rate, short } from '../text/numbers.ts';
+import { cost, DASH, integer, percent, rate, rewardRange, short } from '../text/numbers.ts';
 
 interface MoneyColumn {
   readonly header: string;
@@ -26,6 +26,12 @@ const COLUMNS: readonly MoneyColumn[] = [
     header: 'Resolved, 95 % interval',
     has: ({ tally }) => tally.graded > 0,
     text: ({ tally }) => `${tally.resolved}: ${rate(tally.resolved, tally.graded)}`,
+  },
+  {
+    header: 'Reward',
+    title: 'mean over instances, 95 % interval',
+    has: ({ tally }) => tally.reward !== undefined,
+    text: ({ tally }) => rewardRange(tally.reward),
   },
   { header: 'Cost', has: ({ money }) => money.costNano !== null, text: ({ money }) => cost(money) },
   { header: 'Of one resolved', has: (arm) => each(arm) !== DASH, text: each },

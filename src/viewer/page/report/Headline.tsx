@@ -2,7 +2,7 @@
 import { wilson } from '../../../report/statistics/proportions.ts';
 import type { RunDocument, Tally } from '../../documents/documents.ts';
 import { plain } from '../text/foreignText.ts';
-import { integer, percent } from '../text/numbers.ts';
+import { integer, percent, reward } from '../text/numbers.ts';
 import { Interval } from './Interval.tsx';
 
 const bare = (share: number): string => (share * 100).toFixed(1);
@@ -37,6 +37,12 @@ function Rate({ tally, name }: { tally: Tally; name?: string }) {
         <p>
           {integer(resolved)} of {integer(graded)} graded · 95 % interval {bare(low)} to {bare(high)} %
         </p>
+        {tally.reward ? (
+          <p title="over instances; Wilson's interval, which is never too short for numbers between 0 and 1">
+            Mean reward {reward(tally.reward.mean)} · 95 % interval {reward(tally.reward.interval.low)} to{' '}
+            {reward(tally.reward.interval.high)}
+          </p>
+        ) : null}
         {graded < planned ? (
           <p className="quiet" title="everything missing counted as failed, and as resolved">
             Bounds over all planned: {bounds(tally)}

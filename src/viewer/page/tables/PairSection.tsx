@@ -7,19 +7,20 @@ import {
   totalOf,
 } from '../../../report/statistics/paired.ts';
 import type { TrialDocument } from '../../documents/documents.ts';
-import type { Pair, PairSummary } from '../../documents/pairs.ts';
+import { type Pair, type PairSummary, summarize } from '../../documents/pairs.ts';
+import { rewardOfPairs } from '../../documents/shownRewards.ts';
 import type { Side } from '../data/comparedSide.ts';
 import { Badge, Foldout } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, words } from '../text/numbers.ts';
+import { cost, reward, words } from '../text/numbers.ts';
 import { ending } from './trialColumns.tsx';
 
 const points = (share: number): string => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}`;
 const pValue = (p: number): string => (p < 0.0001 ? '< 0.0001' : p.toFixed(4));
 
-export function PairSection({ a, b, summary }: { a: Side; b: Side; summary: PairSummary }) {
-  const { table, onlyA, onlyB, apart } = summary;
+export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly Pair[] }) {
+  const { table, onlyA, onlyB, apart } = summarize(pairs);
   const n = totalOf(table);
   return (
     <>
@@ -39,6 +40,7 @@ export function PairSection({ a, b, summary }: { a: Side; b: Side; summary: Pair
             (Newcombe 10, 95 %). McNemar exact p {pValue(mcnemarExact(table.aOnly, table.bOnly))}, mid-p{' '}
             {pValue(mcnemarMidP(table.aOnly, table.bOnly))}.
           </p>
+          <Rewards pairs={pairs} />
         </>
       )}
       <div className="pair">
@@ -51,6 +53,24 @@ export function PairSection({ a, b, summary }: { a: Side; b: Side; summary: Pair
         </Foldout>
       ) : null}
     </>
+  );
+}
+
+const signed = (value: number): string => `${value >= 0 ? '+' : '−'}${reward(Math.abs(value))}`;
+
+function Rewards({ pairs }: { pairs: readonly Pair[] }) {
+  const found = rewardOfPairs(pairs);
+  if (!found) return null;
+  const { difference, interval: ends, method, n, sign, permutation } = found;
+  return (
+    <p>
+      Reward, B − A over {n} instances: <strong>{signed(difference)}</strong>
+      {ends ? ` [${signed(ends.low)}, ${signed(ends.high)}] (${method}, 95 %)` : ''}; {sign.better} better,{' '}
+      {sign.worse} worse.{' '}
+      {sign.p === null || permutation === null
+        ? 'Fewer than six instances differ: no test.'
+        : `Sign test p ${pValue(sign.p)}, sign-flip permutation p ${pValue(permutation.p)}.`}
+    </p>
   );
 }
 

@@ -3,7 +3,7 @@ import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields } from '../../documents/filter.ts';
 import { Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, time, words } from '../text/numbers.ts';
+import { DASH, duration, reward, time, words } from '../text/numbers.ts';
 import type { Column } from './column.ts';
 import {
   badgeColumn,
@@ -35,6 +35,11 @@ export const TRIAL_COLUMNS: readonly Column<TrialDocument>[] = [
   }),
   badgeColumn('class', 'Class', 90, (r) => r.exit_class, { title: 'exit class' }),
   badgeColumn('outcome', 'Outcome', 120, (r) => r.outcome, { title: 'what the grader found', hidden }),
+  numberColumn('reward', 'Reward', 80, (r) => r.reward ?? null, {
+    title: 'between 0 and 1, of suites that give one',
+    cell: (r) => (r.reward === undefined ? DASH : reward(r.reward)),
+    hidden,
+  }),
   numberColumn('steps', 'Steps', 70, (r) => r.steps),
   costColumn(90, { title: 'of all attempts, in dollars' }),
   tokensColumn(),

@@ -1,6 +1,7 @@
 /** Numbers, times and words as the page writes them. */
 import { formatCost } from '../../../money.ts';
 import { wilson } from '../../../report/statistics/proportions.ts';
+import type { RewardMean } from '../../../report/statistics/rewards.ts';
 import type { Money } from '../../documents/documents.ts';
 
 export const DASH = '–';
@@ -44,6 +45,22 @@ export const time = (iso: string | null | undefined): string =>
   iso ? `${iso.slice(0, 10)} ${iso.slice(11, 16)}` : DASH;
 
 export const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+
+/** A number between 0 and 1; other named rewards may be of any size. */
+export const reward = (value: number): string =>
+  Math.abs(value) < 1000 ? value.toFixed(3) : short(Math.round(value));
+
+export const rewardRange = (of: RewardMean | undefined): string =>
+  of ? `${reward(of.mean)} [${reward(of.interval.low)}, ${reward(of.interval.high)}]` : DASH;
+
+const NAMES_SHOWN = 20;
+
+/** All that a verifier wrote: "reward 0.500, found 3.000". */
+export function rewardNames(rewards: readonly (readonly [string, number])[] = []): string {
+  const shown = rewards.slice(0, NAMES_SHOWN).map(([name, value]) => `${name.slice(0, 80)} ${reward(value)}`);
+  const more = rewards.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+}
 
 /** A proportion is never written without its n and its interval. */
 export function rate(x: number, n: number): string {

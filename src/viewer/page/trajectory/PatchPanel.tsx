@@ -8,7 +8,7 @@ import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';
 import { Ansi } from '../text/Ansi.tsx';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
-import { duration, words } from '../text/numbers.ts';
+import { duration, reward, rewardNames, words } from '../text/numbers.ts';
 
 export function PatchPanel({ doc }: { doc: AttemptDocument }) {
   const own = doc.evaluations.filter(
@@ -92,6 +92,12 @@ function Verdict({ id }: { id: number }) {
         {verdict.applyMethod ? `; applied with ${plain(verdict.applyMethod)}` : ''}
         {verdict.infraReason ? `; ${plain(verdict.infraReason)}` : ''}
       </p>
+      {verdict.reward === undefined ? null : (
+        <p>
+          reward {reward(verdict.reward)}
+          {(verdict.rewards?.length ?? 0) > 1 ? ` (${plain(rewardNames(verdict.rewards))})` : ''}
+        </p>
+      )}
       {verdict.error ? <p className="problem">{plain(verdict.error.slice(0, 1000))}</p> : null}
       <p>
         {failed.length} of {verdict.tests.length} counted tests failed
