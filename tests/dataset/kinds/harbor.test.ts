@@ -120,6 +120,17 @@ user = 1000
     ]);
   });
 
+  test('an unknown key of an artifact is a warning too, and the artifact counts', async () => {
+    const { row, warnings } = await taskWith(
+      `artifacts = ["/a", { source = "/b", colour = "red" }]\n${IMAGE}`,
+    );
+    expect(warnings).toEqual(['task: task.toml has a key that is not known here: artifacts.1.colour']);
+    expect(harborTaskOf(row.instance).artifacts).toEqual([
+      { source: '/a', exclude: [] },
+      { source: '/b', exclude: [] },
+    ]);
+  });
+
   test.each([
     ['[environment', 'task.toml cannot be read'],
     ['[environment]\ncpus = "two"\n', 'environment.cpus'],
@@ -130,6 +141,10 @@ user = 1000
     ],
     [`${IMAGE}[agent]\nnetwork_mode = "allowlist"\n`, 'agent.network_mode is an allow-list'],
     [`${IMAGE}os = "Windows"\n`, 'environment.os is windows'],
+    [`${IMAGE}allowed_hosts = ["a.com"]\n`, 'environment.allowed_hosts is set without network_mode'],
+    [`${IMAGE}[verifier]\nallowed_hosts = ["a.com"]\n`, 'verifier.allowed_hosts is set without network_mode'],
+    [`${IMAGE}memory = "2G"\nmemory_mb = 1024\n`, 'environment has memory and memory_mb'],
+    [`${IMAGE}memory = "much"\n`, '"much" is not a size'],
     [`${IMAGE}mcp_servers = [{ name = "files", command = "x" }]\n`, 'environment.mcp_servers names files'],
     [`${IMAGE}env = { KEY = "\${OPENAI_API_KEY}" }\n`, 'wants $OPENAI_API_KEY of this machine'],
     [`${IMAGE}[[steps]]\nname = "one"\n`, 'it has several steps'],

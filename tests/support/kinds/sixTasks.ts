@@ -37,11 +37,13 @@ command = "mkdir -p /logs/artifacts && cp /work/answer.txt /logs/artifacts/ && e
 `;
 
 const TASKS: Readonly<Record<string, SmallTask>> = {
+  // Its own commands see what the agent left before its tests do, also where both run in one container.
   'hello-file': {
     files: {
-      'task.toml': (image) => toml(image),
+      'task.toml': (image) =>
+        toml(image, '[[verifier.collect]]\ncommand = "cp hello.txt /logs/artifacts/copy.txt"\n'),
       'tests/test.sh': test(
-        'grep -qx hello hello.txt 2>/dev/null && r=1 || r=0; echo $r > /logs/verifier/reward.txt',
+        'grep -qx hello hello.txt /logs/artifacts/copy.txt >/dev/null 2>&1 && cmp -s hello.txt /logs/artifacts/copy.txt && r=1 || r=0; echo $r > /logs/verifier/reward.txt',
       ),
     },
     solution: 'echo hello > hello.txt',

@@ -12,7 +12,7 @@ export const withDefaults = (env: Readonly<Record<string, string>>): Record<stri
   );
 
 function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
-  const { os, gpus = 0, gpu_types, tpu, mcp_servers, skills_dir, network_mode, env } = environment;
+  const { os, gpus = 0, gpu_types, tpu, mcp_servers, skills_dir, env } = environment;
   const reasons: string[] = [];
   if (os !== 'linux') reasons.push(`${place}.os is ${os}`);
   if (gpus > 0 || gpu_types?.length) reasons.push(`${place} asks for a GPU`);
@@ -20,9 +20,21 @@ function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
   if (mcp_servers.length > 0)
     reasons.push(`${place}.mcp_servers names ${mcp_servers.map(({ name }) => name).join(', ')}`);
   if (skills_dir !== undefined) reasons.push(`${place}.skills_dir gives skills to the agent`);
-  if (network_mode === 'allowlist') reasons.push(`${place}.network_mode is an allow-list of hosts`);
-  return [...reasons, ...ofVariables(`${place}.env`, env)];
+  if (environment.memory !== undefined && environment.memory_mb !== undefined)
+    reasons.push(`${place} has memory and memory_mb`);
+  if (environment.storage !== undefined && environment.storage_mb !== undefined)
+    reasons.push(`${place} has storage and storage_mb`);
+  return [...reasons, ...ofNetwork(place, environment), ...ofVariables(`${place}.env`, env)];
 }
+
+/** Hosts that may be reached are of no use to a mode that reaches all or none: what was meant is not known. */
+const ofNetwork = (
+  place: string,
+  { network_mode, allowed_hosts }: Pick<TomlEnvironment, 'network_mode' | 'allowed_hosts'>,
+): string[] => {
+  if (network_mode === 'allowlist') return [`${place}.network_mode is an allow-list of hosts`];
+  return allowed_hosts?.length ? [`${place}.allowed_hosts is set without network_mode = "allowlist"`] : [];
+};
 
 const ofVariables = (place: string, env: Readonly<Record<string, string>>): string[] =>
   Object.entries(env).flatMap(([key, value]) => {
@@ -36,7 +48,7 @@ export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[]
   const reasons = ofEnvironment('environment', environment);
   if (steps !== undefined && steps.length > 0) reasons.push('it has several steps');
   for (const [place, phase] of [['agent', agent] as const, ['verifier', verifier] as const])
-    if (phase.network_mode === 'allowlist') reasons.push(`${place}.network_mode is an allow-list of hosts`);
+    reasons.push(...ofNetwork(place, phase));
   if (verifier.environment) reasons.push(...ofEnvironment('verifier.environment', verifier.environment));
   if (verifier.environment && verifier.environment_mode === 'shared')
     reasons.push('verifier.environment_mode is shared, and verifier.environment is set');

@@ -58,15 +58,16 @@ const verifierSchema = z.strictObject({
   environment: environmentSchema.optional(),
   collect: z.array(collectSchema).default([]),
 });
-const artifactSchema = z.union([
-  name.transform((source) => ({ source, exclude: [] as string[], service: 'main' })),
+/** A path alone is short for a table with it. Not a union: that would hide which key of the table is not known. */
+const artifactSchema = z.preprocess(
+  (value) => (typeof value === 'string' ? { source: value } : value),
   z.strictObject({
     source: name,
     destination: z.string().optional(),
     exclude: z.array(z.string()).default([]),
     service: z.string().default('main'),
   }),
-]);
+);
 const tomlSchema = z.strictObject({
   schema_version: z.string().default(String(SCHEMA)),
   version: z.string().optional(),

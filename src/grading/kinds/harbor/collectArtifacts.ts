@@ -14,16 +14,23 @@ export type Collected =
   | { readonly ok: true; readonly files: readonly PlacedFile[] }
   | { readonly ok: false; readonly ending: Ending };
 
+interface Collecting {
+  readonly task: HarborTask;
+  readonly instanceId: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
 const isLeftOut = (path: string, source: string, exclude: readonly string[]): boolean => {
   const below = path.slice(source.length).split('/').filter(Boolean);
   return exclude.some((name) => below.includes(name.replace(/^\.\//, '')));
 };
 
-export async function collect(
+/** The commands of `[[verifier.collect]]`, in the container that the agent left. */
+export async function runCollectCommands(
   environment: Environment,
   log: RunLog,
-  { task, instanceId, signal }: { task: HarborTask; instanceId: string; signal?: AbortSignal | undefined },
-): Promise<Collected> {
+  { task, instanceId, signal }: Collecting,
+): Promise<void> {
   await environment.execute(`mkdir -p ${ARTIFACTS} && chmod 777 ${ARTIFACTS}`, { cwd: '/', signal });
   for (const { command, timeout_s, user } of task.verifier.collect) {
     const done = await environment.execute(asUser(command, user), { timeoutS: timeout_s, signal });
@@ -33,6 +40,15 @@ export async function collect(
         `a collect command of ${instanceId} ended with ${done.exitCode}: ${done.output.slice(-400).trim()}`,
       );
   }
+}
+
+export async function collect(
+  environment: Environment,
+  log: RunLog,
+  collecting: Collecting,
+): Promise<Collected> {
+  const { task, instanceId } = collecting;
+  await runCollectCommands(environment, log, collecting);
   const wanted = [{ source: ARTIFACTS, exclude: [] as string[] }, ...task.artifacts];
   const files = new Map<string, PlacedFile>();
   try {

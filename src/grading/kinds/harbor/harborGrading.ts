@@ -14,7 +14,7 @@ import type { RunLog } from '../../createRunLog.ts';
 import type { SpecOptions } from '../../specs/spec.ts';
 import { type Ending, type EvaluationResult, type GradingFrame, inFreshContainer } from '../gradingFrame.ts';
 import type { GradingKind, KindGradeRequest, PlannedGrading } from '../gradingKind.ts';
-import { collect } from './collectArtifacts.ts';
+import { collect, runCollectCommands } from './collectArtifacts.ts';
 import { TEST_SCRIPT, TESTS, verify } from './verifyTask.ts';
 
 interface Grading {
@@ -81,9 +81,14 @@ const verification = ({ instance, task, request }: Grading, tests: readonly Plac
 
 const inSharedContainer = (grading: Grading, tests: readonly PlacedFile[]): Promise<EvaluationResult> =>
   inFreshContainer(grading.frame, async (environment, log) => {
-    return (
-      (await applied(environment, log, grading)) ?? verify(environment, log, verification(grading, tests))
-    );
+    const failed = await applied(environment, log, grading);
+    if (failed) return failed;
+    const { task, instance, request } = grading;
+    if (task.verifier.collect.length > 0)
+      await runCollectCommands(environment, log, {
+        ...{ task, instanceId: instance.instance_id, signal: request.signal },
+      });
+    return verify(environment, log, verification(grading, tests));
   });
 
 /** Two containers, one after the other: the verifier never sees the agent's. */
