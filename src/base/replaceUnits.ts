@@ -39,41 +39,60 @@ export function replaceUnits(text: string, table: UnitTable, replacement: (code:
   const from = firstIn(table, text);
   if (from < 0) return text;
   const known = new Map<number, Written>();
-  let units = new Uint16Array(text.length + 64);
+  const writtenFor = (code: number): Written => {
+    const fresh = known.get(code) ?? writtenAs(replacement(code));
+    known.set(code, fresh);
+    return fresh;
+  };
+  const units = new Uint16Array(lengthOf(text, from, table, writtenFor));
   let length = 0;
   let wide = 0;
   let surrogates = false;
   let last = -1;
-  let fresh: Written = { units: new Uint16Array(0), wide: 0 };
+  let fresh: Written = { units, wide };
   for (let at = from; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    const special = table[unit] === 1;
-    const code = special ? text.codePointAt(at)! : unit;
-    if (special && code !== last) {
-      fresh = known.get(code) ?? writtenAs(replacement(code));
-      known.set(code, fresh);
-      last = code;
-      wide |= fresh.wide;
-    }
-    if (code > 0xffff) at++;
-    if (length + fresh.units.length + 1 > units.length) {
-      const larger = new Uint16Array(units.length * 2 + fresh.units.length);
-      larger.set(units);
-      units = larger;
-    }
-    if (special) for (let i = 0; i < fresh.units.length; i++) units[length++] = fresh.units[i]!;
-    else {
+    if (table[unit] !== 1) {
       units[length++] = unit;
       wide |= unit;
       surrogates ||= (unit & 0xf800) === 0xd800;
+      continue;
     }
+    const code = text.codePointAt(at)!;
+    if (code !== last) {
+      last = code;
+      fresh = writtenFor(code);
+      wide |= fresh.wide;
+    }
+    if (code > 0xffff) at++;
+    for (let i = 0; i < fresh.units.length; i++) units[length++] = fresh.units[i]!;
   }
-  return text.slice(0, from) + textOf(units.subarray(0, length), wide, surrogates);
+  return text.slice(0, from) + textOf(units, wide, surrogates);
+}
+
+/** Of the result from `from` on, in units: room that grows costs more than a second look. */
+function lengthOf(text: string, from: number, table: UnitTable, written: (code: number) => Written): number {
+  let length = text.length - from;
+  let last = -1;
+  let more = 0;
+  for (let at = from; at < text.length; at++) {
+    if (table[text.charCodeAt(at)] !== 1) continue;
+    const code = text.codePointAt(at)!;
+    if (code !== last) {
+      last = code;
+      more = written(code).units.length - (code > 0xffff ? 2 : 1);
+    }
+    length += more;
+    if (code > 0xffff) at++;
+  }
+  return length;
 }
 
 function textOf(units: Uint16Array, wide: number, surrogates: boolean): string {
-  // A browser has no shorter way; the result is read faster than one of two bytes a character.
+  // The result is read faster than one of two bytes a character.
   if (wide < 0x80) return ascii.decode(Uint8Array.from(units));
+  if (typeof Buffer === 'function')
+    return Buffer.from(units.buffer, units.byteOffset, units.byteLength).toString('utf16le');
   return surrogates && !wellFormedUnits(units) ? joined(units) : utf16.decode(units);
 }
 

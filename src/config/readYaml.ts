@@ -1,5 +1,5 @@
 /** The text of a configuration file, read as PyYAML reads it. The library takes the square of the time for brackets inside brackets. */
-import { parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument } from 'yaml';
 import { errorText } from '../base/text/errorText.ts';
 import { ConfigError } from './configError.ts';
 
@@ -20,17 +20,39 @@ function deepestOf(text: string): number {
   return deepest;
 }
 
+/** Thousands of mistakes in one text are thousands of errors; their stacks, which nobody reads, would take most of the time. */
+function quickly<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const MOST_SHOWN = 20;
+
+function mistakes({ errors }: Document.Parsed, lines: LineCounter, path: string): string[] {
+  const shown = errors.slice(0, MOST_SHOWN).map(({ message, pos }) => {
+    const { line, col } = lines.linePos(pos[0]);
+    return `${path}: ${message} at line ${line}, column ${col}`;
+  });
+  const more = errors.length - shown.length;
+  return more > 0 ? [...shown, `${path}: and ${more} more`] : shown;
+}
+
 /** YAML with merge keys; a key given twice is an error here. Throws a ConfigError that names the file. */
 export function readYaml(text: string, path: string): unknown {
   if (text.length > LONGEST)
     throw new ConfigError([`${path}: longer than ${LONGEST.toLocaleString('en')} characters`]);
   if (deepestOf(text) > DEEPEST)
     throw new ConfigError([`${path}: brackets are open more than ${DEEPEST} deep; close them`]);
-  const document = parseDocument(text, { merge: true });
-  if (document.errors.length > 0)
-    throw new ConfigError(
-      document.errors.map((e) => `${path}: ${e.message.split('\n')[0]?.replace(/:$/, '')}`),
-    );
+  const lines = new LineCounter();
+  const document = quickly(() =>
+    parseDocument(text, { merge: true, prettyErrors: false, lineCounter: lines }),
+  );
+  if (document.errors.length > 0) throw new ConfigError(mistakes(document, lines, path));
   try {
     // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.
     return document.toJS();

@@ -35,10 +35,16 @@ function unquote(text: string, from: number): { name: string; end: number } | un
 
 /** `a//./b` is `a/b`. */
 const plain = (path: string): string =>
-  path
-    .split('/')
-    .filter((part) => part !== '' && part !== '.')
-    .join('/');
+  path.startsWith('/') ||
+  path.startsWith('.') ||
+  path.endsWith('/') ||
+  path.includes('//') ||
+  path.includes('/.')
+    ? path
+        .split('/')
+        .filter((part) => part !== '' && part !== '.')
+        .join('/')
+    : path;
 
 /** Without its first component (`-p1`); nothing for /dev/null. */
 function withoutPrefix(name: string): string[] {
@@ -48,9 +54,12 @@ function withoutPrefix(name: string): string[] {
 }
 
 /** What follows `--- `, `+++ ` or `rename to `: quoted, or up to a tab (where a date may stand). */
-const nameAfter = (line: string, from: number): string =>
-  (line[from] === '"' ? unquote(line, from)?.name : undefined) ??
-  line.slice(from).split('\t', 1)[0]!.trimEnd();
+function nameAfter(line: string, from: number): string {
+  const quoted = line[from] === '"' ? unquote(line, from) : undefined;
+  if (quoted !== undefined) return quoted.name;
+  const tab = line.indexOf('\t', from);
+  return line.slice(from, tab < 0 ? undefined : tab).trimEnd();
+}
 
 function gitHeader(line: string): string[] {
   const from = 'diff --git '.length;

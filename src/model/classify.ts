@@ -94,6 +94,9 @@ const BY_CODE: readonly (readonly [RegExp, Verdict])[] = [
   ],
 ];
 
+/** No code in the table is half as long. */
+const LONGEST_CODE = 100;
+
 /** Of a request that the server read and did not like. */
 function byWording(message: string, parameter: string | null): Verdict | null {
   if (says(message, 'quota')) return QUOTA;
@@ -128,12 +131,17 @@ function byStatus(status: number, message: string, parameter: string | null): Ve
 /** Inside a 200 the type of an error is all that says what its status would have been. */
 const IMPLIED = /^(invalid_request(_error)?|invalid_argument|badrequesterror)$/;
 const impliedStatus = ({ code, type }: Fault): number | null =>
-  [code, type].some((word) => word && IMPLIED.test(word.toLowerCase())) ? 400 : null;
+  [code, type].some((word) => word && word.length <= LONGEST_CODE && IMPLIED.test(word.toLowerCase()))
+    ? 400
+    : null;
 
 export function classify(fault: Fault): Verdict {
   if (fault.transport) return BY_TRANSPORT[fault.transport];
   for (const word of [fault.code, fault.type]) {
-    const row = word ? BY_CODE.find(([pattern]) => pattern.test(word.toLowerCase())) : undefined;
+    const row =
+      word && word.length <= LONGEST_CODE
+        ? BY_CODE.find(([pattern]) => pattern.test(word.toLowerCase()))
+        : undefined;
     if (!row) continue;
     // OpenAI and Groq give a single request that is larger than the limit of a minute the code of a rate limit.
     if (row[1] === RATE_LIMITED && says(fault.message, 'tooLargeForRate')) return REJECTED;

@@ -14,3 +14,16 @@ test('as many brackets as one likes stand beside each other, and merge keys are 
     all: expect.arrayContaining([{ a: [1, 2], t: '{{ task }}' }]),
   });
 });
+
+test('of thousands of mistakes the first are told, each with its place', () => {
+  const tell = (): string => {
+    try {
+      return String(readYaml('"'.repeat(5000), 'mine.yaml'));
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  expect(tell()).toContain('mine.yaml: Unexpected double-quoted-scalar at node end at line 1, column 3');
+  expect(tell()).toContain('and 2479 more');
+  expect(tell().length).toBeLessThan(3000);
+});

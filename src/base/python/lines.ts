@@ -57,13 +57,14 @@ export function splitLines(text: string, keepEnds = false): string[] {
   return lines;
 }
 
-/** The lines that hold `mark`, once each. Where they are few, the others cost next to nothing. */
-export function eachLineWith(text: string, mark: string, visit: (line: string) => void): void {
+/** The lines that hold `mark`, once each, and where they end. Where they are few, the others cost next to nothing. */
+export function eachLineWith(text: string, mark: string, visit: (line: string, end: number) => void): void {
   for (let at = text.indexOf(mark); at >= 0; ) {
     const from = text.lastIndexOf('\n', at) + 1;
-    const end = text.indexOf('\n', at);
-    visit(text.slice(from, end < 0 ? undefined : end));
-    at = end < 0 ? -1 : text.indexOf(mark, end);
+    const found = text.indexOf('\n', at);
+    const end = found < 0 ? text.length : found;
+    visit(text.slice(from, end), end);
+    at = found < 0 ? -1 : text.indexOf(mark, end);
   }
 }
 

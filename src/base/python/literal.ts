@@ -62,6 +62,8 @@ const OCTAL = /[0-7]{1,3}/y;
 const HEX = /[0-9a-fA-F]{0,8}/y;
 const QUOTED = /[rRuU]?['"]/y;
 const WORD = /(?:None|True|False)\b/y;
+/** What neither ends nor changes a string. */
+const ORDINARY = /[^'"\\\n]+/y;
 const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 
 /** What of this pattern stands at the place, or undefined. */
@@ -99,6 +101,10 @@ function string(reader: Reader): string {
   reader.at += quote.length;
   let out = '';
   while (!text.startsWith(quote, reader.at)) {
+    const ordinary = found(ORDINARY, reader) ?? '';
+    out += ordinary;
+    reader.at += ordinary.length;
+    if (ordinary !== '') continue;
     const char = next(reader, 'unfinished string');
     if (char === '\n' && quote.length === 1) fail(reader, 'line break in a string');
     if (char !== '\\') out += char;

@@ -10,5 +10,8 @@ export const plain = (text: string): string =>
     return code >= 0xd800 && code <= 0xdfff ? '\ufffd' : '';
   });
 
-/** The same on one line. */
-export const line = (text: string): string => plain(text).replace(/\s+/g, ' ').trim();
+/** The same on one line. Most white space is one space, which stays as it is. */
+export const line = (text: string): string =>
+  plain(text)
+    .replace(/\s{2,}|[^\S ]/g, ' ')
+    .trim();

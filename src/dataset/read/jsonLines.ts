@@ -27,10 +27,17 @@ interface Line {
   readonly start: number;
 }
 
-const LF = 0x0a;
+const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
+
+/** Where a line that holds nothing but space ends, its LF included; `from` where it holds more. */
+function blankEnd(piece: Uint8Array, from: number): number {
+  let at = from;
+  while (piece[at] === SPACE || piece[at] === CR || piece[at] === TAB) at++;
+  return piece[at] === LF ? at + 1 : from;
+}
 
 /**
- * Lines that are not empty. Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with
+ * Lines that are not blank. Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with
  * space to JSON.
  */
 function* split(pieces: Iterable<Uint8Array>): Generator<Line> {
@@ -48,10 +55,11 @@ function* split(pieces: Iterable<Uint8Array>): Generator<Line> {
   for (const piece of pieces) {
     let from = 0;
     while (from < piece.length) {
-      if (piece[from] === LF && begun.length === 0) {
-        from += 1;
-        start += 1;
+      const end = begun.length === 0 ? blankEnd(piece, from) : from;
+      if (end > from) {
+        start += end - from;
         line += 1;
+        from = end;
         continue;
       }
       const lf = piece.indexOf(LF, from);

@@ -20,6 +20,7 @@ export const byLine =
 /** A parser that finds at most one test in each stripped line. */
 export const stripped = (rule: (line: string, dialect: Dialect) => Result | null | undefined): LogParser =>
   byLine((line, found, dialect) => {
+    if (line === '') return;
     const result = rule(strip(line), dialect);
     if (result) found.set(result.name, result.status);
   });

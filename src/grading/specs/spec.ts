@@ -47,26 +47,23 @@ export type SpecResult =
 
 const SHEBANG = '#!/bin/bash';
 const FLAGS = 'set -uxo pipefail';
+const OWN_LINES = new RegExp(`(?<![^\\n])(?:${SHEBANG}|${FLAGS})\\n`, 'g');
 
 /**
  * The script as harness 5 runs it: the test command's own exit code is kept before the end marker and printed after it, where no
  * parser looks. A script without an end marker stays as it is.
  */
 export function withExitCode(script: string): string {
-  const lines = script
-    .trim()
-    .split('\n')
-    .filter((line) => line !== SHEBANG && line !== FLAGS);
-  const end = lines.findIndex((line) => line.includes(MARK.end));
-  if (end >= 0)
-    lines.splice(
-      end,
-      1,
-      'SWEBENCH_TEST_EXIT_CODE=$?',
-      lines[end]!,
-      `echo "${MARK.exitCode}: $SWEBENCH_TEST_EXIT_CODE"`,
-    );
-  return `${[SHEBANG, FLAGS, ...lines].join('\n')}\n`;
+  const lines = `${script.trim()}\n`.replace(OWN_LINES, '');
+  const mark = lines.indexOf(MARK.end);
+  const [from, end] = mark < 0 ? [0, 0] : [lines.lastIndexOf('\n', mark) + 1, lines.indexOf('\n', mark)];
+  const told =
+    mark < 0
+      ? lines
+      : `${lines.slice(0, from)}SWEBENCH_TEST_EXIT_CODE=$?
+${lines.slice(from, end)}
+echo "${MARK.exitCode}: $SWEBENCH_TEST_EXIT_CODE"${lines.slice(end)}`;
+  return `${SHEBANG}\n${FLAGS}\n${told}`;
 }
 
 const assetSchema = z.object({ path: z.string().min(1), url: z.string().optional() });

@@ -1,4 +1,5 @@
 /** The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. */
+import { eachLineWith } from '../../base/python/lines.ts';
 import type { Dialect } from '../parsers/logParser.ts';
 
 export interface ScriptFacts {
@@ -17,24 +18,25 @@ export interface ScriptRow {
 const NOT_TESTS = ['.json', '.png', 'csv', '.txt', '.md', '.jpg', '.jpeg', '.pkl', '.yml', '.yaml', '.toml'];
 const HEREDOC = 'EOF_114329324912';
 
+const HEADER = 'diff --git a/';
+
 /** Every `diff --git a/… b/…` in the patch: what stands after the last ` b/`. */
 export function touchedPaths(patch: string): string[] {
   const paths: string[] = [];
-  for (const line of patch.split('\n')) {
-    const head = line.indexOf('diff --git a/');
-    const path = head < 0 ? -1 : line.lastIndexOf(' b/');
-    if (path >= head + 'diff --git a/'.length) paths.push(line.slice(path + 3));
-  }
+  eachLineWith(patch, HEADER, (line) => {
+    const path = line.lastIndexOf(' b/');
+    if (path >= line.indexOf(HEADER) + HEADER.length) paths.push(line.slice(path + 3));
+  });
   return paths;
 }
 
 /** The paths that exist before the patch: `--- a/…` headers, which is what 4.1 resets. */
 export function modifiedPaths(patch: string): string[] {
   const paths: string[] = [];
-  const lines = patch.split('\n');
-  for (const [at, line] of lines.entries())
-    if (line.startsWith('--- a/') && lines[at + 1]?.startsWith('+++ '))
+  eachLineWith(patch, '--- a/', (line, end) => {
+    if (line.startsWith('--- a/') && patch.startsWith('+++ ', end + 1))
       paths.push(line.slice(6).split('\t')[0]!);
+  });
   return paths;
 }
 

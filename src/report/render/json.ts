@@ -2,7 +2,11 @@
 import { wellFormed } from '../../base/text/wellFormed.ts';
 import { withDollars } from '../../money.ts';
 
-const snake = (key: string): string => key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+/** A name of ours is shorter by far; what is longer is somebody's data. */
+const LONGEST_KEY = 200;
+
+const snake = (key: string): string =>
+  key.length > LONGEST_KEY ? key : key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
 /** Keys are ours (never data such as instance ids), so renaming them cannot merge two. */
 export function toJson(value: unknown): unknown {

@@ -13,12 +13,15 @@ export type Shape = (log: string) => TestSets;
 
 export const emptySets = (): TestSets => ({ passed: new Set(), failed: new Set(), skipped: new Set() });
 
-/** A reader that looks at each line by itself. */
+/** A reader that looks at each line by itself; in an empty one no test is named. */
 export const eachStripped =
   (read: (line: string, sets: TestSets) => void): Shape =>
   (log) => {
     const sets = emptySets();
-    eachLine(log, (line) => void read(strip(line), sets));
+    eachLine(log, (line) => {
+      if (line !== '') read(strip(line), sets);
+      return undefined;
+    });
     return sets;
   };
 
