@@ -1,4 +1,4 @@
-/** Writes an answer to the program. While a stream has to wait, comments keep its connection alive. */
+/** Writes an answer to the program. While a stream has to wait, signs of life keep its connection open. */
 import type { ServerResponse } from 'node:http';
 import { startTimer } from '../base/async/timer.ts';
 import type { DialectName } from '../model/dialects/dialectName.ts';
@@ -9,6 +9,10 @@ import { returnedHeaders } from './requestHeaders.ts';
 const JSON_TYPE = { 'content-type': 'application/json' };
 /** Clients that try again heed it. */
 const NO_RETRY = { 'x-should-retry': 'false' };
+
+/** Google's client for JavaScript takes a comment for the beginning of an event and then reads none; it skips empty lines. */
+const signOfLife = (dialect: DialectName): string =>
+  dialect === 'gemini' ? '\n\n' : ': waiting for the provider\n\n';
 
 export function refuse(
   response: ServerResponse,
@@ -28,12 +32,12 @@ export interface Delivery {
 }
 
 export function deliver(answer: Answer, { response, dialect, streamed, keepAliveMs }: Delivery): void {
-  /** A comment has gone out: the status is said, so an error has to be an event. */
+  /** A sign of life has gone out: the status is said, so an error has to be an event. */
   let early = false;
   const alive = startTimer(streamed ? keepAliveMs : 0, () => {
     if (!early) response.writeHead(200, { 'content-type': 'text/event-stream' });
     early = true;
-    response.write(': waiting for the provider\n\n');
+    response.write(signOfLife(dialect));
     alive.restart();
   });
   const fail = (outcome: Extract<Outcome, { kind: 'refused' | 'error' }>): void => {

@@ -3,6 +3,7 @@ import { within } from '../base/async/timer.ts';
 import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
+import { isStep, labelOf } from './callLabel.ts';
 import { conversationOf } from './conversation.ts';
 import type {
   CallFacts,
@@ -13,10 +14,11 @@ import type {
   SessionSpec,
 } from './gateway.ts';
 import { type Allowed, type Ask, judge, type Policy } from './policy.ts';
-import { isRetry, returnedHeaders, subAgentOf } from './requestHeaders.ts';
+import { isRetry, returnedHeaders } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
+import { CallNotMade, createWaitingCalls, type WaitingCalls } from './waitingCalls.ts';
 import {
   foreignProblem,
   isFinal,
@@ -49,6 +51,7 @@ interface Session {
   readonly threads: Threads;
   readonly translator: Translator;
   readonly book: CallBook;
+  readonly waiting: WaitingCalls;
   readonly end: PromiseWithResolvers<GatewayEnd>;
   readonly signal: AbortSignal;
   readonly streamed: WeakSet<Answer>;
@@ -66,15 +69,6 @@ interface OpenCall extends WireCall {
   readonly startedAt: number;
 }
 
-const isStep = (label: CallLabel): boolean => label.kind === 'main' || label.kind === 'subagent';
-
-function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel {
-  if (operation === 'count_tokens') return { kind: 'count_tokens' };
-  const id = subAgentOf(headers);
-  if (id !== null) return { kind: 'subagent', id };
-  return hasTools ? { kind: 'main' } : { kind: 'title' };
-}
-
 function answered(outcome: Outcome): Answer {
   const answer = createAnswer();
   answer.finish(outcome);
@@ -90,9 +84,21 @@ function note({ spec, told }: Session, text: string): void {
   spec.onNote?.(text);
 }
 
-function stop(session: Session, why: GatewayEnd, message: string): void {
+function makeNoMore(session: Session, message: string): void {
   session.over ??= message;
+  session.waiting.end(session.over);
+}
+
+function stop(session: Session, why: GatewayEnd, message: string): void {
+  makeNoMore(session, message);
   session.end.resolve(why);
+}
+
+/** Throws where the attempt is over, also when a limit was reached by calls that ended while this one waited. Its step is counted already. */
+function mayBeMade(session: Session, { kind }: CallLabel): void {
+  const limit = kind === 'count_tokens' ? null : session.meter.reached(false);
+  if (limit) stop(session, limit, limit.message);
+  if (session.over !== null) throw new CallNotMade(session.over);
 }
 
 /** What the program got, from the call's head or its refusal. */
@@ -149,10 +155,12 @@ function tell(
 
 /** Never rejects. What a listener throws (a spent budget, a broken record) ends the session. */
 async function send(session: Session, call: OpenCall): Promise<void> {
-  const { spec, wire, meter, signal } = session;
+  const { spec, wire, meter } = session;
   const { answer, facts, translation } = call;
+  const { signal, listen, left } = session.waiting.enter(session.signal);
   try {
-    const listener = translatedRows(wire, call, meter.listen(spec.listener(facts)));
+    const told = translatedRows(wire, call, meter.listen(spec.listener(facts)));
+    const listener = listen(told, () => mayBeMade(session, facts.label));
     const result = await wire.send(wireRequest(call), translation ? null : answer.sink, { signal, listener });
     const { response } = result;
     const failure = response.success ? null : response;
@@ -164,10 +172,13 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     tell(session, call, response.success ? response.result : null, failure);
   } catch (error) {
     const { message } = error as Error;
-    if (!signal.aborted) stop(session, { kind: 'thrown', error }, message);
+    const ended = signal.aborted || error instanceof CallNotMade;
+    if (!ended) stop(session, { kind: 'thrown', error }, message);
     if (answer.outcome() !== null) return;
-    const said = signal.aborted ? OVER : message;
+    const said = ended ? (session.over ?? OVER) : message;
     answer.finish(answer.head() ? { kind: 'cut' } : { kind: 'error', refusal: 'payment', message: said });
+  } finally {
+    left();
   }
 }
 
@@ -246,6 +257,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     threads: createThreads(),
     translator: createTranslator(),
     book: createCallBook(),
+    waiting: createWaitingCalls(),
     end: Promise.withResolvers<GatewayEnd>(),
     signal: spec.signal ? AbortSignal.any([spec.signal, aborter.signal]) : aborter.signal,
     streamed: new WeakSet(),
@@ -262,7 +274,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     note: (text) => note(session, text),
     state: () => summaryOf(session),
     async close() {
-      session.over ??= OVER;
+      makeNoMore(session, OVER);
       await within(Promise.all(session.out), LAST_CALLS_MS);
       aborter.abort(new DOMException(OVER, 'AbortError'));
       await Promise.all(session.out);

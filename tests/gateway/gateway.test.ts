@@ -263,6 +263,31 @@ describe('money', () => {
     expect(text.split('\n\n').at(-2)).toContain('no such parameter');
   });
 
+  test('Gemini’s clients read every event of an answer that was waited for', async () => {
+    const gemini = sampleOf('gemini');
+    const here = await start('gemini', { options: { keepAliveMs: 20 } });
+    let text = '';
+    provider.script(async (response) => {
+      await expect.poll(() => text.length).toBeGreaterThan(0);
+      await sse(...gemini.events)(response, provider.got[0]!);
+    });
+    const answer = await fetch(`${here.url}${gemini.streamPath}`, {
+      method: 'POST',
+      headers: gemini.keyHeader(here.session.key),
+      body: JSON.stringify(gemini.streamRequest),
+    });
+    for await (const part of answer.body!.pipeThrough(new TextDecoderStream())) text += part;
+    // As @google/genai reads: whatever is in front of an event but white space hides it, and what is left at the end is an error.
+    const events: string[] = [];
+    const first = /^\s*data: (.*)(?:\n\n|\r\r|\r\n\r\n)/;
+    for (let found = first.exec(text); found; found = first.exec(text)) {
+      events.push(found[1]!);
+      text = text.slice(found[0].length);
+    }
+    expect(events).toEqual(gemini.events.map((event) => event.replace(/^data: /, '').trim()));
+    expect(text.trim()).toBe('');
+  });
+
   test('a stream that breaks off breaks off for the program too, and is paid as an estimate', async () => {
     const here = await start('chat');
     provider.script((response) => {
