@@ -55,6 +55,8 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       say(
         `incomplete: ${counts.infra ?? 0} trial(s) ended for reasons that are not the model's; run them again with ${commandOn(root, `resume ${run} --retry infra`)}`,
       );
+      if (counts.cancelled)
+        say(`${counts.cancelled} cancelled; ${commandOn(root, `resume ${run}`)} runs them`);
       for (const { reason, count, instanceId, message } of outcome.failures)
         say(`  ${reason} ${count}${message ? `: ${inert(instanceId)}: ${inert(message)}` : ''}`);
       return EXIT.incomplete;

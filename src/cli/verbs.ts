@@ -5,6 +5,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   run: async () => (await import('./verbs/runs/run.ts')).runVerb,
   resume: async () => (await import('./verbs/runs/resume.ts')).resumeVerb,
   'run stop': async () => (await import('./verbs/runs/runStop.ts')).runStopVerb,
+  ctl: async () => (await import('./verbs/runs/ctl.ts')).ctlVerb,
   'run delete': async () => (await import('./verbs/runs/runDelete.ts')).runDeleteVerb,
   evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   report: async () => (await import('./verbs/report.ts')).reportVerb,
@@ -40,6 +41,7 @@ const READERS: ReadonlySet<string> = new Set([
   'models',
   'run stop',
   'run delete',
+  'ctl',
   'config show',
   'completion',
 ]);

@@ -67,6 +67,15 @@ export type RunEvent =
     }
   /** An image was pulled. Forecasts of later runs use the time. */
   | { type: 'pulled'; image: string; host: string | undefined; bytes: number; ms: number }
+  /** What a person asked of the run while it worked, and the answer. */
+  | {
+      type: 'control';
+      command: string;
+      argument: string | null;
+      by: string;
+      done: boolean;
+      answer: string;
+    }
   | { type: 'stopping'; stage: number; reason: string; next: string }
   | { type: 'note'; text: string }
   | {
@@ -99,6 +108,7 @@ export const DURABLE_EVENTS: ReadonlySet<RunEvent['type']> = new Set([
   'budget',
   'pulled',
   'stopping',
+  'control',
   'note',
   'run_ended',
 ]);

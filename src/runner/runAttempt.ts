@@ -30,6 +30,8 @@ export interface AttemptPorts {
   readonly config: Pick<RunConfig, 'patch' | 'stall'>;
   readonly runName: string;
   readonly stop: Pick<StopLadder, 'attempts' | 'captureEnds' | 'graceEnds'>;
+  /** Ends attempts of the trial that a person cancels. */
+  readonly cancelled?: (trialId: number) => AbortSignal;
   readonly retry: RetryPolicy;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -80,13 +82,17 @@ function start(ports: AttemptPorts, turn: Turn): Attempt | null {
     deadlinesMs: phaseDeadlines(ports.config.stall, trial.arm),
   });
   if (!journal) return null;
+  const leave = [followAbort(ports.stop.attempts, abort)];
+  if (ports.cancelled) leave.push(followAbort(ports.cancelled(trial.id), abort));
   return {
     ports,
     turn,
     trial,
     journal,
     signal: abort.signal,
-    unfollow: followAbort(ports.stop.attempts, abort),
+    unfollow: () => {
+      for (const one of leave) one();
+    },
     warn: (text, data) => ports.log('warn', `${trial.label.instanceId}: ${text}`, data),
   };
 }

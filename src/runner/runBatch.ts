@@ -10,9 +10,12 @@ import type { EngineWatch } from '../environment/engines/engineWatch.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
 import type { RunBudget } from './control/budget.ts';
+import { type Cancels, createCancels } from './control/cancels.ts';
+import type { ControlInbox } from './control/controlInbox.ts';
 import type { DiskFloor } from './control/diskFloor.ts';
+import { type LiveControlPorts, liveControls } from './control/liveControls.ts';
 import { createPauses } from './control/pauses.ts';
-import { createRecordFailure } from './control/recordFailure.ts';
+import { createRecordFailure, type RecordFailure } from './control/recordFailure.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvents } from './events.ts';
 import type { TrialImages } from './images/trialImages.ts';
@@ -22,6 +25,7 @@ import { type AttemptOutcome, type AttemptPorts, runAttempt } from './runAttempt
 import { createContainerPreparation } from './schedule/containerPreparation.ts';
 import { createDelays } from './schedule/delays.ts';
 import { createTrialQueue, type TrialQueue } from './schedule/trialQueue.ts';
+import type { Turn } from './schedule/turn.ts';
 
 export interface BatchHooks {
   /** An attempt has ended in any way: export its trajectory. */
@@ -46,6 +50,8 @@ export interface BatchPorts {
   readonly images?: TrialImages | undefined;
   readonly attempts: AttemptPorts;
   readonly hooks: BatchHooks;
+  /** Requests of people while it works. */
+  readonly controls?: ControlInbox | undefined;
 }
 
 export interface BatchResult {
@@ -59,6 +65,7 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
   const { config, record, events, stop, disk, hooks } = ports;
   const failure = createRecordFailure(stop);
   const delays = createDelays();
+  const cancels = createCancels();
   const queue: TrialQueue = createTrialQueue({
     ...ports,
     workers: config.workers,
@@ -69,7 +76,8 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
       runName: record.runName,
       nextAttemptNumber: (trialId) => record.nextAttemptNumber(trialId),
     }),
-    attempt: (turn) => runAttempt(ports.attempts, turn),
+    isCancelled: cancels.has,
+    attempt: (turn) => attemptOf(ports, cancels, turn),
     attempted: (trial, outcome) => follow(trial, outcome),
     onError: failure.report,
   });
@@ -88,6 +96,7 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
     settleTrial(ports, queue, trial, outcome);
   };
   events.on((event) => failure.guard(() => record.keep(event)));
+  const controls = serveControls(ports, failure, { ...ports, trials, queue, pauses, cancels });
   stop.onChange(() => {
     if (!stop.why) return;
     pauses.end();
@@ -99,15 +108,53 @@ export async function runBatch(ports: BatchPorts, trials: readonly PlannedTrial[
     if (disk) record.onFullDisk(() => disk.relieve());
     disk?.watch(pauses.diskLow, pauses.diskRoom);
     record.assertInPlace();
-    await queue.workThrough(trials);
+    try {
+      await queue.workThrough(trials);
+    } finally {
+      clearInterval(heart);
+      disk?.close();
+    }
+    // If both fail, the error of the record is thrown.
+    await hooks.drain().catch(failure.note);
   } finally {
-    clearInterval(heart);
-    disk?.close();
+    controls.end();
   }
-  // If both fail, the error of the record is thrown.
-  await hooks.drain().catch(failure.note);
   failure.throwIfAny();
   return conclude(ports);
+}
+
+/** Until its environment is gone, so that "cancelled" is said when nothing is left of it. */
+async function attemptOf(
+  { attempts }: BatchPorts,
+  cancels: Cancels,
+  turn: Turn,
+): Promise<AttemptOutcome | null> {
+  let outcome: AttemptOutcome | null = null;
+  try {
+    outcome = await runAttempt({ ...attempts, cancelled: cancels.begin }, turn);
+    return outcome;
+  } finally {
+    cancels.ended(turn.trial.id, outcome?.ending.reason ?? null);
+  }
+}
+
+/** How soon a request of a person is seen. */
+const LOOK_MS = 250;
+
+function serveControls(
+  { controls }: BatchPorts,
+  failure: RecordFailure,
+  ports: LiveControlPorts,
+): { end(): void } {
+  if (!controls) return { end() {} };
+  controls.serve(liveControls(ports));
+  const look = setInterval(() => failure.guard(() => controls.look()), LOOK_MS);
+  return {
+    end() {
+      clearInterval(look);
+      failure.guard(() => controls.close());
+    },
+  };
 }
 
 /** A sealed trial is graded. One that infrastructure ended comes back, and runs in a fresh container. */

@@ -4,6 +4,7 @@
  */
 import { type Closing, createClosing } from '../base/async/closing.ts';
 import { pathInside } from '../base/files/pathInside.ts';
+import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
@@ -21,6 +22,7 @@ import { suspicionRules } from '../suspicion/commandRules.ts';
 import { type ArmRuntime, startArms } from './arms.ts';
 import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
+import { createControlInbox } from './control/controlInbox.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
 import { tellOtherModels } from './control/otherModels.ts';
 import type { StopLadder } from './control/stop.ts';
@@ -152,10 +154,14 @@ async function sit(
     },
   };
   const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
+  const controls = createControlInbox({
+    ...{ store, runId: run.id, events, now: () => new Date() },
+    onError: (error) => stop.stopStarting('internal_error', errorText(error)),
+  });
   // Neither the sleep of this machine nor an outage of the engine counts against a limit.
   const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
   const result = await runBatch(
-    { config, record, events, stop, budget, disk, engine, images, attempts, hooks },
+    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls },
     trials,
   );
   warnOfBias(session, result);
@@ -169,9 +175,10 @@ const isoNow = () => new Date().toISOString();
 /** Money of earlier sittings counts: a restart does not renew the budget. */
 function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {
   const { committedNano } = spentNano(store, run.id);
-  return createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
-    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: run.budget_nano! }),
+  const budget = createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
+    events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: budget.limitNano! }),
   );
+  return budget;
 }
 
 const graderOf = ({ stored, ports, engines, engine, dir, instances }: Session): Promise<Grader> => {

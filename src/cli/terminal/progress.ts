@@ -74,6 +74,8 @@ function lineOf(state: State, event: RunEvent): string | null {
     case 'resumed':
     case 'breaker':
       return `${at} ${event.type}: ${inert(event.reason)}`;
+    case 'control':
+      return `${at} ${inert(event.by)} asked: ${inert([event.command, event.argument].filter(Boolean).join(' '))}; ${inert(event.answer)}`;
     case 'budget':
       return `${at} budget: ${event.percent} % (${formatCost(event.spentNano)} of ${formatCost(event.budgetNano)} spent)`;
     case 'stopping':

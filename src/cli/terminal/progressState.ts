@@ -2,6 +2,7 @@
 
 import { formatCost } from '../../money.ts';
 import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
+import { budgetIn } from '../../runner/control/controlRequest.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
 import { remainingSeconds } from '../../runner/schedule/order.ts';
 import type { Pulls } from './pullText.ts';
@@ -146,6 +147,10 @@ const APPLY: Appliers = {
   paused: noteReason,
   resumed: noteReason,
   breaker: noteReason,
+  control(state, event) {
+    state.lastNote = `${event.by} asked: ${event.command}; ${event.answer}`;
+    if (event.done && event.command === 'budget') state.budgetNano = budgetIn(event.argument);
+  },
   budget(state, event) {
     state.lastNote = `${event.percent} % of the budget spent`;
   },

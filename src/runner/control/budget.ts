@@ -10,6 +10,8 @@ export type Settle = (costNano: NanoDollars | null) => void;
 
 export interface RunBudget {
   readonly limitNano: NanoDollars | null;
+  /** From now on; calls that wait are asked again. A limit below what is spent ends the run as the old one would have. */
+  setLimit(limitNano: NanoDollars | null): void;
   spent(): NanoDollars;
   /** True once no further call fits: nothing new is started. */
   exhausted(): boolean;
@@ -29,27 +31,25 @@ interface Waiting {
 }
 
 export function createBudget(
-  limitNano: NanoDollars | null,
+  startLimitNano: NanoDollars | null,
   alreadySpentNano: NanoDollars,
   onThreshold: (percent: number, spentNano: NanoDollars) => void = () => {},
 ): RunBudget {
-  const limit = limitNano ?? Number.POSITIVE_INFINITY;
+  let limitNano = startLimitNano;
+  let limit = limitNano ?? Number.POSITIVE_INFINITY;
   const waiting = new Set<Waiting>();
   let spent = alreadySpentNano;
   let reserved = 0;
   let stopped = spent >= limit;
   // Without an estimate the dearest call seen so far is the best guess.
   let dearest = 0;
-  const thresholds = createThresholds(limitNano, spent, onThreshold);
+  let thresholds = createThresholds(limitNano, spent, onThreshold);
   /** Set when the call cannot fit, whatever the calls in flight cost. */
   const refusal = (amount: NanoDollars): StopReason | null => {
     if (spent < limit && spent + amount <= limit) return null;
-    stopped = true;
     thresholds.finish(spent);
-    return new StopReason(
-      'budget_stopped',
-      `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
-    );
+    stopped = true;
+    return reached(limitNano, spent);
   };
   const take = (amount: NanoDollars): Settle => {
     reserved += amount;
@@ -77,22 +77,28 @@ export function createBudget(
       else one.grant(take(one.amount));
     }
   };
-  const reserveNow = (estimateNano: NanoDollars | null): Settle => {
+  const asked = (estimateNano: NanoDollars | null): NanoDollars => {
     const amount = estimateNano ?? dearest;
     const refused = refusal(amount);
     if (refused) throw refused;
-    return take(amount);
+    return amount;
   };
-
   return {
-    limitNano,
+    get limitNano() {
+      return limitNano;
+    },
+    setLimit(value) {
+      limitNano = value;
+      limit = value ?? Number.POSITIVE_INFINITY;
+      stopped = spent >= limit;
+      thresholds = createThresholds(value, spent, onThreshold);
+      serve();
+    },
     spent: () => spent,
     exhausted: () => stopped,
-    reserveNow,
+    reserveNow: (estimateNano) => take(asked(estimateNano)),
     async reserve(estimateNano, signal, onWait) {
-      const amount = estimateNano ?? dearest;
-      const refused = refusal(amount);
-      if (refused) throw refused;
+      const amount = asked(estimateNano);
       if (waiting.size === 0 && spent + reserved + amount <= limit) return take(amount);
       signal?.throwIfAborted();
       onWait?.();
@@ -100,6 +106,12 @@ export function createBudget(
     },
   };
 }
+
+const reached = (limitNano: NanoDollars | null, spent: NanoDollars): StopReason =>
+  new StopReason(
+    'budget_stopped',
+    `the run budget of ${formatCost(limitNano)} is reached: ${formatCost(spent)} spent`,
+  );
 
 /** Waits until it is granted or refused. When the signal fires it leaves, and others may fit. */
 function waitIn(

@@ -1,5 +1,5 @@
 /**
- * When a run pauses and when it goes on. Three things pause it: the breaker, when instances fail for a reason that the next ones would share,
+ * When a run pauses and when it goes on. Four things pause it: a person, the breaker, when instances fail for a reason that the next ones would share,
  * a disk that is nearly full, and a container engine that does not answer. Nothing new starts while one of them holds it.
  */
 import type { RunConfig } from '../../config/runConfig.ts';
@@ -19,6 +19,10 @@ export interface Pauses {
   diskRoom(): void;
   engineAway(reason: string): void;
   engineBack(awayMs: number): void;
+  /** False when a person had paused it already. */
+  byPerson(): boolean;
+  /** Whether a person had paused it, and what else holds it. */
+  goOn(): { readonly was: boolean; readonly heldBy: readonly string[] };
   /** It was waited for long enough: nothing new starts in this sitting. */
   engineLost(reason: string): void;
   /** The run stops, so pauses no longer apply. */
@@ -29,7 +33,7 @@ export interface PausePorts {
   readonly config: Pick<RunConfig, 'workers' | 'breaker' | 'stall'>;
   /** How many instances the run has. */
   readonly instances: number;
-  readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots'>;
+  readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots' | 'allSlots'>;
   readonly stop: StopLadder;
   readonly events: RunEvents;
   readonly delays: Delays;
@@ -70,6 +74,18 @@ export function createPauses(ports: PausePorts): Pauses {
       });
       holds.release('engine');
     },
+    byPerson() {
+      if (holds.held().includes('person')) return false;
+      holds.hold('person');
+      events.emit({ type: 'paused', reason: 'a person paused the run; running instances finish' });
+      return true;
+    },
+    goOn() {
+      const was = holds.held().includes('person');
+      holds.release('person');
+      if (was) events.emit({ type: 'resumed', reason: 'a person lets the run go on' });
+      return { was, heldBy: holds.held().map((why) => WAITS_FOR[why]) };
+    },
     engineLost(reason) {
       events.emit({ type: 'breaker', reason });
       stop.stopStarting('env_died', reason);
@@ -84,11 +100,19 @@ const waitOf = ({ config }: PausePorts): string => {
   return engine_s < 120 ? `up to ${engine_s} s` : `up to ${Math.round(engine_s / 60)} min`;
 };
 
-type Hold = 'breaker' | 'disk' | 'engine';
+type Hold = 'breaker' | 'disk' | 'engine' | 'person';
+
+const WAITS_FOR: Readonly<Record<Hold, string>> = {
+  breaker: 'a probe after failures that instances share',
+  disk: 'room on the disk',
+  engine: 'the container engine',
+  person: 'a person',
+};
 
 interface Holds {
   hold(why: Hold): void;
   release(why: Hold): void;
+  held(): readonly Hold[];
   clear(): void;
 }
 
@@ -106,6 +130,7 @@ function createHolds({ queue, showStatus }: PausePorts): Holds {
       showStatus('running');
       queue.resume();
     },
+    held: () => [...reasons],
     clear: () => reasons.clear(),
   };
 }
@@ -163,7 +188,7 @@ function createJudge(
     } else if (decision.do === 'resume') {
       // It is over. Another arm's good end tells nothing about the arm that failed.
       if (trial.arm.row.name === failing) probes = 0;
-      queue.limitSlots(config.workers);
+      queue.allSlots();
       events.emit({ type: 'resumed', reason: decision.reason });
     }
   };

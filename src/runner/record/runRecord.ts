@@ -1,8 +1,21 @@
 /** What a batch records about its run as a whole. Every function throws when the record cannot be kept. */
 import { assertInPlace, onFullDisk, type Store } from '../../store/open.ts';
 import { insertEvent } from '../../store/records/eventLog.ts';
-import { instanceCount, type RunRow, type RunStatus, setRunStatus } from '../../store/records/runs.ts';
-import { classCounts, heartbeat, markNotRun, nextAttemptNumber } from '../../store/records/trials.ts';
+import {
+  instanceCount,
+  type RunRow,
+  type RunStatus,
+  setRunBudget,
+  setRunStatus,
+} from '../../store/records/runs.ts';
+import {
+  classCounts,
+  heartbeat,
+  leaveOutTrial,
+  markNotRun,
+  nextAttemptNumber,
+  trialById,
+} from '../../store/records/trials.ts';
 import { DURABLE_EVENTS, type RunEvent } from '../events.ts';
 
 export interface RunRecord {
@@ -22,6 +35,10 @@ export interface RunRecord {
   instances(): number;
   /** Records for all pending trials why they were not run. */
   markNotRun(reason: string): void;
+  /** The trial is not run in this sitting: a person cancelled it. */
+  leaveOut(trialId: number): void;
+  isSealed(trialId: number): boolean;
+  setBudget(limitNano: number | null): void;
   end(status: RunStatus): void;
   /** `relieve` makes room for a write that found none, and returns whether it could. */
   onFullDisk(relieve: () => boolean): void;
@@ -52,6 +69,9 @@ export function createRunRecord({ store, run, leaseOwner, isoNow }: RunRecordPor
     counts: () => Object.fromEntries(classCounts(store, run.id)),
     instances: () => instanceCount(store, run.id),
     markNotRun: (reason) => void markNotRun(store, run.id, reason),
+    leaveOut: (trialId) => void leaveOutTrial(store, trialId, 'cancelled'),
+    isSealed: (trialId) => trialById(store, trialId)?.state === 'sealed',
+    setBudget: (limitNano) => void setRunBudget(store, run.id, limitNano),
     end: (status) => setRunStatus(store, run.id, status, isoNow()),
     onFullDisk: (relieve) => onFullDisk(store, relieve),
   };

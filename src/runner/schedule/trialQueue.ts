@@ -19,8 +19,12 @@ export interface TrialQueue {
   /** No trial takes a slot until `resume`, and no container is started for one. */
   pause(): void;
   resume(): void;
-  /** Limits how many slots may be used. */
+  /** Limits how many slots may be used, until `allSlots`. */
   limitSlots(count: number): void;
+  allSlots(): void;
+  workers(): number;
+  /** More or fewer slots from now on; a trial that has one keeps it to its end. */
+  setWorkers(count: number): void;
   /** The run stops: no trial waits any longer, and none that gets a slot starts. */
   emptyOut(): void;
 }
@@ -30,6 +34,8 @@ export interface TrialQueuePorts<Outcome> {
   readonly stop: Pick<StopLadder, 'why'>;
   readonly images?: TrialImages | undefined;
   readonly preparation: ContainerPreparation;
+  /** A trial that a person took out of this sitting. */
+  readonly isCancelled?: (trialId: number) => boolean;
   readonly delays: Delays;
   readonly now: () => number;
   readonly attempt: (turn: Turn) => Promise<Outcome | null>;
@@ -44,6 +50,8 @@ interface Queue<Outcome> extends TrialQueuePorts<Outcome> {
   readonly slots: PQueue;
   /** The slot that was free last is taken first. */
   readonly freeSlots: number[];
+  /** Slots have the numbers 1 to this. */
+  numbered: number;
   readonly imagesWanted: AbortController;
   /** Trials whose image is here and which do not wait for a slot yet. */
   readonly line: Set<{ readonly priority: number; readonly passed: Promise<void> }>;
@@ -61,13 +69,16 @@ interface Waiting {
 }
 
 export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): TrialQueue {
-  const { workers, images, preparation, delays } = ports;
+  const { images, preparation, delays } = ports;
+  let { workers } = ports;
+  let limit = Number.POSITIVE_INFINITY;
   const slots = new PQueue({ concurrency: workers });
   const queue: Queue<Outcome> = {
     ...ports,
-    admission: new PQueue({ concurrency: images ? workers + images.ahead : Number.POSITIVE_INFINITY }),
+    admission: new PQueue({ concurrency: admitted(workers, images) }),
     slots,
     freeSlots: Array.from({ length: workers }, (_, i) => workers - i),
+    numbered: workers,
     imagesWanted: new AbortController(),
     line: new Set(),
     starting: new PQueue({ concurrency: 1 }),
@@ -75,6 +86,9 @@ export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): Tria
     inside: 0,
   };
   let behindAll = 0;
+  const openSlots = () => {
+    slots.concurrency = Math.min(limit, workers);
+  };
   return {
     async workThrough(trials) {
       behindAll = -trials.length;
@@ -95,16 +109,32 @@ export function createTrialQueue<Outcome>(ports: TrialQueuePorts<Outcome>): Tria
     },
     resume: () => void slots.start(),
     limitSlots(count) {
-      slots.concurrency = count;
+      limit = count;
+      openSlots();
+    },
+    allSlots() {
+      limit = Number.POSITIVE_INFINITY;
+      openSlots();
+    },
+    workers: () => workers,
+    setWorkers(count) {
+      workers = count;
+      queue.admission.concurrency = admitted(count, images);
+      openSlots();
     },
     emptyOut() {
       queue.imagesWanted.abort();
       preparation.giveUp();
-      slots.concurrency = workers;
+      limit = Number.POSITIVE_INFINITY;
+      openSlots();
       slots.start();
     },
   };
 }
+
+/** How many trials may wait for their images or have a slot. */
+const admitted = (workers: number, images: TrialImages | undefined): number =>
+  images ? workers + images.ahead : Number.POSITIVE_INFINITY;
 
 function enter<Outcome>(queue: Queue<Outcome>, trial: PlannedTrial, priority: number): void {
   const waiting = { trial, priority, since: queue.now() };
@@ -158,6 +188,11 @@ async function inSlot<Outcome>(
 ): Promise<void> {
   const { stop, preparation, freeSlots } = queue;
   preparation.taken(trial);
+  if (queue.isCancelled?.(trial.id)) {
+    // A container may have been started for it.
+    preparation.giveUp();
+    return;
+  }
   if (stop.why) return;
   if (admission && !(await queue.starting.add(() => queue.images!.mayStart(admission)))) {
     // The disk filled up while the trial waited, so it leaves the slot and waits for room.
@@ -167,7 +202,7 @@ async function inSlot<Outcome>(
     return;
   }
   if (stop.why) return;
-  const slot = freeSlots.pop()!;
+  const slot = freeSlots.pop() ?? ++queue.numbered;
   let outcome: Outcome | null;
   try {
     const waitedMs = queue.now() - since;

@@ -172,7 +172,7 @@ const outcomeOf = (
   run: run.name,
   root,
   spent: spentNano(store, run.id),
-  budgetNano: run.budget_nano,
+  budgetNano: runByName(store, run.name)?.budget_nano ?? null,
   interruptedBy,
   failures: (result.counts.infra ?? 0) > 0 ? failureKinds(store, run.id) : [],
 });

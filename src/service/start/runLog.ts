@@ -30,6 +30,8 @@ function textOf(event: RunEvent): string | null {
     case 'breaker':
     case 'stopping':
       return `${event.type}: ${event.reason}`;
+    case 'control':
+      return `${event.by} asked: ${[event.command, event.argument].filter(Boolean).join(' ')}; ${event.answer}`;
     case 'note':
       return event.text;
     case 'run_ended':

@@ -230,6 +230,10 @@ export const releaseTrial = (db: Store, trialId: number): number =>
 export const markNotRun = (db: Store, runId: number, reason: string): number =>
   change(db, `UPDATE trials SET not_run_reason = ? WHERE run_id = ? AND state = 'pending'`, reason, runId);
 
+/** The same for one of them. */
+export const leaveOutTrial = (db: Store, trialId: number, reason: string): number =>
+  change(db, `UPDATE trials SET not_run_reason = ? WHERE id = ? AND state = 'pending'`, reason, trialId);
+
 /** Sends sealed trials back to pending; their attempts stay. */
 export function reopenTrials(db: Store, trialIds: readonly number[]): void {
   const sql = `UPDATE trials SET state = 'pending', not_run_reason = NULL WHERE id = ? AND state = 'sealed'`;

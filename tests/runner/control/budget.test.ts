@@ -108,3 +108,37 @@ describe('run budget', () => {
     expect(budget.exhausted()).toBe(false);
   });
 });
+
+describe('a budget that a person changes', () => {
+  test('more money lets calls start that would have been refused, and those that wait', async () => {
+    const budget = createBudget(DOLLAR, 0);
+    const first = await budget.reserve(0.9 * DOLLAR);
+    const second = budget.reserve(0.5 * DOLLAR);
+    budget.setLimit(2 * DOLLAR);
+    const settle = await second;
+    first(0.9 * DOLLAR);
+    settle(0.5 * DOLLAR);
+    expect(budget.exhausted()).toBe(false);
+    expect(budget.limitNano).toBe(2 * DOLLAR);
+    budget.setLimit(null);
+    await expect(budget.reserve(1000 * DOLLAR)).resolves.toBeTypeOf('function');
+  });
+
+  test('less than is spent refuses calls that wait and all later ones', async () => {
+    const seen: number[] = [];
+    const budget = createBudget(10 * DOLLAR, 0, (percent) => seen.push(percent));
+    (await budget.reserve(DOLLAR))(DOLLAR);
+    const out = await budget.reserve(8 * DOLLAR);
+    const waits = budget.reserve(2 * DOLLAR).then(
+      () => 'granted',
+      (error: Error) => error.message,
+    );
+    budget.setLimit(0.5 * DOLLAR);
+    expect(await waits).toBe('the run budget of $0.50 is reached: $1.00 spent');
+    expect(budget.exhausted()).toBe(true);
+    await expect(budget.reserve(1)).rejects.toThrow('is reached');
+    out(DOLLAR);
+    budget.setLimit(5 * DOLLAR);
+    expect(budget.exhausted()).toBe(false);
+  });
+});

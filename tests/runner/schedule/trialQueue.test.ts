@@ -81,3 +81,55 @@ test('a trial whose image is pulled is overtaken, and holds up nobody', async ()
   );
   expect(order).toEqual([1, 2, 3, 0]);
 });
+
+/** A queue whose trials end when they are told to. */
+function heldQueue(workers: number) {
+  const ends = new Map<number, () => void>();
+  const slots = new Map<number, number>();
+  const queue = createTrialQueue<number>({
+    workers,
+    stop: { why: null },
+    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
+    isCancelled: (id) => id === 3,
+    delays: createDelays(),
+    now: () => 0,
+    attempt: ({ trial, slot }) => {
+      slots.set(trial.id, slot);
+      return new Promise((resolve) => ends.set(trial.id, () => resolve(1)));
+    },
+    attempted: (trial) => void ends.delete(trial.id),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await new Promise((turn) => setImmediate(turn));
+    return [...ends.keys()].sort((a, b) => a - b);
+  };
+  return { queue, ends, slots, settle };
+}
+
+test('more slots are used at once, fewer end nothing, and a cancelled trial never starts', async () => {
+  const { queue, ends, slots, settle } = heldQueue(1);
+  const all = queue.workThrough(inOrder(8).map(trialOf));
+  expect(await settle()).toEqual([0]);
+  queue.setWorkers(3);
+  expect(await settle()).toEqual([0, 1, 2]);
+  expect(new Set(slots.values())).toEqual(new Set([1, 2, 3]));
+  queue.setWorkers(1);
+  ends.get(0)!();
+  ends.get(1)!();
+  expect(await settle()).toEqual([2]);
+  ends.get(2)!();
+  expect(await settle()).toEqual([4]);
+  // A probe runs alone, however many slots a person asks for, until the breaker lets all work.
+  queue.limitSlots(1);
+  queue.setWorkers(4);
+  expect(await settle()).toEqual([4]);
+  queue.allSlots();
+  expect(await settle()).toEqual([4, 5, 6, 7]);
+  expect(queue.workers()).toBe(4);
+  for (const end of ends.values()) end();
+  await all;
+  expect(slots.has(3)).toBe(false);
+});
