@@ -184,67 +184,84 @@ function epochPairs(draws: number, random: Random): Row[] {
   ]);
 }
 
-/** Rewards of an instance by two sides of the same chance: none, all, part, or rarely all of next to nothing. */
-const REWARDS: Readonly<Record<string, { mean: number; pair(random: Random): [number, number] }>> = {
-  'all or nothing': {
+/** The mean of a population of instances, and the rewards of one of them by two sides that are alike. */
+interface Rewarded {
+  readonly mean: number;
+  readonly pair: () => readonly [number, number];
+}
+const REWARDS: Readonly<Record<string, (random: Random) => Rewarded>> = {
+  'all or nothing': (random) => ({
     mean: MEAN_SKILL,
-    pair(random) {
+    pair: () => {
       const p = skill(random);
       return [Number(random() < p), Number(random() < p)];
     },
-  },
-  'half of them partial': {
+  }),
+  'half of them partial': (random) => ({
     mean: 0.5 * MEAN_SKILL + 0.5 * 0.5,
-    pair(random) {
+    pair: () => {
       const p = skill(random);
       return random() < 0.5
         ? [Number(random() < p), Number(random() < p)]
         : [successes(4, 0.5, random) / 4, successes(4, 0.5, random) / 4];
     },
-  },
-  'next to nothing, and all of it in one of ten': {
-    mean: 0.1 + 0.9 * 0.01,
-    pair: (random) => {
-      const one = () => (random() < 0.1 ? 1 : 0.02 * random());
-      return [one(), one()];
-    },
+  }),
+  'all or next to nothing': (random) => {
+    const rate = RATES[Math.floor(random() * RATES.length)]!;
+    const one = () => (random() < rate ? 1 : 0.02 * random());
+    return { mean: rate + (1 - rate) * 0.01, pair: () => [one(), one()] };
   },
 };
 
 export function rewards(draws: number, random: Random): Row[] {
-  const sizes = [5, 10, 20, 50, 100];
-  const cells = (of: readonly number[], draw: (n: number) => boolean | null, each = draws) =>
-    of.map((n) => ({ of: `n = ${n}`, got: share(each, () => draw(n)) }));
-  return Object.entries(REWARDS).flatMap(([kind, { mean: truth, pair }]) => {
-    const pairs = (n: number) => times(n, () => pair(random));
-    return [
-      {
-        what: `mean reward, ${kind}`,
-        says: 0.95,
-        cells: cells(sizes, (n) => {
-          const values = pairs(n).map(([a]) => a);
-          return holds(truth, meanReward(values, n)!.interval);
-        }),
-      },
-      {
-        what: `paired difference of rewards, ${kind}`,
-        says: 0.95,
-        cells: cells(sizes, (n) => holds(0, pairedRewards(pairs(n), 1)!.interval)),
-      },
-      ...(['sign', 'permutation'] as const).map((test) => ({
-        what: `${test === 'sign' ? 'sign test' : 'sign-flip permutation'} of rewards, ${kind}`,
-        says: 0.05,
-        cells: cells(
-          [10, 20, 50, 100],
-          (n) => {
-            const p = pairedRewards(pairs(n), 1)![test]?.p;
-            return p === null || p === undefined ? false : p < 0.05;
-          },
-          draws / 4,
-        ),
-      })),
-    ];
-  });
+  const cells = (
+    of: readonly number[],
+    each: number,
+    draw: (found: Rewarded, pairs: (readonly [number, number])[]) => boolean | null,
+    population: (random: Random) => Rewarded,
+  ) =>
+    of.map((n) => ({
+      of: `n = ${n}`,
+      got: share(each, () => {
+        const found = population(random);
+        return draw(found, times(n, found.pair));
+      }),
+    }));
+  return Object.entries(REWARDS).flatMap(([kind, population]) => [
+    {
+      what: `mean reward, ${kind}`,
+      says: 0.95,
+      cells: cells(
+        [5, 10, 20, 50, 100],
+        draws,
+        ({ mean: truth }, pairs) => {
+          const values = pairs.map(([a]) => a);
+          return holds(truth, meanReward(values, values.length)!.interval);
+        },
+        population,
+      ),
+    },
+    {
+      what: `paired difference of rewards, ${kind}`,
+      says: 0.95,
+      cells: cells(
+        [5, 10, 20, 50, 100],
+        draws,
+        (_, pairs) => holds(0, pairedRewards(pairs, 1)!.interval),
+        population,
+      ),
+    },
+    ...(['sign', 'permutation'] as const).map((test) => ({
+      what: `${test === 'sign' ? 'sign test' : 'sign-flip permutation'} of rewards, ${kind}`,
+      says: 0.05,
+      cells: cells(
+        [10, 20, 50, 100],
+        draws / 4,
+        (_, pairs) => (pairedRewards(pairs, 1)![test]?.p ?? 1) < 0.05,
+        population,
+      ),
+    })),
+  ]);
 }
 
 function tests(draws: number, random: Random): Row[] {
