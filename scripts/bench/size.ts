@@ -3,23 +3,14 @@
 //   npm run bench:size -- [SIZE...] [--rows N,N,N] [--only ls,report] [--keep DIR] [--json]
 // Default: 500, 5000 and 50000 trials of 20 steps, two runs in each results root, and datasets of 10 times as many rows. The largest root
 // takes about 7 GB in the temporary folder; it is removed at the end, unless --keep names a folder, where a later call finds it again.
-import { spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { atMost, type Bar, barLine } from './bars.ts';
+import { command, start, type Use } from './measuredCommand.ts';
 import { makeRoot, STEPS, writeDataset } from './sizeData.ts';
 
 const { values, positionals } = parseArgs({
@@ -31,8 +22,6 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const BIN = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'bin.js');
-const USAGE = join(import.meta.dirname, 'sizeUsage.mjs');
 const SIZES = positionals.length > 0 ? positionals.map(Number) : [500, 5000, 50_000];
 const ROWS = values.rows?.split(',').map(Number) ?? SIZES.map((n) => 10 * n);
 const say = (text: string) => {
@@ -51,12 +40,6 @@ const BARS: Record<string, { readonly at: number; readonly seconds: number; read
 };
 const MOST_GROWTH = 1.1;
 
-interface Use {
-  readonly wall_s: number;
-  readonly user_s: number;
-  readonly system_s: number;
-  readonly rss_mb: number;
-}
 interface Line extends Use {
   readonly what: string;
   readonly size: number;
@@ -66,26 +49,6 @@ interface Place {
   readonly dir: string;
   readonly root: string;
   readonly size: number;
-}
-
-const start = (place: Place, args: readonly string[], usage: string) =>
-  spawn(process.execPath, ['--import', USAGE, BIN, ...args], {
-    cwd: place.dir,
-    stdio: ['ignore', openSync(join(place.dir, 'stdout'), 'w'), openSync(join(place.dir, 'stderr'), 'w')],
-    env: { ...process.env, NO_COLOR: '1', SWEBATCH_BENCH_OUT: usage },
-  });
-
-async function command(place: Place, args: readonly string[]): Promise<Use> {
-  const usage = join(place.dir, 'usage.json');
-  const began = performance.now();
-  const child = start(place, args, usage);
-  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  const wall_s = (performance.now() - began) / 1000;
-  if (code !== 0)
-    throw new Error(
-      `${args.join(' ')} ended with ${code}: ${readFileSync(join(place.dir, 'stderr'), 'utf8')}`,
-    );
-  return { wall_s, ...(JSON.parse(readFileSync(usage, 'utf8')) as Omit<Use, 'wall_s'>) };
 }
 
 /** Of a process that still works. */
@@ -191,7 +154,7 @@ async function measure(): Promise<Line[]> {
       const data = join(dir, 'data.jsonl');
       writeDataset(data, size);
       const plan = ['run', '--dry-run', '--subset', data, '-c', config(dir), '-o', join(dir, 'out')];
-      keep(PLAN, size, await command({ dir, root: dir, size }, plan));
+      keep(PLAN, size, await command({ dir }, plan));
       rmSync(dir, { recursive: true, force: true });
     }
     return lines;

@@ -22,13 +22,21 @@ function tasksIn(dir: string): string[] {
   return here.length > 0 || !existsSync(join(dir, 'tasks')) ? here : below(join(dir, 'tasks'));
 }
 
+/** As `tasksIn` finds them, and no more than one of them. */
+function hasTasks(dir: string): boolean {
+  if (isTask(dir)) return true;
+  const holds = (folder: string) =>
+    readdirSync(folder).some((name) => !name.startsWith('.') && isTask(join(folder, name)));
+  return holds(dir) || (existsSync(join(dir, 'tasks')) && holds(join(dir, 'tasks')));
+}
+
 /** What happens around the agent's work in its container: setup, capture. */
 const AROUND_S = 1800;
 
 export const harbor: DatasetKind = {
   name: HARBOR,
   folders: {
-    is: (dir) => tasksIn(dir).length > 0,
+    is: hasTasks,
     read: (dir) => tasksIn(dir).map(readTask),
   },
   container(instance) {
