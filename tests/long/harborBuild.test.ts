@@ -26,19 +26,31 @@ describe.skipIf(!available)('images from Dockerfiles', () => {
       'tests/test.sh': `#!/bin/bash\ngrep -q ${mark} /logs/artifacts/mark && grep -q start /logs/artifacts/start.txt && echo 1 > /logs/verifier/reward.txt\n`,
     };
     for (const id of ['built', 'built-too']) harborTask(join(dir, 'tasks'), id, files);
+    // Only BuildKit knows a mount, and its log is of another form.
+    harborTask(join(dir, 'tasks'), 'mounted', {
+      ...files,
+      'environment/Dockerfile': dockerfile.replace(
+        'WORKDIR',
+        'RUN --mount=type=tmpfs,target=/scratch touch /scratch/x && ls /scratch > /app/seen && test $(cat /app/seen) = x\nWORKDIR',
+      ),
+    });
+    harborTask(join(dir, 'tasks'), 'mounted-broken', {
+      'task.toml': '',
+      'environment/Dockerfile': `FROM ${BASE_IMAGE}\nRUN --mount=type=tmpfs,target=/scratch echo mounted and wrong; exit 7\n`,
+    });
     harborTask(join(dir, 'tasks'), 'broken', {
       'task.toml': '',
       'environment/Dockerfile': `FROM ${BASE_IMAGE}\nRUN echo this goes wrong; exit 7\n`,
     });
     mkdirSync(join(dir, 'model'));
-    for (const id of ['built', 'built-too', 'broken'])
+    for (const id of ['built', 'built-too', 'broken', 'mounted', 'mounted-broken'])
       writeFileSync(
         join(dir, 'model', `${id}.json`),
         JSON.stringify({ replies: [{ content: SUBMIT, finish_reason: 'stop' }] }),
       );
     const state = join(dir, 'state');
     const planned = await cli(['images', 'plan', join(dir, 'tasks')], { env: { XDG_STATE_HOME: state } });
-    expect(planned.stdout, planned.stderr).toContain('3 images: 0 here, 3 to pull');
+    expect(planned.stdout, planned.stderr).toContain('5 images: 0 here, 5 to pull');
     const done = await cli(
       [
         ...['run', '--subset', join(dir, 'tasks'), '--model', `scripted:${join(dir, 'model')}`, '-o', dir],
@@ -65,13 +77,18 @@ describe.skipIf(!available)('images from Dockerfiles', () => {
       .all() as { exit_class: string; error_message: string }[];
     db.close();
     expect(verdicts, done.stderr).toEqual(
-      ['built', 'built-too'].map((id) => ({ instance_id: id, outcome: 'resolved', error_message: null })),
+      ['built', 'built-too', 'mounted'].map((id) => ({
+        instance_id: id,
+        outcome: 'resolved',
+        error_message: null,
+      })),
     );
     expect(ends[0]).toMatchObject({
       exit_class: 'infra',
       error_message: expect.stringContaining('this goes wrong'),
     });
     expect(ends[0]!.error_message).toContain('could not be built');
+    expect(ends.map(({ error_message }) => error_message).join('\n')).toContain('mounted and wrong');
     const made = (await docker.listImages({ filters: { label: ['swebatch.build'] } })).filter(
       ({ Created }) => Created * 1000 > Date.now() - 600_000,
     );

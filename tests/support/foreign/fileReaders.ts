@@ -11,6 +11,8 @@ import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
+import { traceText } from '../../../src/environment/images/build/buildTrace.ts';
+import { needsBuildKit } from '../../../src/environment/images/build/needsBuildKit.ts';
 import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
 import { readHarborJobResult, readHarborTrial } from '../../../src/formats/reports/harborJob.ts';
@@ -59,6 +61,8 @@ export const FILE_READERS: readonly Reader[] = [
         );
       },
       readTaskToml,
+      needsBuildKit,
+      traceText,
       readRunReport,
       'readRunReport with a value': (text) =>
         readRunReport(JSON.stringify({ resolved_ids: [jsonValue(text)] })),

@@ -2,6 +2,7 @@
  * Why a pull failed, told apart by what a person has to do about it. The Docker engine gives text only, so the table below is read from
  * the messages of engine 20.10 to 28 and of the registries; what fits nothing stays `unknown` with the engine's words.
  */
+import { OWN_HOST } from '../../../base/imageReference.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../../environment.ts';
 
 export const PULL_FAILURES = {
@@ -75,8 +76,10 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
   wrong_name: () => 'correct the image of the dataset row, or environment.image',
   missing: () =>
     'check repository and tag; build the image, or give its name in the row or in environment.image',
-  not_local: ({ image }) =>
-    `pull it with "swebatch images pull", "docker pull ${image}", or allow --pull missing (environment.pull)`,
+  not_local: ({ image, registry }) =>
+    registry === OWN_HOST
+      ? 'build it with "swebatch images build" and the folder of its tasks, or allow --pull missing (environment.pull)'
+      : `pull it with "swebatch images pull", "docker pull ${image}", or allow --pull missing (environment.pull)`,
   no_access: ({ registry, hasCredentials }) =>
     hasCredentials
       ? `the stored login of ${registry} has no right to it, or the repository does not exist`
