@@ -20,6 +20,8 @@ export interface RequestFacts {
   readonly visit: boolean;
   readonly authorization: string | undefined;
   readonly cookie: string | undefined;
+  /** The path takes requests to a run that works, and the header is there that only a script of the page can set. */
+  readonly control?: boolean;
   /** `token` of the query, for the first visit. */
   readonly queryToken: string | undefined;
 }
@@ -31,15 +33,21 @@ export type Decision =
 const refuse = (status: 400 | 401 | 403 | 405, why: string): Decision => ({ allow: false, status, why });
 
 export function decide(rules: AccessRules, request: RequestFacts): Decision {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'this viewer only reads');
+  const changes = request.method === 'POST' && request.control === true;
+  if (!changes && request.method !== 'GET' && request.method !== 'HEAD')
+    return refuse(405, 'this viewer only reads');
   const host = request.host?.toLowerCase();
   if (host === undefined || !rules.hosts.has(host))
     return refuse(403, 'this viewer does not answer to that host name; use the address it printed');
   if (request.origin !== undefined && request.origin.toLowerCase() !== `http://${host}`)
     return refuse(403, 'requests from another origin are not answered');
+  // Reading may leave the origin out; a change is asked by a page that says it.
+  if (changes && request.origin === undefined)
+    return refuse(403, 'a request that changes a run has to come from the page of this viewer');
   const site = request.fetchSite;
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !request.visit)
     return refuse(403, 'requests from another site are not answered');
+  if (changes && request.visit) return refuse(403, 'a link or a form changes nothing here');
   if (rules.token === undefined) return { allow: true, setCookie: false };
   if (sameSecret(request.queryToken, rules.token)) return { allow: true, setCookie: true };
   const bearer = request.authorization?.match(/^Bearer (.+)$/)?.[1];

@@ -7,6 +7,7 @@ import { errorText } from '../base/text/errorText.ts';
 import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
 import type { Documents } from './documents/resources.ts';
 import { openRecord } from './laterRecord.ts';
+import { answerControl, CONTROL_HEADER, CONTROL_PATH } from './liveControl.ts';
 import { type PageFile, readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
@@ -59,7 +60,11 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
     const rules = { hosts: new Set<string>(), token, cookie: 'swebatch-view' };
     const server = createServer((request, response) => {
       try {
-        handle({ rules, page, documents: record.documents, live }, request, response);
+        handle(
+          { results: options.results, rules, page, documents: record.documents, live },
+          request,
+          response,
+        );
       } catch (error) {
         say(response, 500, `the viewer failed: ${errorText(error)}`);
       }
@@ -97,6 +102,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
 }
 
 interface Serving {
+  readonly results: string;
   readonly rules: AccessRules;
   readonly page: ReadonlyMap<string, PageFile>;
   readonly documents: Documents;
@@ -112,6 +118,7 @@ function handle(serving: Serving, request: IncomingMessage, response: ServerResp
     method: request.method ?? '',
     host: request.headers.host,
     origin: request.headers.origin,
+    control: url.pathname === CONTROL_PATH && request.headers[CONTROL_HEADER] === '1',
     fetchSite: single(request.headers['sec-fetch-site']),
     visit: request.headers['sec-fetch-mode'] === 'navigate' && !url.pathname.startsWith('/api/'),
     authorization: request.headers.authorization,
@@ -127,6 +134,12 @@ function handle(serving: Serving, request: IncomingMessage, response: ServerResp
     );
     response.setHeader('Location', url.pathname);
     return say(response, 303, 'see the page');
+  }
+  if (request.method === 'POST') {
+    void answerControl(serving.results, request).then(({ status, body }) =>
+      send(response, status, 'application/json; charset=utf-8', JSON.stringify(body)),
+    );
+    return response;
   }
   if (url.pathname === '/api/live') return serving.live.follow(request, response);
   if (url.pathname.startsWith('/api/'))

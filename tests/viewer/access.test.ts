@@ -60,6 +60,27 @@ describe('who may talk to the viewer', () => {
     expect(statusOf(decide(locked, request(facts)))).toBe(status);
   });
 
+  const POST = { method: 'POST', control: true, origin: 'http://127.0.0.1:7580' };
+  test.each([
+    ['its own page', POST, 200],
+    ['its own page, as browsers say it', { ...POST, fetchSite: 'same-origin' }, 200],
+    ['no origin', { ...POST, origin: undefined }, 403],
+    ['another origin', { ...POST, origin: 'http://evil.example' }, 403],
+    ['a sandboxed frame', { ...POST, origin: 'null' }, 403],
+    ['another port of this machine', { ...POST, origin: 'http://127.0.0.1:3000' }, 403],
+    ['a page on another port', { ...POST, fetchSite: 'same-site' }, 403],
+    ['a rebound name', { ...POST, host: 'evil.example:7580', origin: 'http://evil.example:7580' }, 403],
+    ['a form of its own address', { ...POST, visit: true }, 403],
+    ['no header that only a script sets', { ...POST, control: false }, 405],
+    ['another method', { ...POST, method: 'PUT' }, 405],
+    ['a preflight', { ...POST, method: 'OPTIONS' }, 405],
+  ])('a change of a run from %s', (_what, facts, status) => {
+    expect(statusOf(decide(rules, request(facts)))).toBe(status);
+    const withToken = status === 200 ? 401 : status;
+    expect(statusOf(decide(locked, request(facts)))).toBe(withToken);
+    expect(statusOf(decide(locked, request({ ...facts, cookie: 'c=s3cret' })))).toBe(status);
+  });
+
   test('the token does not open the door for another host', () => {
     expect(statusOf(decide(locked, request({ host: 'evil.example:7580', queryToken: 's3cret' })))).toBe(403);
   });

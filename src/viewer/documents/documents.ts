@@ -65,6 +65,7 @@ export interface RunList {
 
 export interface Slot {
   slot: number | null;
+  trial: number;
   attempt: number;
   instanceId: string;
   arm: string;

@@ -99,6 +99,7 @@ export function runDocument(queries: ViewerQueries, ledger: Ledger, runId: numbe
     }
   const slots = queries.slots(runId).map((row) => ({
     slot: row.slot,
+    trial: row.trial,
     attempt: row.attempt,
     instanceId: row.instance_id,
     arm: row.arm,

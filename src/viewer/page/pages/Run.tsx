@@ -3,10 +3,11 @@ import { useMemo } from 'react';
 import type { RunDocument } from '../../documents/documents.ts';
 import { type RunMap, readCells } from '../../documents/mapGroups.ts';
 import { pace, RunSeries } from '../charts/RunSeries.tsx';
-import { type Entry, useDocument } from '../data/source.ts';
+import { type Entry, mode, useDocument } from '../data/source.ts';
 import { useRun, useRunId } from '../data/useTrials.ts';
 import { Badge, Fact, Foldout, NoRun, Up, Waiting } from '../parts.tsx';
 import { ArmTable, cacheShare } from '../report/ArmTable.tsx';
+import { Controls } from '../report/Controls.tsx';
 import { GroupTable } from '../report/GroupTable.tsx';
 import { Headline } from '../report/Headline.tsx';
 import { InstanceMap } from '../report/InstanceMap.tsx';
@@ -197,6 +198,7 @@ function Now({ run }: { run: RunDocument }) {
         {[...phases].map(([phase, slots]) => ` · ${words(phase)} ${slots.length}`).join('')}
         {` · ${pace(run)}`}
       </p>
+      {mode === 'live' ? <Controls run={run} /> : null}
       <SlotTable slots={run.slots} />
     </>
   );
