@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 import type { DialectName } from '../model/dialects/dialectName.ts';
 import type { Wire } from '../model/model.ts';
+import type { Answer } from './answer.ts';
 import { deliver, refuse } from './deliver.ts';
 import { errorBody, statusOf } from './errorBodies.ts';
 import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
@@ -181,7 +182,13 @@ async function call(
     );
     return;
   }
-  const answer = core.ask({ dialect, operation, model, query, body, headers: request.headers });
+  let answer: Answer;
+  try {
+    answer = core.ask({ dialect, operation, model, query, body, headers: request.headers });
+  } catch (error) {
+    reading.release();
+    throw error;
+  }
   answer.ended(reading.release);
   deliver(answer, { response, dialect, streamed: core.isStreamed(answer), keepAliveMs });
 }
@@ -268,7 +275,14 @@ const UPGRADE_REFUSED = (() => {
 })();
 
 function serverFor(onRequest: (request: IncomingMessage, response: ServerResponse) => void): Server {
-  const server = createServer({ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 }, onRequest);
+  const server = createServer(
+    {
+      ...{ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 },
+      // Java's client offers HTTP/2 with every request, which is answered as it came.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+    },
+    onRequest,
+  );
   server.on('upgrade', (_request, socket) => {
     socket.end(UPGRADE_REFUSED);
   });

@@ -21,6 +21,35 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const MAX_DEPTH = 200;
 
+/** A conversation of a thousand turns has twenty thousand. Reading millions would hold everybody else up. */
+const MOST_VALUES = 300_000;
+
+/** Counts what begins a value, outside of strings; the bytes may be anything. */
+export function holdsTooMuch(bytes: Buffer): boolean {
+  let values = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      at = closingQuote(bytes, at + 1);
+      if (at < 0) return false;
+    } else if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      values += 1;
+      if (values > MOST_VALUES) return true;
+    }
+  }
+  return false;
+}
+
+/** The next quote that no backslash takes away; -1 where there is none. */
+function closingQuote(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(QUOTE, from); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    let back = at - 1;
+    while (back >= from && bytes[back] === BACKSLASH) back -= 1;
+    if ((at - 1 - back) % 2 === 0) return at;
+  }
+  return -1;
+}
+
 /** What ends a number or a word. */
 const ends = (byte: number): boolean =>
   byte <= 0x20 || byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
@@ -34,13 +63,8 @@ export function spansOf(bytes: Buffer): ReadonlyMap<string, Span> {
     while (bytes[at]! <= 0x20) at += 1;
   };
   const endOfString = (): void => {
-    for (at += 1; ; at += 1) {
-      at = bytes.indexOf(QUOTE, at);
-      if (at < 0) throw new AmbiguousJson('a string does not end');
-      let back = at - 1;
-      while (bytes[back] === BACKSLASH) back -= 1;
-      if ((at - 1 - back) % 2 === 0) break;
-    }
+    at = closingQuote(bytes, at + 1);
+    if (at < 0) throw new AmbiguousJson('a string does not end');
     at += 1;
   };
   const key = (): string => {

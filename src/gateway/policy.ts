@@ -4,8 +4,9 @@ import type { DialectName } from '../model/dialects/dialectName.ts';
 import { asObject } from '../model/dialects/shapes.ts';
 import type { Refusal } from './errorBodies.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
-import { AmbiguousJson, type Span, spansOf, spliced } from './jsonSpans.ts';
-import { fetchedByProvider, stateAtProvider, toolsAtProvider } from './providerTools.ts';
+import { AmbiguousJson, holdsTooMuch, type Span, spansOf, spliced } from './jsonSpans.ts';
+import { unknownFields } from './knownFields.ts';
+import { fetchedByProvider, fieldsLookedAt, stateAtProvider, toolsAtProvider } from './providerTools.ts';
 import type { Operation } from './routes.ts';
 
 export interface Policy {
@@ -39,7 +40,10 @@ export interface Allowed {
   readonly model: string;
   readonly maxOutput: number | null;
   readonly hasTools: boolean;
+  /** What runs at the provider, by name. */
   readonly stripped: readonly string[];
+  /** Fields that nobody here knows. */
+  readonly unknown: readonly string[];
 }
 
 export interface Refused {
@@ -62,6 +66,7 @@ function parse(
   bytes: Buffer,
 ): { request: Record<string, unknown>; spans: ReadonlyMap<string, Span> } | Refused {
   let request: Record<string, unknown> | null;
+  if (holdsTooMuch(bytes)) return broken('the request holds more values than any conversation has');
   try {
     request = asObject(JSON.parse(bytes.toString('utf8')));
   } catch (error) {
@@ -90,7 +95,22 @@ function maxOutputOf(request: Readonly<Record<string, unknown>>): number | null 
     generation?.maxOutputTokens,
   ];
   const limit = limits.find((value) => typeof value === 'number' && Number.isFinite(value));
-  return typeof limit === 'number' ? limit : null;
+  return typeof limit === 'number' ? limit * answersAsked(request.n ?? generation?.candidateCount) : null;
+}
+
+/** Each is written, and paid, by itself. */
+const answersAsked = (count: unknown): number =>
+  typeof count === 'number' && Number.isFinite(count) && count > 1 ? count : 1;
+
+const MOST_NAMED = 8;
+/** In the record of a call. */
+const MOST_KEPT = 50;
+
+/** A request may name as many as fit into it. */
+export function named(names: readonly string[]): string {
+  const unique = [...new Set(names)];
+  const shown = unique.slice(0, MOST_NAMED).map((name) => name.slice(0, 60));
+  return shown.join(', ') + (unique.length > MOST_NAMED ? ` and ${unique.length - MOST_NAMED} more` : '');
 }
 
 /** A choice that names what was taken out is a request that cannot be met any more. */
@@ -101,21 +121,48 @@ function forcesTool(request: Readonly<Record<string, unknown>>, names: readonly 
 
 const DEPENDENT = ['tools', 'tool_choice', 'parallel_tool_calls', 'toolConfig', 'tool_config'];
 
-/** The body without what runs at the provider. Only what must change does. */
-function withoutTools(
+/** The body without what runs at the provider and what nobody knows. Only what must change does. */
+function without(
   bytes: Buffer,
   request: Record<string, unknown>,
   spans: ReadonlyMap<string, Span>,
   found: ReturnType<typeof toolsAtProvider>,
+  unknown: readonly string[],
 ): Buffer {
+  const fields = [...found.fields, ...unknown];
+  if (fields.length === 0 && found.tools === null) return bytes;
   const empty = found.tools?.length === 0;
-  if (found.fields.length === 0 && !empty && found.tools)
+  if (fields.length === 0 && !empty && found.tools)
     return spliced(bytes, [{ span: spans.get('tools')!, text: JSON.stringify(found.tools) }]);
   const kept = { ...request, ...(found.tools && { tools: found.tools }) };
-  const out = new Set([...found.fields, ...(empty ? DEPENDENT : [])]);
+  const out = new Set([...fields, ...(empty ? DEPENDENT : [])]);
   return Buffer.from(
     JSON.stringify(Object.fromEntries(Object.entries(kept).filter(([name]) => !out.has(name)))),
   );
+}
+
+/** What no change to the request would mend. */
+function refusalOf(
+  { config }: Policy,
+  dialect: DialectName,
+  request: Record<string, unknown>,
+): Refused | null {
+  const state = stateAtProvider(dialect, request);
+  if (state.length > 0)
+    return forbidden(
+      'bad_request',
+      `${state.join(', ')}: requests must be whole, nothing is kept at the provider`,
+    );
+  const fetched = fetchedByProvider(dialect, request);
+  if (fetched !== null)
+    return forbidden(
+      'bad_request',
+      `the provider would fetch something (${fetched.slice(0, 60)}): send the bytes themselves`,
+    );
+  const { names } = toolsAtProvider(dialect, request);
+  if (names.length > 0 && (config.provider_tools === 'refuse' || forcesTool(request, names)))
+    return forbidden('bad_request', `tools that run at the provider are refused: ${named(names)}`);
+  return null;
 }
 
 export function judge(policy: Policy, asked: Asked): Allowed | Refused {
@@ -123,44 +170,31 @@ export function judge(policy: Policy, asked: Asked): Allowed | Refused {
   if ('ok' in parsed) return parsed;
   const { request, spans } = parsed;
   const { dialect } = asked;
-  const named = asked.model ?? request.model;
-  if (typeof named !== 'string') return broken('the request names no model');
-  const model = modelFor(policy, named);
+  const name = asked.model ?? request.model;
+  if (typeof name !== 'string') return broken('the request names no model');
+  const model = modelFor(policy, name);
   if (model === null)
     return forbidden(
       'not_found',
-      `the model "${named.slice(0, 100)}" is not this arm's: ask for "${policy.model}", or name it in gateway.models`,
+      `the model "${name.slice(0, 100)}" is not this arm's: ask for "${policy.model}", or name it in gateway.models`,
     );
-  const state = stateAtProvider(dialect, request);
-  if (state.length > 0)
-    return forbidden(
-      'bad_request',
-      `${state.join(', ')}: requests must be whole, nothing is kept at the provider`,
-    );
-  const fetched = fetchedByProvider(request);
-  if (fetched !== null)
-    return forbidden(
-      'bad_request',
-      `the provider would fetch something (${fetched}): send the bytes themselves`,
-    );
+  const refusal = refusalOf(policy, dialect, request);
+  if (refusal !== null) return refusal;
   const found = toolsAtProvider(dialect, request);
-  if (
-    found.names.length > 0 &&
-    (policy.config.provider_tools === 'refuse' || forcesTool(request, found.names))
-  )
-    return forbidden('bad_request', `tools that run at the provider are refused: ${found.names.join(', ')}`);
-  const body = found.names.length > 0 ? withoutTools(asked.body, request, spans, found) : asked.body;
+  const unknown = unknownFields(dialect, request, fieldsLookedAt(dialect));
+  const body = without(asked.body, request, spans, found, unknown);
   const tools = found.tools ?? request.tools;
   return {
     ok: true,
-    body: renamed(body, asked.model === null && model !== named ? model : null),
+    body: renamed(body, asked.model === null && model !== name ? model : null),
     request,
     operation: asked.operation === 'generate' && request.stream === true ? 'stream' : asked.operation,
-    modelAsked: named,
+    modelAsked: name,
     model,
     maxOutput: maxOutputOf(request),
     hasTools: Array.isArray(tools) && tools.length > 0,
-    stripped: found.names,
+    stripped: [...new Set(found.names)].slice(0, MOST_KEPT),
+    unknown,
   };
 }
 

@@ -38,6 +38,9 @@ const STATE: Readonly<Record<DialectName, readonly string[]>> = {
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
+/** A request may hold a million of them. */
+const LONGEST_NAME = 60;
+
 type Body = Readonly<Record<string, unknown>>;
 
 export interface FoundTools {
@@ -69,7 +72,9 @@ function geminiTools(list: readonly unknown[]): { kept: unknown[]; names: string
   const kept = list.flatMap((tool) => {
     const entries = Object.entries(asObject(tool) ?? {});
     const own = entries.filter(([name]) => GEMINI_RUN_HERE.has(name));
-    names.push(...entries.filter(([name]) => !GEMINI_RUN_HERE.has(name)).map(([name]) => name));
+    names.push(
+      ...entries.filter(([name]) => !GEMINI_RUN_HERE.has(name)).map(([name]) => name.slice(0, LONGEST_NAME)),
+    );
     return own.length === 0 ? [] : [Object.fromEntries(own)];
   });
   return { kept, names };
@@ -80,7 +85,7 @@ function otherTools(dialect: 'chat' | 'responses' | 'messages', list: readonly u
   const kept = list.filter((one) => {
     const tool = asObject(one) ?? {};
     if (runsHere(dialect, tool)) return true;
-    names.push(String(tool.type ?? tool.name ?? 'unnamed').slice(0, 60));
+    names.push(String(tool.type ?? tool.name ?? 'unnamed').slice(0, LONGEST_NAME));
     return false;
   });
   return { kept, names };
@@ -94,46 +99,84 @@ export function toolsAtProvider(dialect: DialectName, body: Body): FoundTools {
   return { tools: names.length > 0 ? kept : null, fields, names: [...names, ...fields] };
 }
 
-export const stateAtProvider = (dialect: DialectName, body: Body): readonly string[] =>
-  STATE[dialect].filter((name) => isSet(body[name]));
+const itemOfState = (item: unknown): boolean => {
+  const { type, role, id } = asObject(item) ?? {};
+  return type === 'item_reference' || (type === undefined && role === undefined && id !== undefined);
+};
+
+export function stateAtProvider(dialect: DialectName, body: Body): readonly string[] {
+  const fields = STATE[dialect].filter((name) => isSet(body[name]));
+  const items = dialect === 'responses' && Array.isArray(body.input) && body.input.some(itemOfState);
+  return items ? [...fields, 'item_reference'] : fields;
+}
+
+/** Fields that a rule of this file looks at: they are refused or told by their own name. */
+export const fieldsLookedAt = (dialect: DialectName): readonly string[] => [
+  ...FIELDS[dialect],
+  ...STATE[dialect],
+];
 
 /** Where the conversation stands; tools and their schemas are no content. */
 const CONTENT = ['messages', 'input', 'contents', 'system', 'systemInstruction', 'system_instruction'];
 
-/** What a program's own tools are called with is its own affair. */
-const OPAQUE = new Set(['tool_use', 'function_call', 'custom_tool_call', 'local_shell_call']);
+/** What a program's own tools are called with or give, and marks in an answer, are nobody's to fetch. */
 const OPAQUE_KEYS = new Set([
-  'functionCall',
-  'function_call',
-  'functionResponse',
-  'function_response',
-  'arguments',
+  ...['arguments', 'args', 'input', 'action', 'operation', 'response'],
+  ...['citations', 'annotations', 'summary'],
+]);
+
+/** Text that the model reads. */
+const TEXT_KEYS = new Set([
+  ...['text', 'content', 'output', 'stdout', 'stderr', 'thinking', 'refusal', 'title', 'source', 'name'],
+  ...['reasoning', 'reasoning_content', 'reasoning_text'],
 ]);
 
 const URL_KEYS = new Set(['image_url', 'audio_url', 'video_url', 'file_url']);
-const ID_KEYS = new Set(['file_id', 'fileUri', 'file_uri']);
+const ID_KEYS = new Set(['file_id', 'fileUri', 'file_uri', 'connector_id']);
 
 const isAddress = (value: unknown): boolean => {
   const text = typeof value === 'string' ? value : asObject(value)?.url;
   return typeof text === 'string' && !/^data:/i.test(text.trimStart());
 };
 
+/** Of any protocol, also without one; bytes in a `data:` address are no address. */
+const LOOKS_FETCHABLE = /^\s{0,99}(?:[a-z][a-z0-9+.-]{0,30}:)?\/\//i;
+
+/** Whether the value under this name is something to fetch. */
+function isFetched(name: string, value: unknown): boolean {
+  if (URL_KEYS.has(name)) return isAddress(value);
+  if (typeof value !== 'string') return false;
+  return ID_KEYS.has(name) || (!TEXT_KEYS.has(name) && LOOKS_FETCHABLE.test(value));
+}
+
+/** Tools that come with an item of the conversation. */
+const bringsTools = (dialect: DialectName, tools: unknown): boolean =>
+  dialect === 'responses' && Array.isArray(tools) && otherTools(dialect, tools).names.length > 0;
+
+const roots = (body: Body): [name: string, value: unknown][] => {
+  const inner = asObject(body.generateContentRequest ?? body.generate_content_request);
+  return [body, ...(inner ? [inner] : [])].flatMap((each) =>
+    CONTENT.map((name): [string, unknown] => ['content', each[name]]),
+  );
+};
+
 /** What the content asks the provider to fetch; null when there is nothing. */
-export function fetchedByProvider(body: Body): string | null {
-  const stack: unknown[] = CONTENT.map((name) => body[name]);
+export function fetchedByProvider(dialect: DialectName, body: Body): string | null {
+  const stack = roots(body);
   while (stack.length > 0) {
-    const value = stack.pop();
-    if (Array.isArray(value)) for (const item of value) stack.push(item);
+    const [name, value] = stack.pop()!;
+    if (isFetched(name, value)) return name;
+    if (Array.isArray(value)) for (const item of value) stack.push([name, item]);
     const object = Array.isArray(value) ? null : asObject(value);
-    if (!object || OPAQUE.has(String(object.type))) continue;
+    if (!object) continue;
     if (object.type === 'url' || object.type === 'file') {
       const address = object.url ?? object.file_id;
       if (typeof address === 'string') return String(object.type);
     }
-    for (const [name, inner] of Object.entries(object)) {
-      if (URL_KEYS.has(name) && isAddress(inner)) return name;
-      if (ID_KEYS.has(name) && typeof inner === 'string') return name;
-      if (typeof inner === 'object' && inner !== null && !OPAQUE_KEYS.has(name)) stack.push(inner);
+    for (const [key, inner] of Object.entries(object)) {
+      if (key === 'tools') {
+        if (bringsTools(dialect, inner)) return 'tools';
+      } else if (!OPAQUE_KEYS.has(key)) stack.push([key, inner]);
     }
   }
   return null;

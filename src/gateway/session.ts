@@ -1,5 +1,6 @@
 /** One attempt at the gateway: what its program may ask, what it has used, and when it has to end. */
 import { within } from '../base/async/timer.ts';
+import { errorText } from '../base/text/errorText.ts';
 import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
@@ -13,7 +14,7 @@ import type {
   ProgramAnswer,
   SessionSpec,
 } from './gateway.ts';
-import { type Allowed, type Ask, judge, type Policy } from './policy.ts';
+import { type Allowed, type Ask, judge, named, type Policy } from './policy.ts';
 import { isRetry, returnedHeaders } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
@@ -78,10 +79,14 @@ function answered(outcome: Outcome): Answer {
 const refused = (refusal: 'payment' | 'bad_request', message: string): Answer =>
   answered({ kind: 'error', refusal, message });
 
+/** What a program asks for may cause any number of notes of any length; the record takes so many. */
+const [LONGEST_NOTE, MOST_NOTES] = [500, 50];
+
 function note({ spec, told }: Session, text: string): void {
-  if (told.has(text)) return;
-  told.add(text);
-  spec.onNote?.(text);
+  const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
+  if (told.has(short) || told.size > MOST_NOTES) return;
+  told.add(short);
+  spec.onNote?.(told.size > MOST_NOTES ? 'gateway: more notes were left out' : short);
 }
 
 function makeNoMore(session: Session, message: string): void {
@@ -203,11 +208,16 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
   const limit = label.kind === 'count_tokens' ? null : meter.reached(isStep(label));
   if (limit) stop(session, limit, limit.message);
   if (session.over !== null) return refused('payment', session.over);
+  let translation: Translation | null;
+  try {
+    translation = ask.dialect === wire.dialect ? null : translated(session, ask, allowed);
+  } catch (error) {
+    return refused('bad_request', `the request cannot be translated: ${errorText(error).slice(0, 300)}`);
+  }
   if (isStep(label)) meter.beginStep();
   const facts: CallFacts = { index: session.calls, step: meter.steps, label };
   session.calls += 1;
   const answer = createAnswer();
-  const translation = ask.dialect === wire.dialect ? null : translated(session, ask, allowed);
   if (allowed.operation === 'stream') session.streamed.add(answer);
   const work = send(session, { facts, ask, allowed, translation, answer, startedAt: Date.now() });
   out.add(work);
@@ -226,7 +236,9 @@ function ask(session: Session, asked: Ask): Answer {
     return answered({ kind: 'error', refusal: allowed.refusal, message: allowed.message });
   }
   if (allowed.stripped.length > 0)
-    note(session, `gateway: left out what runs at the provider: ${allowed.stripped.join(', ')}`);
+    note(session, `gateway: left out what runs at the provider: ${named(allowed.stripped)}`);
+  if (allowed.unknown.length > 0)
+    note(session, `gateway: left out fields that are not known here: ${named(allowed.unknown)}`);
   const key = requestKey(asked, asked.query, allowed.body);
   const same = book.find(key, isRetry(asked.headers));
   if (same) {

@@ -368,6 +368,33 @@ describe('who asks for what', () => {
     answer.resume();
   });
 
+  test('a client that offers HTTP/2 is answered as it asked', async () => {
+    const here = await start('chat');
+    const sample = sampleOf('chat');
+    provider.script(json(sample.answer));
+    const client = httpRequest(`${here.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        ...{ connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAAAAIAAAAB' },
+        ...sample.keyHeader(here.session.key),
+      },
+    });
+    client.end(JSON.stringify(sample.request));
+    const [answer] = (await once(client, 'response')) as [IncomingMessage];
+    expect(answer.statusCode).toBe(200);
+    answer.resume();
+  });
+
+  test('what a program asks for makes a bounded number of notes, each of bounded length', async () => {
+    const here = await start('chat');
+    const sample = sampleOf('chat');
+    for (let n = 0; n < 80; n++)
+      await post(here, sample, { body: { ...sample.request, model: `m-${n}-${'x'.repeat(20_000)}` } });
+    expect(here.notes).toHaveLength(51);
+    expect(here.notes.at(-1)).toBe('gateway: more notes were left out');
+    for (const note of here.notes) expect(note.length).toBeLessThan(600);
+  });
+
   test('the list of models has the arm’s and the mapped ones', async () => {
     const here = await start('chat', { config: { models: { mini: 'm-0' } } });
     const answer = await fetch(`${here.url}/v1/models`, {

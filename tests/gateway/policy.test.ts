@@ -110,6 +110,41 @@ describe('tools that run at the provider', () => {
   });
 });
 
+describe('fields that nobody here knows', () => {
+  test.each<[DialectName, Record<string, unknown>]>([
+    ['chat', { models: ['m-9'], route: 'fallback' }],
+    ['chat', { fallbacks: ['m-9'], mock_testing_fallbacks: true }],
+    ['chat', { Tools: [{ type: 'web_search' }], Model: 'm-9' }],
+    ['chat', { provider: { order: ['dearest'] } }],
+    ['chat', { service_tier: 'priority' }],
+    ['messages', { speed: 'fast', inference_geo: 'us' }],
+    ['responses', { Tools: [{ type: 'mcp', connector_id: 'mail' }] }],
+    ['gemini', { Tools: [{ googleSearch: {} }] }],
+  ])('%s: %o are left out, the rest stays', (dialect, more) => {
+    const { request } = sampleOf(dialect);
+    const judged = judge(policy(), ask(dialect, { ...request, ...more }));
+    expect(judged).toMatchObject({ ok: true, stripped: [], unknown: Object.keys(more) });
+    if (judged.ok) expect(JSON.parse(judged.body.toString())).toEqual(request);
+    expect(judge(policy({ provider_tools: 'refuse' }), ask(dialect, { ...request, ...more }))).toMatchObject({
+      ok: true,
+    });
+  });
+
+  test('numbers, and what servers take beside the fields of OpenAI, pass byte for byte', () => {
+    const more = { top_k: 5, min_p: 0.1, chat_template_kwargs: { enable_thinking: false }, fresh: 1.5 };
+    const asked = ask('chat', { ...sampleOf('chat').request, ...more, service_tier: 'auto' });
+    expect(judge(policy(), asked)).toMatchObject({ ok: true, unknown: [], body: asked.body });
+  });
+
+  test('every answer that is asked for is reserved', () => {
+    const chat = { ...sampleOf('chat').request, n: 10, max_tokens: 1000 };
+    expect(judge(policy(), ask('chat', chat))).toMatchObject({ maxOutput: 10_000 });
+    const generationConfig = { candidateCount: 4, maxOutputTokens: 100 };
+    const gemini = { ...sampleOf('gemini').request, generationConfig };
+    expect(judge(policy(), ask('gemini', gemini))).toMatchObject({ maxOutput: 400 });
+  });
+});
+
 describe('what the provider would fetch, and what lies there', () => {
   const url = 'https://example.org/?secret';
   test.each<[DialectName, Record<string, unknown>]>([
@@ -135,6 +170,29 @@ describe('what the provider would fetch, and what lies there', () => {
     ['gemini', { contents: [{ parts: [{ fileData: { fileUri: url } }] }] }],
     ['responses', { previous_response_id: 'resp_of_another_attempt' }],
     ['gemini', { cachedContent: 'cachedContents/1' }],
+    ['chat', { messages: [{ role: 'user', content: [{ type: 'document_url', document_url: url }] }] }],
+    ['chat', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: url } }] }] }],
+    [
+      'chat',
+      { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: url } }] }] },
+    ],
+    ['chat', { messages: [{ role: 'user', content: [{ video: ['//example.org/1'] }] }] }],
+    [
+      'chat',
+      {
+        messages: [{ role: 'user', type: 'tool_use', content: [{ type: 'image_url', image_url: { url } }] }],
+      },
+    ],
+    [
+      'gemini',
+      { contents: [{ parts: [{ functionResponse: { parts: [{ fileData: { fileUri: 'x' } }] } }] }] },
+    ],
+    ['gemini', { contents: [{ parts: [{ inlineData: { data: 'gs://bucket/x' } }] }] }],
+    ['gemini', { generateContentRequest: { contents: [{ parts: [{ fileData: { fileUri: url } }] }] } }],
+    ['responses', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+    ['responses', { input: [{ id: 'msg_1' }] }],
+    ['responses', { input: [{ type: 'tool_search_output', tools: [{ type: 'mcp', server_url: url }] }] }],
+    ['responses', { input: [{ type: 'tool_search_output', tools: [{ type: 'mcp', connector_id: 'm' }] }] }],
   ])('%s refuses %o', (dialect, more) => {
     const { request } = sampleOf(dialect);
     expect(judge(policy(), ask(dialect, { ...request, ...more }))).toMatchObject({
@@ -148,6 +206,8 @@ describe('what the provider would fetch, and what lies there', () => {
     const content = [
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
       { type: 'tool_use', id: 't', name: 'fetch', input: { image_url: url, source: { type: 'url', url } } },
+      { type: 'text', text: url },
+      { type: 'tool_result', tool_use_id: 't', content: url },
     ];
     expect(
       judge(policy(), ask('messages', { ...request, messages: [{ role: 'assistant', content }] })),
@@ -204,6 +264,29 @@ describe('bytes', () => {
     expect(spliced(bytes, [{ span: spansOf(bytes).get('e')!, text: '"changed"' }]).toString()).toBe(
       text.replace('true', '"changed"'),
     );
+  });
+
+  test('more values than any conversation has are refused before they are read', () => {
+    const many = (value: string) => `{"model":"m-1","messages":[${Array(400_000).fill(value).join(',')}]}`;
+    for (const body of [many('[]'), many('{"a":1}'), many('1')])
+      expect(judge(policy(), ask('chat', body))).toMatchObject({
+        ok: false,
+        message: expect.stringContaining('more values'),
+      });
+    const text = JSON.stringify({ ...sampleOf('chat').request, user: '[{,\\",'.repeat(200_000) });
+    expect(judge(policy(), ask('chat', text))).toMatchObject({ ok: true });
+  });
+
+  test('a hundred thousand tools that run at the provider are told in a line', () => {
+    const tools = Array.from({ length: 90_000 }, (_, n) => ({ type: `web_search_${n}` }));
+    const judged = judge(
+      policy(),
+      ask('chat', { ...sampleOf('chat').request, tools, tool_choice: { type: 'web_search_1' } }),
+    );
+    expect(judged).toMatchObject({ ok: false });
+    expect(judged.ok ? '' : judged.note?.length).toBeLessThan(1000);
+    const left = judge(policy(), ask('chat', { ...sampleOf('chat').request, tools }));
+    expect(left.ok && left.stripped.length).toBe(50);
   });
 
   test('depth that would take the stack is refused', () => {

@@ -16,7 +16,7 @@ import type { Vars } from '../../template/render.ts';
 import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import type { InstalledProgram } from './launch.ts';
-import { LAUNCH_FOLDER, PROGRAM_HOME, PROMPT_FILE, runProgram } from './runProgram.ts';
+import { programFolders, promptFileIn, runProgram } from './runProgram.ts';
 import { promptOf } from './taskPrompt.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
@@ -138,6 +138,7 @@ async function runBehind(
   let door: Awaited<ReturnType<NonNullable<Environment['listen']>>> | undefined;
   let result: CommandResult | null;
   let summary: GatewaySummary;
+  const folders = programFolders(environment);
   try {
     door = await environment.listen!(PORT, (connection) => session.handle(connection));
     const over = Promise.race([
@@ -152,14 +153,15 @@ async function runBehind(
     ]);
     const launch = program.launch({
       origin: `http://127.0.0.1:${door.port}`,
-      ...{ key: session.key, model: session.model, config, prompt, promptFile: PROMPT_FILE },
-      ...{ folder: LAUNCH_FOLDER, home: PROGRAM_HOME, programs: PROGRAM_FOLDER },
+      ...{ key: session.key, model: session.model, config, prompt, promptFile: promptFileIn(folders) },
+      ...{ folder: folders.files, home: folders.home, programs: PROGRAM_FOLDER },
     });
     const limitS = config.wall_time_limit_seconds;
-    result = await runProgram({ environment, launch, prompt, limitS, signal, over });
+    result = await runProgram({ environment, launch, folders, prompt, limitS, signal, over });
   } finally {
     summary = await session.close();
     await door?.close();
+    await folders.remove();
   }
   return { result, end, broken, summary };
 }
