@@ -24,8 +24,15 @@ export interface Head {
 
 export interface Reader {
   head(head: Head): void;
-  data(bytes: Uint8Array): void;
+  /** False: nothing more is told before it asks for it. A reader that stands still must not gather the answer in memory. */
+  data(bytes: Uint8Array): boolean;
   end(outcome: Outcome): void;
+}
+
+export interface Reading {
+  /** The reader has room again. */
+  more(): void;
+  leave(): void;
 }
 
 export interface Answer {
@@ -37,15 +44,19 @@ export interface Answer {
   bytes(): Uint8Array;
   /** Calls back once, when nothing more comes from the provider. */
   ended(tell: () => void): void;
-  /** Tells everything that has come, then what comes. Returns the end of it. */
-  read(reader: Reader): () => void;
+  /** Tells everything that has come, then what comes. */
+  read(reader: Reader): Reading;
   /** Somebody has got all of it. */
   delivered(): void;
   isDelivered(): boolean;
 }
 
 export function createAnswer(): Answer {
-  const readers = new Set<Reader>();
+  /** Tells each reader what it has not got yet, as far as it has room. */
+  const readers = new Set<() => void>();
+  const tellAll = (): void => {
+    for (const tell of readers) tell();
+  };
   const chunks: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();
   let head: Head | null = null;
@@ -55,29 +66,48 @@ export function createAnswer(): Answer {
     sink: {
       head(status, headers) {
         head = { status, headers };
-        for (const reader of readers) reader.head(head);
+        tellAll();
       },
       data(bytes) {
         chunks.push(bytes);
-        for (const reader of readers) reader.data(bytes);
+        tellAll();
       },
     },
     head: () => head,
     finish(end) {
       outcome = end;
       over.resolve();
-      for (const reader of readers) reader.end(end);
-      readers.clear();
+      tellAll();
     },
     outcome: () => outcome,
     bytes: () => Buffer.concat(chunks),
     ended: (tell) => void over.promise.then(tell),
     read(reader) {
-      if (head) reader.head(head);
-      for (const bytes of chunks) reader.data(bytes);
-      if (outcome) reader.end(outcome);
-      else readers.add(reader);
-      return () => void readers.delete(reader);
+      let begun = false;
+      let next = 0;
+      let room = true;
+      const leave = (): void => void readers.delete(tell);
+      const tell = (): void => {
+        if (!begun && head) {
+          begun = true;
+          reader.head(head);
+        }
+        while (room && next < chunks.length) {
+          next += 1;
+          room = reader.data(chunks[next - 1]!);
+        }
+        if (!outcome || next < chunks.length || !readers.delete(tell)) return;
+        reader.end(outcome);
+      };
+      readers.add(tell);
+      tell();
+      return {
+        leave,
+        more() {
+          room = true;
+          if (readers.has(tell)) tell();
+        },
+      };
     },
     delivered() {
       delivered = true;

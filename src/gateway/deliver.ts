@@ -51,13 +51,13 @@ export function deliver(answer: Answer, { response, dialect, streamed, keepAlive
         .writeHead(outcome.status, { ...returnedHeaders(outcome.headers), ...NO_RETRY })
         .end(outcome.text);
   };
-  const leave = answer.read({
+  const reading = answer.read({
     head({ status, headers }) {
       alive.cancel();
       if (!early) response.writeHead(status, returnedHeaders(headers));
       response.flushHeaders();
     },
-    data: (bytes) => void response.write(bytes),
+    data: (bytes) => response.write(bytes),
     end(outcome) {
       alive.cancel();
       if (outcome.kind === 'whole') response.end();
@@ -66,9 +66,10 @@ export function deliver(answer: Answer, { response, dialect, streamed, keepAlive
       else fail(outcome);
     },
   });
+  response.on('drain', reading.more);
   response.on('finish', () => answer.delivered());
   response.on('close', () => {
     alive.cancel();
-    leave();
+    reading.leave();
   });
 }
