@@ -8,7 +8,7 @@ const PLATFORM = '$(ls -d vendor/*-linux-musl)';
 
 export const codex: InstalledProgram = {
   dialect: 'responses',
-  commandTools: ['exec_command', 'shell_command', 'shell', 'local_shell'],
+  commandTools: ['exec_command', 'write_stdin', 'shell_command', 'shell', 'local_shell'],
   exitCode: /Process exited with code (\d+)/,
   launch: ({ origin, key, model, home, promptFile, programs }) => ({
     files: {

@@ -4,7 +4,7 @@ import { type InstalledProgram, shellWord } from './launch.ts';
 
 export const commandAgent: InstalledProgram = {
   dialect: null,
-  commandTools: ['bash', 'shell', 'exec_command', 'run_shell_command', 'Bash', 'execute_bash', 'terminal'],
+  commandTools: 'any',
   launch: ({ origin, key, prompt, promptFile, model, config }) => ({
     env: {
       OPENAI_BASE_URL: `${origin}/v1`,

@@ -33,8 +33,8 @@ export interface Launch {
 export interface InstalledProgram {
   /** What it speaks; null: any of them. */
   readonly dialect: DialectName | null;
-  /** Its tools that run a command. */
-  readonly commandTools: readonly string[];
+  /** Its tools that run a command; any: each that is called with one. */
+  readonly commandTools: readonly string[] | 'any';
   /** What such a tool says of the end of a command; one group with the number. */
   readonly exitCode?: RegExp;
   /** The output in what such a tool answers; default: all of it. */

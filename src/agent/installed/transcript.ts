@@ -82,11 +82,12 @@ export function createTranscript(
 /** null: the call runs no command. */
 export function commandOf(
   { function: { name, arguments: text } }: ToolCall,
-  tools: readonly string[],
+  tools: InstalledProgram['commandTools'],
 ): string | null {
-  if (!tools.includes(name)) return null;
+  if (tools !== 'any' && !tools.includes(name)) return null;
   const args = objectOf(text);
-  const command = args.command ?? args.cmd;
+  // What is typed into a program that runs already is under "chars".
+  const command = args.command ?? args.cmd ?? args.chars;
   if (typeof command === 'string') return command;
   return Array.isArray(command) ? command.map(String).join(' ') : null;
 }

@@ -81,6 +81,9 @@ describe('a command of a program', () => {
     ['opencode', 'read', '{"command":"ls"}', null],
     ['opencode', 'bash', '{"command":', null],
     ['opencode', 'bash', '[]', null],
+    ['codex', 'write_stdin', '{"session_id":1,"chars":"git log"}', 'git log'],
+    ['command', 'whatever_it_is_called', '{"command":"ls"}', 'ls'],
+    ['command', 'read', '{"path":"a"}', null],
   ])('of %s by %s %s is %j', (agent, name, args, command) => {
     expect(commandOf(call(name, args), installedProgram(agent)!.commandTools)).toBe(command);
   });

@@ -18,7 +18,7 @@ import { type SeenRequest, startFakeProvider, type Turn } from './playedProvider
 const ID = 'swebatch__tabular-23';
 const OTHER = 'swebatch__cronwheel-25';
 /** The key in pieces, because the command itself would be found. */
-const LOOK = `grep -rlsE "${REAL_KEY.slice(0, 6)}[-]?${REAL_KEY.slice(6)}" /proc/[0-9]*/environ /proc/[0-9]*/cmdline /opt/swebatch-agent /var/tmp /tmp /root /etc /run; env | grep -i proxy; ls /sys/class/net; echo looked`;
+const LOOK = `grep -rlsE "${REAL_KEY.slice(0, 6)}[-]?${REAL_KEY.slice(6)}" /proc/[0-9]*/environ /proc/[0-9]*/cmdline /opt /var /tmp /root /home /etc /run /usr/local /testbed; env | grep -i proxy; ls /sys/class/net; echo looked`;
 
 export interface Attempt {
   readonly exit_reason: string;
