@@ -1,5 +1,12 @@
 /** Between a program's call and the model's connection: what is sent, what the program gets of its end, and where the two speak differently. */
-import type { CallListener, ModelFailureKind, Wire, WireAnswer, WireRequest } from '../model/model.ts';
+import type {
+  CallListener,
+  ModelErrorResponse,
+  ModelFailureKind,
+  Wire,
+  WireAnswer,
+  WireRequest,
+} from '../model/model.ts';
 import type { Answer, Outcome } from './answer.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import type { Allowed, Ask } from './policy.ts';
@@ -48,10 +55,17 @@ export function translatedRows(wire: Wire, { ask, translation }: WireCall, to: C
   return { ...to, ended: (row) => to.ended({ ...row, notes: [...row.notes, said] }) };
 }
 
+/** The answer came to its end, and says itself what is wrong. An end that says nothing of the request is a connection that broke. */
+const endsItself = ({ error, metadata }: ModelErrorResponse): boolean => {
+  const kind = metadata?.kind;
+  if (kind === 'rejected') return error !== 'INVALID_RESPONSE';
+  return kind === 'refusal' || kind === 'empty' || kind === 'context' || kind === 'config';
+};
+
 function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer): Outcome {
   if (response.success) return { kind: 'whole' };
   const kind = response.metadata?.kind;
-  if (answer.head()) return kind === 'refusal' || kind === 'empty' ? { kind: 'whole' } : { kind: 'cut' };
+  if (answer.head()) return { kind: endsItself(response) ? 'whole' : 'cut' };
   // A provider's words about a key may hold a part of it, and what ends the attempt must not be asked again.
   if (said && !isFinal(kind)) return { kind: 'refused', ...said };
   return { kind: 'error', refusal: 'bad_request', message: response.message };

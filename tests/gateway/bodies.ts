@@ -9,6 +9,8 @@ export interface Sample {
   readonly streamRequest: Record<string, unknown>;
   readonly answer: Record<string, unknown>;
   readonly events: readonly string[];
+  /** How many of the events there are up to the first word. */
+  readonly untilWords: number;
   /** As providers are asked for a key. */
   readonly keyHeader: (key: string) => Record<string, string>;
 }
@@ -36,6 +38,7 @@ const chat: Sample = {
   request: chatRequest,
   streamRequest: { ...chatRequest, stream: true },
   answer: completion,
+  untilWords: 1,
   events: [
     data({ id: 'c1', model: MODEL, choices: [{ index: 0, delta: { role: 'assistant', content: 'h' } }] }),
     data({ id: 'c1', model: MODEL, choices: [{ index: 0, delta: { content: 'i' }, finish_reason: 'stop' }] }),
@@ -65,6 +68,7 @@ const responses: Sample = {
   request: responsesRequest,
   streamRequest: { ...responsesRequest, stream: true },
   answer: response,
+  untilWords: 2,
   events: [
     data({ type: 'response.created', response: { id: 'r1', status: 'in_progress' } }, 'response.created'),
     data({ type: 'response.output_text.delta', delta: 'hi' }, 'response.output_text.delta'),
@@ -96,6 +100,7 @@ const messages: Sample = {
   request: messagesRequest,
   streamRequest: { ...messagesRequest, stream: true },
   answer: message,
+  untilWords: 3,
   events: [
     data(
       {
@@ -144,6 +149,7 @@ const gemini: Sample = {
   request: geminiRequest,
   streamRequest: geminiRequest,
   answer: generated,
+  untilWords: 1,
   events: [data({ candidates: [{ content: { role: 'model', parts: [{ text: 'h' }] } }] }), data(generated)],
   keyHeader: (key) => ({ 'x-goog-api-key': key }),
 };

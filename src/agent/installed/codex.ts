@@ -27,9 +27,9 @@ export const codex: InstalledProgram = {
         `base_url = ${toml(`${origin}/v1`)}`,
         'env_key = "OPENAI_API_KEY"',
         'wire_api = "responses"',
-        // The gateway waits and tries again; what it answers is final.
+        // The gateway waits and tries again; what it answers is final. Only a stream that breaks in mid-answer is Codex's to ask for again.
         'request_max_retries = 0',
-        'stream_max_retries = 0',
+        'stream_max_retries = 5',
         'stream_idle_timeout_ms = 3600000',
         '',
       ].join('\n'),

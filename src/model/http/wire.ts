@@ -128,13 +128,16 @@ function tapped(
   return { body: copy, ended: over.promise };
 }
 
-/** An error as the first event of a stream is an answer that can be asked for again. */
-function watching(assembly: Assembly, onEvent: () => void): Assembly {
+/**
+ * What comes before the first word (a greeting, the usage so far) is no answer yet: providers without room send it too, then an error. Calls
+ * of tools without arguments have no characters and are held until the end.
+ */
+function watching(assembly: Assembly, onWords: () => void): Assembly {
   return {
     ...assembly,
     add(data, event) {
       assembly.add(data, event);
-      if (!isError({ data, event: event ?? null })) onEvent();
+      if (assembly.characters() > 0 && !isError({ data, event: event ?? null })) onWords();
     },
   };
 }
@@ -143,7 +146,7 @@ const isError = ({ data, event }: StreamEvent): boolean =>
   event === 'error' ||
   (typeof data === 'object' && data !== null && 'error' in data && providerError(data) !== null);
 
-/** One try, told to the sink from its first good event on. */
+/** One try, told to the sink from its first word on. */
 async function forwardOnce(
   parts: WireParts,
   base: Endpoint,
@@ -182,10 +185,16 @@ async function forwardOnce(
   return result;
 }
 
-/** Also a refusal and an empty answer are the program's to read. */
-const passes = ({ failure, exchange }: AttemptResult): boolean =>
-  failure === null ||
-  ((exchange.status ?? 0) < 300 && (failure.verdict.kind === 'refusal' || failure.verdict.kind === 'empty'));
+/** What the program itself has to read, and can do something about. */
+const ITS_OWN = new Set<string>(['refusal', 'empty', 'context', 'rejected', 'config']);
+
+/** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
+function passes({ failure, exchange, body }: AttemptResult): boolean {
+  if (failure === null) return true;
+  const { kind } = failure.verdict;
+  if ((exchange.status ?? 0) >= 300 || !ITS_OWN.has(kind)) return false;
+  return kind === 'refusal' || kind === 'empty' || (exchange.streaming && body !== null);
+}
 
 const settled =
   (request: WireRequest, endpoint: Endpoint, last: () => AttemptResult | undefined) =>
