@@ -105,6 +105,7 @@ export type GatewayEnd =
   | { readonly kind: 'thrown'; readonly error: unknown };
 
 export interface GatewaySummary {
+  /** Calls with tools; where there were none, calls without. */
   readonly steps: number;
   readonly calls: number;
   /** null once the cost of any call is unknown. */
@@ -112,7 +113,7 @@ export interface GatewaySummary {
   /** With estimates where a cost is unknown: what limits are checked against. */
   readonly spentNano: NanoDollars;
   readonly tokens: number;
-  /** Of the newest call with tools, where it failed and the program was shown the error. */
+  /** What the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
 }
 

@@ -183,7 +183,8 @@ export function judge(policy: Policy, asked: Asked): Allowed | Refused {
   const found = toolsAtProvider(dialect, request);
   const unknown = unknownFields(dialect, request, fieldsLookedAt(dialect));
   const body = without(asked.body, request, spans, found, unknown);
-  const tools = found.tools ?? request.tools;
+  // `functions` is the older form of chat.
+  const tools = [found.tools ?? request.tools, request.functions];
   return {
     ok: true,
     body: renamed(body, asked.model === null && model !== name ? model : null),
@@ -192,7 +193,7 @@ export function judge(policy: Policy, asked: Asked): Allowed | Refused {
     modelAsked: name,
     model,
     maxOutput: maxOutputOf(request),
-    hasTools: Array.isArray(tools) && tools.length > 0,
+    hasTools: tools.some((list) => Array.isArray(list) && list.length > 0),
     stripped: [...new Set(found.names)].slice(0, MOST_KEPT),
     unknown,
   };

@@ -4,7 +4,6 @@ import { errorText } from '../base/text/errorText.ts';
 import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
-import { isStep, labelOf } from './callLabel.ts';
 import { conversationOf } from './conversation.ts';
 import type {
   CallFacts,
@@ -19,6 +18,7 @@ import { isRetry, returnedHeaders } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
+import { createTurns, isStep, labelOf, type Turns } from './turns.ts';
 import { CallNotMade, createWaitingCalls, type WaitingCalls } from './waitingCalls.ts';
 import {
   foreignProblem,
@@ -49,6 +49,7 @@ interface Session {
   readonly wire: Wire;
   readonly policy: Policy;
   readonly meter: SessionMeter;
+  readonly turns: Turns;
   readonly threads: Threads;
   readonly translator: Translator;
   readonly book: CallBook;
@@ -61,7 +62,6 @@ interface Session {
   calls: number;
   /** Why no further call is made. */
   over: string | null;
-  lastFailure: ModelErrorResponse | null;
 }
 
 interface OpenCall extends WireCall {
@@ -101,7 +101,7 @@ function stop(session: Session, why: GatewayEnd, message: string): void {
 
 /** Throws where the attempt is over, also when a limit was reached by calls that ended while this one waited. Its step is counted already. */
 function mayBeMade(session: Session, { kind }: CallLabel): void {
-  const limit = kind === 'count_tokens' ? null : session.meter.reached(false);
+  const limit = kind === 'count_tokens' ? null : session.meter.usedUp();
   if (limit) stop(session, limit, limit.message);
   if (session.over !== null) throw new CallNotMade(session.over);
 }
@@ -169,7 +169,7 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     const result = await wire.send(wireRequest(call), translation ? null : answer.sink, { signal, listener });
     const { response } = result;
     const failure = response.success ? null : response;
-    if (isStep(facts.label)) session.lastFailure = failure;
+    session.turns.ended(facts, failure, response.success && response.result.toolCalls.length > 0);
     const kind = failure?.metadata?.kind;
     if (failure && isFinal(kind) && !answer.head() && facts.label.kind !== 'count_tokens')
       stop(session, { kind: 'model', failure }, failure.message);
@@ -214,7 +214,7 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
   } catch (error) {
     return refused('bad_request', `the request cannot be translated: ${errorText(error).slice(0, 300)}`);
   }
-  if (isStep(label)) meter.beginStep();
+  if (label.kind !== 'count_tokens') meter.begin(isStep(label));
   const facts: CallFacts = { index: session.calls, step: meter.steps, label };
   session.calls += 1;
   const answer = createAnswer();
@@ -250,13 +250,13 @@ function ask(session: Session, asked: Ask): Answer {
   return answer;
 }
 
-const summaryOf = ({ meter, calls, lastFailure }: Session): GatewaySummary => ({
-  steps: meter.steps,
+const summaryOf = ({ meter, calls, turns }: Session): GatewaySummary => ({
+  steps: meter.turns,
   calls,
   costNano: meter.costNano,
   spentNano: meter.spentNano,
   tokens: meter.tokens,
-  lastFailure,
+  lastFailure: turns.lastFailure(),
 });
 
 export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
@@ -266,6 +266,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     wire,
     policy: { config: spec.config, model: wire.model, name: spec.model.name },
     meter: createSessionMeter(spec.limits),
+    turns: createTurns(),
     threads: createThreads(),
     translator: createTranslator(),
     book: createCallBook(),
@@ -277,7 +278,6 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     told: new Set(),
     calls: 0,
     over: null,
-    lastFailure: null,
   };
   return {
     ended: session.end.promise,

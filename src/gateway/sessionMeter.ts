@@ -6,15 +6,20 @@ import type { GatewayEnd, SessionSpec } from './gateway.ts';
 type LimitEnd = Extract<GatewayEnd, { kind: 'limit' }>;
 
 export interface SessionMeter {
+  /** Calls with tools. */
   readonly steps: number;
+  /** The same, or calls without tools where there were no others: some programs ask for commands in plain text. */
+  readonly turns: number;
   readonly costNano: NanoDollars | null;
   readonly spentNano: NanoDollars;
   readonly tokens: number;
-  beginStep(): void;
+  begin(isStep: boolean): void;
   /** Around the ledger's listener of one call. */
   listen(to: CallListener): CallListener;
-  /** The limit that forbids a further call; a call without tools is no step. */
+  /** The limit that forbids a further call; a call without tools is no step where others have them. */
   reached(isStep: boolean): LimitEnd | null;
+  /** The limit of money or tokens that was reached. */
+  usedUp(): LimitEnd | null;
 }
 
 const tokensOf = (usage: Usage | null): number =>
@@ -22,6 +27,7 @@ const tokensOf = (usage: Usage | null): number =>
 
 export function createSessionMeter(limits: SessionSpec['limits']): SessionMeter {
   let steps = 0;
+  let withoutTools = 0;
   let spent = 0;
   let unknown = false;
   let tokens = 0;
@@ -35,6 +41,11 @@ export function createSessionMeter(limits: SessionSpec['limits']): SessionMeter 
     limit,
     message: `the limit of ${what} was reached`,
   });
+  const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
+  const usedUp = (): LimitEnd | null => {
+    if (over(limits.costDollars, nanoToDollars(spent))) return end('cost', `$${limits.costDollars}`);
+    return over(limits.tokens, tokens) ? end('tokens', `${limits.tokens} tokens`) : null;
+  };
   return {
     get steps() {
       return steps;
@@ -48,8 +59,12 @@ export function createSessionMeter(limits: SessionSpec['limits']): SessionMeter 
     get tokens() {
       return tokens;
     },
-    beginStep() {
-      steps += 1;
+    get turns() {
+      return steps > 0 ? steps : withoutTools;
+    },
+    begin(isStep) {
+      if (isStep) steps += 1;
+      else withoutTools += 1;
     },
     listen(to) {
       let estimate: NanoDollars | null = null;
@@ -67,10 +82,9 @@ export function createSessionMeter(limits: SessionSpec['limits']): SessionMeter 
       };
     },
     reached(isStep) {
-      const over = (limit: number, used: number): boolean => 0 < limit && limit <= used;
-      if (isStep && over(limits.steps, steps)) return end('steps', `${limits.steps} steps`);
-      if (over(limits.costDollars, nanoToDollars(spent))) return end('cost', `$${limits.costDollars}`);
-      return over(limits.tokens, tokens) ? end('tokens', `${limits.tokens} tokens`) : null;
+      const used = isStep ? steps : steps > 0 ? 0 : withoutTools;
+      return over(limits.steps, used) ? end('steps', `${limits.steps} steps`) : usedUp();
     },
+    usedUp,
   };
 }
