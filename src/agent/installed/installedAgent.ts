@@ -69,13 +69,40 @@ interface Follow {
   readonly note: (text: string) => void;
 }
 
+/** What the attempt as a whole waits for: its model, if one call is out; else what the newest of the others waits for; else the program. */
+function createWaits(tell: (phase: string) => void) {
+  const open = new Map<number, string>();
+  let told = '';
+  const say = (phase: string): void => {
+    told = phase;
+    tell(phase);
+  };
+  const now = (): string => {
+    const phases = [...open.values()];
+    return phases.includes('model') ? 'model' : (phases.at(-1) ?? 'program');
+  };
+  say('program');
+  return {
+    out: (call: number) => void open.set(call, 'model'),
+    ended(call: number) {
+      open.delete(call);
+      if (now() !== told) say(now());
+    },
+    says(call: number, phase: string) {
+      open.delete(call);
+      open.set(call, phase);
+      // The same again is progress: another call waits for it from now on.
+      if (now() !== told || phase === told) say(now());
+    },
+  };
+}
+
 /** What the gateway tells of calls goes to the record, in phases that say what the program waits for. */
 function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledProgram): Follow {
   const told = guardDisplay(callbacks ?? {});
   let step = 0;
-  let out = 0;
   const context = (): AgentContext => ({ instanceId, step });
-  told.onPhase?.(context(), 'program');
+  const waits = createWaits((phase) => told.onPhase?.(context(), phase));
   const listener = (call: CallFacts) => {
     const label = labelOf(call);
     const at = (): AgentContext => ({
@@ -86,7 +113,7 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
     return {
       ...recorded,
       began(began: Parameters<typeof recorded.began>[0]) {
-        out += 1;
+        waits.out(call.index);
         if (call.step > step) {
           step = call.step;
           told.onStep?.(at());
@@ -95,9 +122,9 @@ function followCalls({ instanceId, callbacks }: AgentParts, program: InstalledPr
       },
       ended(ended: Parameters<typeof recorded.ended>[0]) {
         recorded.ended(ended);
-        out -= 1;
-        if (out === 0) told.onPhase?.(at(), 'program');
+        waits.ended(call.index);
       },
+      phase: (phase: string) => waits.says(call.index, phase),
     };
   };
   const transcript = createTranscript(told, program, context);

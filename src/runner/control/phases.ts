@@ -14,6 +14,7 @@ export interface PhaseSink {
 }
 
 export interface PhaseTracker {
+  /** The running phase once more is progress in it. */
   begin(name: string): void;
   /** Closes the running phase. */
   end(): void;
@@ -39,6 +40,8 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
   let name = '';
   /** The end of the last phase and the begin of the next: phases have no gaps, so recording time counts too. */
   let since = start;
+  /** When the running phase was last begun, which it may be several times: calls of a program overlap. */
+  let progress = start;
   let waiting = 0;
   let timer: { cancel(): void } | null = null;
   const endAt = (at: number) => {
@@ -55,7 +58,7 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
   /** Checks the clock when the timer fires, because a process that was stopped meanwhile has waited for less. */
   const watch = (phase: string, limit: number, ms: number) => {
     timer = setTimer(() => {
-      const left = limit - (now() - since);
+      const left = limit - (now() - progress);
       if (left >= 1) watch(phase, limit, left);
       else
         onStall(
@@ -69,8 +72,9 @@ export function trackPhases(sink: PhaseSink, options: PhaseOptions): PhaseTracke
   };
   return {
     begin(next) {
+      progress = now();
       if (next === name) return;
-      endAt(now());
+      endAt(progress);
       seq += 1;
       name = next;
       sink.began(seq, next, Math.round(since - start));

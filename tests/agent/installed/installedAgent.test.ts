@@ -12,7 +12,7 @@ import {
   type ExecuteOptions,
 } from '../../../src/environment/environment.ts';
 import type { GatewayCall, GatewayEnd, GatewaySummary, SessionSpec } from '../../../src/gateway/gateway.ts';
-import type { Model, ModelErrorResponse } from '../../../src/model/model.ts';
+import type { CallListener, Model, ModelErrorResponse } from '../../../src/model/model.ts';
 import { answeredCall } from '../../support/agents/answeredCall.ts';
 
 const model: Model = {
@@ -329,5 +329,32 @@ describe('the record of an installed agent', () => {
       ...['program', 'wanted 0', 'step 1', 'began 0', 'model'],
       ...['step 2', 'began 1', 'ended 0', 'ended 1', 'program'],
     ]);
+  });
+
+  test('while one call is out the phase is the model’s, whatever the others wait for', async () => {
+    const seen: string[] = [];
+    const began = { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: null };
+    const { run } = await play({
+      program: async ({ request }) => {
+        const [one, two] = [0, 1].map((index) =>
+          request.listener({ index, step: 1, label: { kind: 'main' } }),
+        ) as [CallListener, CallListener];
+        one.began(began);
+        one.phase?.('model');
+        two.phase?.('rate_wait');
+        one.ended({ try: 0 } as never);
+        one.phase?.('backoff');
+        two.began(began);
+        two.phase?.('model');
+        one.began({ ...began, try: 1 });
+        one.phase?.('model');
+        two.ended({ try: 0 } as never);
+        one.ended({ try: 1 } as never);
+        return textResult('');
+      },
+      callbacks: { onPhase: (_, phase) => void seen.push(phase) },
+    });
+    await run;
+    expect(seen).toEqual(['program', 'model', 'rate_wait', 'backoff', 'model', 'model', 'program']);
   });
 });

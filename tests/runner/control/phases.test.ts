@@ -101,4 +101,23 @@ describe('phases', () => {
     phases.begin('model');
     expect(names).toEqual(['model']);
   });
+
+  test('the same phase again is progress: calls of a program that overlap do not stall, the last of them does', () => {
+    const clock = fakeClock();
+    const stalls: StopReason[] = [];
+    const ended: number[] = [];
+    const phases = trackPhases(
+      { began: () => {}, ended: (_seq, duration) => ended.push(duration) },
+      { ...clock, deadlinesMs: { model: 2000 }, onStall: (s) => stalls.push(s) },
+    );
+    for (let call = 0; call < 5; call += 1) {
+      phases.begin('model');
+      clock.advance(1000);
+    }
+    expect(stalls).toEqual([]);
+    clock.advance(1000);
+    expect(stalls).toMatchObject([{ reason: 'stalled', detail: 'model' }]);
+    phases.end();
+    expect(ended).toEqual([6000]);
+  });
 });
