@@ -2,6 +2,7 @@
 import { within } from '../base/async/timer.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { ModelErrorResponse, ModelReply, Wire } from '../model/model.ts';
+import { createTurns, isStep, labelOf, type Turns } from './agentTurns.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
 import { conversationOf } from './conversation.ts';
@@ -18,7 +19,6 @@ import { isRetry, returnedHeaders } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
-import { createTurns, isStep, labelOf, type Turns } from './turns.ts';
 import { CallNotMade, createWaitingCalls, type WaitingCalls } from './waitingCalls.ts';
 import {
   foreignProblem,
