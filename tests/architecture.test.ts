@@ -71,12 +71,20 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
     'environment/engines',
     'environment/images',
   ],
+  'environment/kubernetes': [
+    'environment/exec',
+    'environment/patch',
+    'environment/start',
+    'environment/engines',
+    'environment/images',
+  ],
   'environment/local': ['environment/exec', 'environment/patch'],
 };
 
 /** A package named here may be imported in the given folders only. */
 const HOME: Record<string, string | readonly string[]> = {
   dockerode: ['environment/docker', 'environment/images', 'environment/engines', 'environment/programs'],
+  '@kubernetes/client-node': 'environment/kubernetes',
   openai: 'model',
   undici: 'model',
   '@pydantic/genai-prices': 'model',

@@ -31,6 +31,7 @@ const LATER: ReadonlySet<string> = new Set([
   'gateway.models',
   'gateway.provider_tools',
   'gateway.translate',
+  'environment.kubernetes.allow_open_network',
 ]);
 
 /** Values that stood here before a key lost its default: a configuration that leaves it out keeps its hash. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { parseReference } from '../base/imageReference.ts';
 import { parseDuration, parseSize } from '../base/text/units.ts';
+import { clusterConfigSchema } from './clusterConfig.ts';
 
 const readable = (read: () => unknown): string | undefined => {
   try {
@@ -26,7 +27,9 @@ export const environmentConfigSchema = z
     environment_class: z
       .string()
       .default('docker')
-      .meta(identity('docker, local, or the path of a module that exports createEnvironmentFactory')),
+      .meta(
+        identity('docker, kubernetes, local, or the path of a module that exports createEnvironmentFactory'),
+      ),
     hosts: z
       .array(z.strictObject({ host: z.string().min(1), slots: z.number().int().min(0).default(0) }))
       .refine(
@@ -39,6 +42,7 @@ export const environmentConfigSchema = z
           'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',
         ),
       ),
+    kubernetes: clusterConfigSchema.optional(),
     image: z.string().optional().meta(identity('overrides the image of every instance')),
     cwd: z.string().default('/testbed').meta(identity('working directory of every command')),
     env: z.record(z.string(), z.string()).default({}).meta(identity('environment of every command')),

@@ -1,4 +1,4 @@
-/** Chooses the environment a configuration names: docker, local, or a module of the user's. */
+/** Chooses the environment a configuration names: docker, kubernetes, local, or a module of the user's. */
 import { importUserModule, isModulePath } from '../userModule.ts';
 import { createDockerFactory } from './docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
@@ -8,6 +8,7 @@ import { createHostsFactory } from './engines/hostsFactory.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EnsureImage } from './images/ensureImage.ts';
+import { createKubernetesFactory } from './kubernetes/kubernetesFactory.ts';
 import { createLocalFactory, type LocalFactoryOptions } from './local/localFactory.ts';
 
 export interface EnvironmentFactoryOptions {
@@ -36,13 +37,13 @@ const isFactory = (value: unknown): value is EnvironmentFactory =>
 
 type CreateFactory = (config: EnvironmentConfig) => unknown;
 
-const BUILT_IN = ['docker', 'local'];
+const BUILT_IN = ['docker', 'kubernetes', 'local'];
 
 /** The factory function of the user's module. Throws with an explanation when the module has none. */
 async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
   if (!isModulePath(name))
     throw new Error(
-      `environment.environment_class "${name}" is not known: use docker, local, or the path of a module that exports createEnvironmentFactory`,
+      `environment.environment_class "${name}" is not known: use docker, kubernetes, local, or the path of a module that exports createEnvironmentFactory`,
     );
   const { createEnvironmentFactory: create } = await importUserModule(
     'environment.environment_class',
@@ -121,6 +122,10 @@ export async function createEnvironmentFactory(
           ...options.docker,
           ...(images && { images: images.ensureOn(undefined) }),
         });
+  if (config.environment_class === 'kubernetes') {
+    const { quietEnv, snapshot, capAdd, onWarning } = options.docker ?? {};
+    return createKubernetesFactory(config, { quietEnv, snapshot, capAdd, onWarning });
+  }
   if (config.environment_class === 'local') return createLocalFactory(config, options.local);
   return loadModule(config, options.baseDir ?? '.');
 }

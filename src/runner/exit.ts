@@ -1,6 +1,6 @@
 /** Maps the end of an attempt to the closed vocabulary: exit reason, detail, message. Pure. */
 import type { AgentResult } from '../agent/contract.ts';
-import { EnvironmentError, type EnvironmentErrorCode } from '../environment/environment.ts';
+import { EnvironmentError, type EnvironmentErrorCode, OPEN_NETWORK } from '../environment/environment.ts';
 import type { ModelFailureKind } from '../model/model.ts';
 import type { ExitReason } from '../outcome.ts';
 
@@ -119,6 +119,7 @@ export const HOST_FLOOR = 'host_floor';
 export const WRONG_ENVIRONMENT = 'wrong_env';
 /** Why it did, where the configuration is the proven cause: every instance would end like this. */
 export const LOGIN_SHELL = 'login_shell';
+const OF_CONFIGURATION: ReadonlySet<string> = new Set([LOGIN_SHELL, OPEN_NETWORK]);
 
 /** Detail of an attempt that the container engine took with it when it went away. */
 export const ENGINE_LOST = 'daemon_lost';
@@ -136,7 +137,7 @@ export function endingOfError(error: unknown, signal: AbortSignal, agentBegan = 
     };
   if (error instanceof EnvironmentError)
     return {
-      reason: error.sub === LOGIN_SHELL ? 'config_invalid' : ENVIRONMENT[error.code],
+      reason: OF_CONFIGURATION.has(error.sub ?? '') ? 'config_invalid' : ENVIRONMENT[error.code],
       detail: error.sub ?? (error.code === ENGINE_LOST ? ENGINE_LOST : null),
       message: error.message,
       evidence: error.evidence,

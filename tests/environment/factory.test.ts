@@ -18,7 +18,7 @@ test('the built-in ones go by name', async () => {
 });
 
 test('a name that is neither ours nor a path is refused with what to use', async () => {
-  await expect(open('podman')).rejects.toThrow('use docker, local, or the path of a module');
+  await expect(open('podman')).rejects.toThrow('use docker, kubernetes, local, or the path of a module');
 });
 
 test('a module that exports something else is refused by its path', async () => {

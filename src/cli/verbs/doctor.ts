@@ -5,6 +5,7 @@ import { inert } from '../../base/text/inert.ts';
 import { type EngineInfo, engineInfo } from '../../environment/engines/engineInfo.ts';
 import { requireEngine } from '../../service/images/engines.ts';
 import { bad, type Finding, good } from '../../service/plan/armChecks.ts';
+import { clusterFindings } from '../../service/plan/clusterChecks.ts';
 import { endpointFindings } from '../../service/plan/endpointChecks.ts';
 import { limitFindings } from '../../service/plan/engineLimits.ts';
 import { checkedPlan, enginesNeeded } from '../../service/plan/preflight.ts';
@@ -51,6 +52,7 @@ export const doctorVerb = defineVerb({
     const findings = [
       nodeVersion(),
       ...(await docker('problem' in resolved ? undefined : resolved)),
+      ...('problem' in resolved ? [] : await clusterFindings(resolved.arms)),
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
       ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),

@@ -3,6 +3,7 @@
  * the record is refused.
  */
 import { compact } from '../../base/compact.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import type { Missing } from '../measure/verdict.ts';
@@ -139,6 +140,7 @@ const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.l
 
 function answers({ data, arm, redone }: ReviewInput): Answer[] {
   const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
+  const leftOpen = recordOf(environment?.kubernetes).allow_open_network === true;
   const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
   const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
   const answer = (box: Box, ticked: boolean, because: string): Answer => ({
@@ -173,12 +175,14 @@ function answers({ data, arm, redone }: ReviewInput): Answer[] {
     ),
     answer(
       'no_web_browsing',
-      environment?.network === 'none' && environment.environment_class !== 'local',
+      environment?.network === 'none' && environment.environment_class !== 'local' && !leftOpen,
       environment?.environment_class === 'local'
         ? 'commands ran on the host, with its network'
-        : environment?.network === 'none'
-          ? 'containers had no network'
-          : `containers had network ${String(environment?.network ?? 'unknown')}`,
+        : leftOpen
+          ? 'the cluster was allowed to leave the network open'
+          : environment?.network === 'none'
+            ? 'containers had no network'
+            : `containers had network ${String(environment?.network ?? 'unknown')}`,
     ),
   ];
 }

@@ -25,6 +25,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'sympy/sympy': 'sympy',
 };
 
+/** Commands run in the image of the instance there. */
+const IN_IMAGES: ReadonlySet<string> = new Set(['docker', 'kubernetes']);
+
 /** Null when nothing is checked. */
 function probedPackage(
   config: Pick<EnvironmentConfig, 'probe' | 'environment_class'>,
@@ -32,7 +35,7 @@ function probedPackage(
 ): string | null {
   if (config.probe === 'off') return null;
   if (config.probe !== 'auto') return config.probe;
-  return config.environment_class === 'docker' ? (PACKAGES[repo] ?? null) : null;
+  return IN_IMAGES.has(config.environment_class) ? (PACKAGES[repo] ?? null) : null;
 }
 
 /** The environment of the image is the one that its login shells have. */

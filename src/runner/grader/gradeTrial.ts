@@ -71,7 +71,7 @@ interface FactoryParts {
   readonly events: Pick<RunEvents, 'emit'>;
 }
 
-/** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally. */
+/** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally or in pods. */
 export async function gradingFactory({
   config,
   arms: [arm],
@@ -80,9 +80,10 @@ export async function gradingFactory({
   events,
 }: FactoryParts): Promise<EnvironmentFactory> {
   const environment = arm && recordedEnvironment(arm);
-  const local = environment?.environment_class === 'local';
+  const place = environment?.environment_class;
   const base = {
-    environment_class: local ? 'local' : 'docker',
+    environment_class: place === 'local' || place === 'kubernetes' ? place : 'docker',
+    ...(environment?.kubernetes ? { kubernetes: environment.kubernetes } : {}),
     ...(environment?.pull ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
     // Beside the attempts: how many run at a time is grading.workers alone.

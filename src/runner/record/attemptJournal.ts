@@ -154,7 +154,8 @@ function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): Beg
 
 /** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
 function configText({ arm: { row, environment }, image }: PlannedTrial): string {
-  if (environment.environment_class !== 'docker') return row.config;
+  if (environment.environment_class !== 'docker' && environment.environment_class !== 'kubernetes')
+    return row.config;
   return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
 

@@ -5,6 +5,7 @@ import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../images/engines.ts';
 import { UserError } from '../userError.ts';
 import { bad, checkArm, type Finding } from './armChecks.ts';
+import { clusterFindings } from './clusterChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
 import { limitFindings } from './engineLimits.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
@@ -25,6 +26,7 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   const { wrong, missing } = await checkedPlan(checked, caller);
   if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
   const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
+  problems.push(...(await clusterFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf));
   const hosts = enginesNeeded(checked);
   const engines = await Promise.all(
     hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
@@ -89,7 +91,10 @@ export function refuseWrong({ wrong }: CheckedPlan): void {
 
 /** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
 export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
-  if (!grading.enabled && arms.every((arm) => arm.environment.environment_class !== 'docker')) return [];
+  const places = arms.map((arm) => arm.environment.environment_class);
+  // Arms in pods are graded in pods.
+  if (!places.includes('docker') && (!grading.enabled || places.every((place) => place === 'kubernetes')))
+    return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
   return hosts.length > 0 ? hosts : [undefined];
 }

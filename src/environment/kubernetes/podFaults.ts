@@ -1,0 +1,187 @@
+/**
+ * What a pod's status and an answer of the API mean. Pure: the tests read recorded answers. A pod that waits for room or for its image has
+ * not failed; one that the cluster took away is no fault of the agent's; only a limit of its own container is.
+ */
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import type { EnvironmentErrorCode } from '../environment.ts';
+import { classifyPullMessage, PULL_FAILURES } from '../images/pull/pullFailure.ts';
+import { MAIN } from './podManifest.ts';
+
+export interface PodFault {
+  readonly code: EnvironmentErrorCode;
+  /** As EnvironmentError has them; of a pull its kind. */
+  readonly sub?: string;
+  readonly fromWithin?: boolean;
+  readonly message: string;
+  /** Nothing of it ran, and another node may take it. */
+  readonly again?: boolean;
+}
+
+export type PodState =
+  | { readonly state: 'running' }
+  /** `why`: the cluster's words, where it gave some. `stuck`: it will not end by itself unless somebody helps. */
+  | {
+      readonly state: 'waiting';
+      readonly phase: 'schedule' | 'pull' | 'start';
+      readonly why: string;
+      readonly stuck: boolean;
+    }
+  | { readonly state: 'failed'; readonly fault: PodFault };
+
+const waiting = (phase: 'schedule' | 'pull' | 'start', why = '', stuck = false): PodState => ({
+  ...{ state: 'waiting' as const, phase, why, stuck },
+});
+const failed = (fault: PodFault): PodState => ({ state: 'failed', fault });
+
+/** `lifetimeS`: after which the environment ends by itself; 0 for never. */
+export function stateOfPod(pod: V1Pod, lifetimeS: number): PodState {
+  const name = pod.metadata?.name ?? 'the pod';
+  const taken = takenAway(pod, name);
+  if (taken) return failed(taken);
+  const main = pod.status?.containerStatuses?.find((container) => container.name === MAIN);
+  const ended = endOf(main, name, lifetimeS);
+  if (ended) return failed(ended);
+  if (pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded')
+    return failed(refusedByNode(pod, name));
+  if (main?.state?.running) return { state: 'running' };
+  const initial = pod.status?.initContainerStatuses?.find(
+    ({ state }) => state?.waiting ?? state?.terminated?.exitCode,
+  );
+  return waitingFor(pod, main?.state?.waiting ?? initial?.state?.waiting, name);
+}
+
+/** The node's kubelet, the scheduler or a person ended the pod. */
+function takenAway(pod: V1Pod, name: string): PodFault | undefined {
+  const { reason = '', message = '' } = pod.status ?? {};
+  if (reason === 'Evicted') return evicted(name, message);
+  if (reason === 'DeadlineExceeded')
+    return {
+      ...{ code: 'died', sub: 'expired' },
+      message: `pod ${name} reached its activeDeadlineSeconds; raise environment.container_timeout`,
+    };
+  if (reason === 'NodeLost' || pod.status?.phase === 'Unknown')
+    return {
+      code: 'died',
+      sub: 'daemon_lost',
+      message: `the node of pod ${name} is lost: ${message || reason}`,
+    };
+  if (NODE_ENDS.has(reason))
+    return {
+      code: 'died',
+      sub: 'daemon_lost',
+      message: `the node of pod ${name} ended it (${reason}): ${message}`,
+    };
+  if (pod.metadata?.deletionTimestamp === undefined) return undefined;
+  const disrupted = pod.status?.conditions?.find(
+    ({ type, status }) => type === 'DisruptionTarget' && status === 'True',
+  );
+  const by = disrupted ? ` (${disrupted.reason ?? ''}: ${disrupted.message ?? ''})` : '';
+  return {
+    code: 'died',
+    sub: disrupted ? 'daemon_lost' : 'killed',
+    message: `pod ${name} was deleted while the agent worked${by}`,
+  };
+}
+
+const NODE_ENDS: ReadonlySet<string> = new Set(['Terminated', 'NodeShutdown', 'Shutdown', 'Preempting']);
+
+/** Only the limit of its own container, or of the pod that is there for it alone, is the agent's doing. */
+const OWN_DISK = /ephemeral local storage usage exceeds|exceeded its local ephemeral storage limit/i;
+
+const evicted = (name: string, message: string): PodFault =>
+  OWN_DISK.test(message)
+    ? {
+        ...{ code: 'disk_full', fromWithin: true },
+        message: `pod ${name} wrote more than environment.disk allows: ${message}`,
+      }
+    : {
+        ...{ code: 'died', sub: 'daemon_lost' },
+        message: `pod ${name} was evicted by its node: ${message || 'no reason given'}`,
+      };
+
+function endOf(main: V1ContainerStatus | undefined, name: string, lifetimeS: number): PodFault | undefined {
+  const ended = main?.state?.terminated;
+  if (!ended) return undefined;
+  const ran = new Date(ended.finishedAt ?? 0).getTime() - new Date(ended.startedAt ?? 0).getTime();
+  if (ended.reason === 'OOMKilled')
+    return {
+      ...{ code: 'died', sub: 'oom', fromWithin: true },
+      message: `the memory limit of pod ${name} ended its container`,
+    };
+  if (lifetimeS > 0 && ended.exitCode === 0 && ran >= lifetimeS * 1000 - WHOLE_SECONDS_MS)
+    return {
+      ...{ code: 'died', sub: 'expired' },
+      message: `the lifetime of pod ${name} (${lifetimeS} s) is over; raise environment.container_timeout`,
+    };
+  if (NEVER_RAN.has(ended.reason ?? ''))
+    return {
+      code: 'start_failed',
+      message: `the container of pod ${name} could not be started: ${ended.message ?? ended.reason}`,
+    };
+  if (ended.reason === 'ContainerStatusUnknown')
+    return { code: 'died', sub: 'daemon_lost', message: `the node of pod ${name} lost its container` };
+  return {
+    ...{ code: 'died', sub: 'killed' },
+    message: `the container of pod ${name} ended: ${ended.reason ?? 'no reason'}, exit code ${ended.exitCode}`,
+  };
+}
+
+/** The API tells times in whole seconds. */
+const WHOLE_SECONDS_MS = 1500;
+const NEVER_RAN: ReadonlySet<string> = new Set(['ContainerCannotRun', 'StartError']);
+
+/** The kubelet of the chosen node did not admit it, after the scheduler had: nothing ran. */
+function refusedByNode(pod: V1Pod, name: string): PodFault {
+  const { reason = 'Failed', message = '' } = pod.status ?? {};
+  return {
+    code: 'start_failed',
+    again: true,
+    message: `the node did not take pod ${name} (${reason}): ${message}`,
+  };
+}
+
+interface Waiting {
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+function waitingFor(pod: V1Pod, { reason = '', message = '' }: Waiting = {}, name: string): PodState {
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status !== 'True') return waiting('schedule', scheduled?.message ?? '');
+  switch (reason) {
+    case 'ErrImagePull':
+    case 'ImagePullBackOff':
+    case 'RegistryUnavailable':
+    case 'ImageInspectError':
+      return imageFault(message, name) ?? waiting('pull', message || reason, true);
+    case 'InvalidImageName':
+      return failed({ code: 'image_missing', message: `the name of the image cannot be read: ${message}` });
+    case 'ErrImageNeverPull':
+      return failed({
+        code: 'image_missing',
+        message: `the node of pod ${name} does not have the image, and environment.pull is never`,
+      });
+    case 'CreateContainerConfigError':
+    case 'CreateContainerError':
+    case 'RunContainerError':
+    case 'PreCreateHookError':
+    case 'PreStartHookError':
+    case 'PostStartHookError':
+      return failed({ code: 'start_failed', message: `pod ${name} did not start (${reason}): ${message}` });
+    default:
+      // While the image comes the kubelet says only this, also after it has come.
+      return waiting(reason === '' || reason === 'ContainerCreating' ? 'pull' : 'start', message || reason);
+  }
+}
+
+/** undefined where a later try may help: the kubelet makes them by itself. */
+function imageFault(said: string, name: string): PodState | undefined {
+  const kind = classifyPullMessage(said);
+  const { code, again } = PULL_FAILURES[kind];
+  if (again) return undefined;
+  const fix =
+    kind === 'no_access'
+      ? '; name a secret in environment.kubernetes.pull_secrets, or correct the image'
+      : '';
+  return failed({ code, sub: kind, message: `the image of pod ${name} cannot be pulled: ${said}${fix}` });
+}

@@ -1,0 +1,124 @@
+/** Processes in a pod, as src/environment/exec asks for them. */
+import { within } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import type { ContainerProcess, StartProcess } from '../exec/ports.ts';
+import type { Cluster } from './cluster.ts';
+import { MAIN } from './podManifest.ts';
+
+const STDIN = 0;
+const STDOUT = 1;
+const STDERR = 2;
+const STATUS = 3;
+/** One message may not be larger than what servers take. */
+const MESSAGE_BYTES = 256 * 1024;
+const EXIT_MS = 12_000;
+
+type Listener = Parameters<ContainerProcess['listen']>[0];
+
+/** How a process ended by the kubelet's word: its code, or why none could be started. */
+interface ExecEnd {
+  readonly code?: number;
+  readonly words: string;
+}
+
+/** The last message of a stream: a Status, whose causes hold the exit code. */
+export function readExecEnd(text: string): ExecEnd {
+  try {
+    const {
+      status,
+      message = '',
+      details,
+    } = JSON.parse(text) as {
+      status?: string;
+      message?: string;
+      details?: { causes?: { reason?: string; message?: string }[] };
+    };
+    if (status === 'Success') return { code: 0, words: '' };
+    const cause = details?.causes?.find(({ reason }) => reason === 'ExitCode');
+    const code = Number(cause?.message);
+    return cause && Number.isInteger(code) ? { code, words: '' } : { words: message };
+  } catch {
+    return { words: text.slice(0, 300) };
+  }
+}
+
+/**
+ * `onLost`: a stream that reads its input broke, and neither its process had ended nor anybody here had ended it. The agent's processes may
+ * live on in the pod, and nobody can say what became of the command: such a pod is not used again.
+ */
+export const podProcesses =
+  (cluster: Cluster, pod: string, onLost?: (why: string) => void): StartProcess =>
+  async (argv, { env, stdin = false } = {}) => {
+    const state = createState();
+    // The API knows no variables of an exec.
+    const line = env && env.length > 0 ? ['env', ...env, ...argv] : argv;
+    const address = { pod, container: MAIN, argv: line, stdin };
+    const socket = await cluster.exec(address, state.receive).catch((error: unknown) => {
+      throw new Error(`the stream into pod ${pod} could not be opened: ${errorText(error)}`, {
+        cause: error,
+      });
+    });
+    let open = true;
+    socket.onClose(() => {
+      if (open && stdin && !state.ended()) onLost?.(`the stream into pod ${pod} broke`);
+      open = false;
+      state.close();
+    });
+    return {
+      listen: state.listen,
+      write(data) {
+        const bytes = Buffer.from(data);
+        for (let at = 0; at < bytes.length; at += MESSAGE_BYTES)
+          socket.send(Buffer.concat([Buffer.of(STDIN), bytes.subarray(at, at + MESSAGE_BYTES)]));
+      },
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+      destroy() {
+        open = false;
+        socket.terminate();
+      },
+      exitCode: async () => (await within(state.end, EXIT_MS))?.code,
+    };
+  };
+
+/** What came before anybody listens is kept. */
+function createState() {
+  const end = Promise.withResolvers<ExecEnd>();
+  let listener: Listener | undefined;
+  let early: [number, Buffer][] = [];
+  let told = false;
+  let closed = false;
+  const give = (to: Listener, stream: number, data: Buffer) => {
+    if (stream === STDOUT) to.stdout(data);
+    if (stream === STDERR) to.stderr(data);
+  };
+  const pass = (stream: number, data: Buffer) => {
+    if (data.length === 0) return;
+    if (listener) give(listener, stream, data);
+    else early.push([stream, data]);
+  };
+  return {
+    end: end.promise,
+    ended: () => told,
+    receive(stream: number, data: Buffer) {
+      if (stream !== STATUS) return pass(stream, data);
+      told = true;
+      const known = readExecEnd(data.toString());
+      // Why nothing could be started is told where an engine's own words are expected.
+      if (known.code === undefined) pass(STDERR, Buffer.from(known.words));
+      end.resolve(known);
+    },
+    close() {
+      closed = true;
+      end.resolve({ words: 'the stream ended' });
+      listener?.gone();
+    },
+    listen(next: Listener) {
+      listener = next;
+      const before = early;
+      early = [];
+      for (const [stream, data] of before) give(next, stream, data);
+      if (closed) queueMicrotask(next.gone);
+    },
+  };
+}

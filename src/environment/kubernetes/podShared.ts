@@ -1,0 +1,27 @@
+/** What all pods of one factory share. */
+import type { LimitFunction } from 'p-limit';
+import type { ClusterConfig } from '../clusterConfig.ts';
+import type { EngineWatch } from '../engines/engineWatch.ts';
+import type { EnvironmentError } from '../environment.ts';
+import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface PodOptions {
+  readonly quietEnv?: boolean | undefined;
+  readonly snapshot?: boolean | undefined;
+  readonly capAdd?: readonly string[] | undefined;
+  readonly onWarning?: ((message: string) => void) | undefined;
+}
+
+export interface PodShared {
+  readonly cluster: Cluster;
+  readonly config: EnvironmentConfig;
+  readonly clusterConfig: ClusterConfig;
+  readonly options: PodOptions;
+  readonly starting: LimitFunction;
+  readonly watch: EngineWatch;
+  /** Removes a pod, now or as soon as the API server answers. Never rejects. */
+  discard(name: string): Promise<void>;
+}
+
+export type Death = (evidence: Readonly<Record<string, unknown>>) => Promise<EnvironmentError | undefined>;

@@ -1,0 +1,135 @@
+/** Makes a pod and waits until it runs. Room and its image are waited for; what cannot come is said. */
+import type { V1Pod } from '@kubernetes/client-node';
+import { pause, sleep } from '../../base/async/timer.ts';
+import { parseDuration } from '../../base/text/units.ts';
+import type { StartRequest } from '../environment.ts';
+import { apiError, readApiFault } from './apiFaults.ts';
+import { faultError } from './podDeath.ts';
+import { type PodFault, stateOfPod } from './podFaults.ts';
+import { podManifest, podName } from './podManifest.ts';
+import type { PodShared } from './podShared.ts';
+
+const TRIES = 5;
+const NO_ROOM_MS = 5000;
+
+/** Makes pods until one runs. */
+export async function runningPod(shared: PodShared, request: StartRequest, image: string): Promise<V1Pod> {
+  const { signal } = request;
+  let last: PodFault | undefined;
+  for (let tried = 0; tried < TRIES; tried += 1) {
+    if (tried > 0) await sleep(500 * 2 ** tried, signal);
+    const name = await shared.starting(() => madePod(shared, request, image));
+    try {
+      const outcome = await untilRunning(shared, request, name);
+      if ('pod' in outcome) return outcome.pod;
+      last = outcome.fault;
+    } catch (error) {
+      await shared.discard(name);
+      throw error;
+    }
+    const events = await shared.cluster.eventsOf(name).catch(() => []);
+    await shared.discard(name);
+    if (!last.again) throw faultError(last, { image, pod: name, events });
+  }
+  throw faultError(last!, { image });
+}
+
+/** A quota that is used up is waited for as room on a node is. Resolves to the pod's name. */
+async function madePod(shared: PodShared, request: StartRequest, image: string): Promise<string> {
+  const { cluster, config, clusterConfig, options, watch } = shared;
+  const { quietEnv = true, capAdd = [] } = options;
+  for (let again = 0; ; ) {
+    request.signal?.throwIfAborted();
+    const name = podName(request.instanceId);
+    const parts = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd };
+    try {
+      await cluster.createPod(podManifest({ ...parts, now: new Date() }));
+      return name;
+    } catch (error) {
+      const { meaning, status } = readApiFault(error);
+      if (meaning === 'no_room') {
+        request.onPhase?.('pull');
+        await sleep(NO_ROOM_MS, request.signal);
+        continue;
+      }
+      // An answer that never came may still have made the pod: its name is ours alone.
+      if (status === undefined || status >= 500) await shared.discard(name);
+      again += 1;
+      if ((meaning !== 'away' && meaning !== 'again') || again >= TRIES)
+        throw apiError(error, `the pod of ${request.instanceId} could not be made`);
+      if (meaning === 'away') await watch.back(request.signal);
+      await pause(200 * again, request.signal);
+    }
+  }
+}
+
+const FIRST_LOOKS_MS = [100, 150, 200, 300, 400];
+const LOOK_MS = 600;
+const ROOM_LOOK_MS = 2000;
+/** Beside the pull: mounts, networks, the container itself. */
+const START_LIMIT_MS = 600_000;
+
+/** A pod that has no room waits without a limit: the slot's own deadlines judge that. */
+async function untilRunning(
+  shared: PodShared,
+  request: StartRequest,
+  name: string,
+): Promise<{ pod: V1Pod } | { fault: PodFault }> {
+  const { cluster, config, watch } = shared;
+  const lifetimeS = parseDuration(config.container_timeout);
+  const looks = [...FIRST_LOOKS_MS];
+  let phase = '';
+  let since = performance.now();
+  for (;;) {
+    request.signal?.throwIfAborted();
+    let pod: V1Pod;
+    try {
+      pod = await cluster.readPod(name);
+    } catch (error) {
+      const { meaning } = readApiFault(error);
+      if (meaning === 'gone')
+        return {
+          fault: { code: 'start_failed', again: true, message: `pod ${name} was deleted before it ran` },
+        };
+      if (meaning !== 'away') throw apiError(error, `looking at pod ${name}`);
+      await watch.back(request.signal);
+      await pause(LOOK_MS, request.signal);
+      continue;
+    }
+    const state = stateOfPod(pod, lifetimeS);
+    if (state.state === 'running') return { pod };
+    if (state.state === 'failed') return { fault: beforeItRan(state.fault) };
+    const now = `${state.phase} ${state.stuck}`;
+    if (now !== phase) since = performance.now();
+    phase = now;
+    // Room and image are waited for alike, and that wait has no deadline of the slot's.
+    request.onPhase?.(state.phase === 'start' ? 'start' : 'pull');
+    const late = lateness(state, performance.now() - since, config.pull_timeout * 1000, name);
+    if (late) return { fault: late };
+    await pause(state.phase === 'schedule' ? ROOM_LOOK_MS : (looks.shift() ?? LOOK_MS), request.signal);
+  }
+}
+
+/** What ended before the agent began may be tried again, unless it is the container itself. */
+const beforeItRan = (fault: PodFault): PodFault =>
+  fault.code === 'died' && (fault.sub === 'daemon_lost' || fault.sub === 'killed')
+    ? { ...fault, again: true }
+    : fault;
+
+function lateness(
+  state: { readonly phase: string; readonly why: string; readonly stuck: boolean },
+  ms: number,
+  pullMs: number,
+  name: string,
+): PodFault | undefined {
+  if (state.phase === 'schedule') return undefined;
+  const said = state.why ? `: ${state.why}` : '';
+  if (state.phase === 'pull' && pullMs > 0 && ms > pullMs)
+    return {
+      ...{ code: 'image_pull_failed', sub: 'stalled' },
+      message: `pod ${name} waited ${Math.round(ms / 1000)} s for its image${said}`,
+    };
+  return state.phase === 'start' && ms > START_LIMIT_MS
+    ? { code: 'start_failed', message: `pod ${name} did not start within ${START_LIMIT_MS / 1000} s${said}` }
+    : undefined;
+}

@@ -1,0 +1,204 @@
+// The pod of an attempt: what is in it whatever a user's template says, and what a template may not say.
+import { describe, expect, test } from 'vitest';
+import { clusterConfigSchema } from '../../../src/environment/clusterConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import {
+  labelValue,
+  literal,
+  podManifest,
+  podName,
+  userProblem,
+} from '../../../src/environment/kubernetes/podManifest.ts';
+import { reapPods } from '../../../src/environment/kubernetes/podReaper.ts';
+import { currentOwner, isOwnerAlive, LABELS } from '../../../src/environment/owner.ts';
+
+const parts = (environment: object = {}, cluster: object = {}) => ({
+  name: 'swebatch-x-1',
+  image: 'registry.example/x:1',
+  config: environmentConfigSchema.parse({ environment_class: 'kubernetes', ...environment }),
+  cluster: clusterConfigSchema.parse(cluster),
+  request: { owner: currentOwner('night 1', '3.1'), instanceId: 'django__django-1' },
+  quietEnv: true,
+  now: new Date(0),
+});
+const specOf = (environment: object = {}, cluster: object = {}) =>
+  podManifest(parts(environment, cluster)).spec!;
+const main = (environment: object = {}, cluster: object = {}) =>
+  specOf(environment, cluster).containers.find(({ name }) => name === 'main')!;
+
+describe('what keeps a pod closed', () => {
+  test('is in every manifest', () => {
+    const spec = specOf();
+    expect(spec).toMatchObject({
+      ...{ restartPolicy: 'Never', automountServiceAccountToken: false, enableServiceLinks: false },
+      ...{ hostNetwork: false, hostPID: false, hostIPC: false, shareProcessNamespace: false },
+      ...{ terminationGracePeriodSeconds: 0, activeDeadlineSeconds: 7200, dnsPolicy: 'None' },
+    });
+    expect(main().securityContext).toMatchObject({ privileged: false, allowPrivilegeEscalation: false });
+    expect(podManifest(parts()).metadata?.labels).toMatchObject({ 'swebatch/network': 'none' });
+  });
+
+  test('stays when a template says otherwise in a way that no check knows', () => {
+    // As if the check had let it pass.
+    const cluster = {
+      ...clusterConfigSchema.parse({}),
+      pod_template: {
+        metadata: {
+          labels: { 'swebatch/network': 'open', team: 'a' },
+          annotations: { [LABELS.run]: 'other' },
+        },
+        spec: {
+          ...{
+            restartPolicy: 'Always',
+            hostNetwork: true,
+            hostPID: true,
+            automountServiceAccountToken: true,
+          },
+          ...{ dnsPolicy: 'ClusterFirst', shareProcessNamespace: true, priorityClassName: 'low' },
+          containers: [
+            {
+              name: 'main',
+              image: 'evil',
+              command: ['sh'],
+              securityContext: { privileged: true },
+              volumeMounts: [],
+            },
+            { name: 'beside', image: 'b' },
+          ],
+        },
+      },
+    };
+    const made = podManifest({ ...parts(), cluster });
+    expect(made.metadata?.labels).toMatchObject({ 'swebatch/network': 'none', team: 'a' });
+    expect(made.metadata?.annotations?.[LABELS.run]).toBe('night 1');
+    expect(made.spec).toMatchObject({
+      restartPolicy: 'Never',
+      hostNetwork: false,
+      hostPID: false,
+      dnsPolicy: 'None',
+    });
+    expect(made.spec).toMatchObject({
+      automountServiceAccountToken: false,
+      shareProcessNamespace: false,
+      priorityClassName: 'low',
+    });
+    const [first, second] = made.spec!.containers;
+    expect(first).toMatchObject({
+      image: 'registry.example/x:1',
+      securityContext: { privileged: false },
+      volumeMounts: [],
+    });
+    expect(first?.command?.[0]).toBe('sh');
+    expect(first?.command?.length).toBeGreaterThan(3);
+    expect(second).toEqual({ name: 'beside', image: 'b' });
+  });
+
+  test.each([
+    [{ spec: { hostNetwork: true } }, 'sets spec.hostNetwork'],
+    [{ spec: { shareProcessNamespace: true } }, 'sets spec.shareProcessNamespace'],
+    [{ spec: { volumes: [{ name: 'd', hostPath: { path: '/' } }] } }, 'folder of the node'],
+    [
+      { spec: { volumes: [{ name: 't', projected: { sources: [{ serviceAccountToken: {} }] } }] } },
+      'credentials of the cluster',
+    ],
+    [{ spec: { containers: [{ name: 'b', securityContext: { privileged: true } }] } }, 'is privileged'],
+    [
+      { spec: { initContainers: [{ name: 'i', securityContext: { capabilities: { add: ['ALL'] } } }] } },
+      'adds capabilities',
+    ],
+    [{ spec: { containers: [{ name: 'main', command: ['x'] }] } }, 'sets command'],
+    [{ status: {} }, 'only metadata and spec'],
+  ])('a template with %j is refused', (pod_template, words) => {
+    const read = clusterConfigSchema.safeParse({ pod_template });
+    expect(read.success).toBe(false);
+    expect(JSON.stringify(read.error?.issues)).toContain(words);
+  });
+});
+
+describe('what the configuration asks for', () => {
+  test('limits, requests and the way to the image', () => {
+    const container = main({ memory: '2g', cpus: 1.5, disk: '5g', pull: 'always' }, { cpu_request: '100m' });
+    expect(container.resources).toEqual({
+      limits: { memory: String(2 * 2 ** 30), cpu: '1500m', 'ephemeral-storage': String(5 * 2 ** 30) },
+      requests: { cpu: '100m', 'ephemeral-storage': String(2 ** 30) },
+    });
+    expect(container.imagePullPolicy).toBe('Always');
+    expect(main({ memory: '0', cpus: 0, disk: '0' }).resources).toEqual({ limits: {}, requests: {} });
+  });
+
+  test('where it runs', () => {
+    const spec = specOf(
+      { platform: 'linux/arm64/v8', network: 'bridge', container_timeout: 0 },
+      {
+        ...{ node_selector: { pool: 'big' }, tolerations: [{ key: 'spot', operator: 'Exists' }] },
+        ...{ pull_secrets: ['regcred'], runtime_class: 'gvisor' },
+        pod_template: { spec: { tolerations: [{ key: 'gpu' }], nodeSelector: { pool: 'small', zone: 'a' } } },
+      },
+    );
+    expect(spec).toMatchObject({
+      nodeSelector: { pool: 'big', zone: 'a', 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' },
+      tolerations: [{ key: 'gpu' }, { key: 'spot', operator: 'Exists' }],
+      imagePullSecrets: [{ name: 'regcred' }],
+      runtimeClassName: 'gvisor',
+    });
+    expect(spec.dnsPolicy).toBeUndefined();
+    expect(spec.activeDeadlineSeconds).toBeUndefined();
+  });
+
+  test('text of ours and of users reaches the container as it is', () => {
+    // The kubelet puts values in for $(NAME), and makes one of two dollar signs.
+    const kubelet = (text: string) =>
+      text.replace(/\$(\$|\(A\))/g, (_, rest: string) => (rest === '$' ? '$' : 'value'));
+    for (const text of ['echo $$', '$(A) $A', '$$(A)', 'no sign', '$'])
+      expect(kubelet(literal(text))).toBe(text);
+    expect(main({ env: { A: '$(B)' } }).env).toContainEqual({ name: 'A', value: '$$(B)' });
+    expect(main().command?.some((word) => word.includes('$$'))).toBe(true);
+  });
+
+  test('users are numbers', () => {
+    expect(main({ user: '1000:100' }).securityContext).toMatchObject({ runAsUser: 1000, runAsGroup: 100 });
+    expect(userProblem('nobody')).toContain('takes a number');
+    expect(userProblem('root')).toBeUndefined();
+  });
+});
+
+describe('names and owners', () => {
+  test('are what Kubernetes takes, whatever an instance and a run are called', () => {
+    for (const id of ['django__django-1', 'A'.repeat(128), '..-..', 'ä']) {
+      expect(podName(id)).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+    }
+    for (const run of ['night 1', '-x-', '', 'ü', 'a'.repeat(90)])
+      expect(labelValue(run)).toMatch(/^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/);
+  });
+
+  test('the annotations prove whose it is', () => {
+    expect(isOwnerAlive(podManifest(parts()).metadata?.annotations ?? {})).toBe('alive');
+  });
+});
+
+describe('pods that a dead process left', () => {
+  const listed = (name: string, annotations: Record<string, string>) => ({ metadata: { name, annotations } });
+  const own = (name: string, pid: number) => ({
+    ...podManifest({ ...parts(), name }).metadata!.annotations,
+    [LABELS.pid]: String(pid),
+    [LABELS.pidStart]: pid === process.pid ? currentOwner('r', '1').pidStart : '1',
+  });
+
+  test('are removed, and no other is: not of a live process, of another machine, with copied annotations, or with none', async () => {
+    const deleted: string[] = [];
+    const dead = 2 ** 22 + 1;
+    const cluster = {
+      listPods: async () => [
+        listed('orphan', own('orphan', dead)),
+        listed('alive', own('alive', process.pid)),
+        listed('elsewhere', { ...own('elsewhere', dead), [LABELS.host]: 'another' }),
+        listed('copied', own('orphan', dead)),
+        listed('bare', {}),
+      ],
+      deletePod: async (name: string) => void deleted.push(name),
+    };
+    const result = await reapPods(cluster);
+    expect(deleted).toEqual(['orphan']);
+    expect(result.kept.map(({ name }) => name)).toEqual(['alive', 'elsewhere', 'copied', 'bare']);
+  });
+});
