@@ -115,6 +115,8 @@ export interface GatewaySummary {
   readonly tokens: number;
   /** What the program was shown at last, and gave up on; null where its newest turn went well. */
   readonly lastFailure: ModelErrorResponse | null;
+  /** Why the gateway refused the first request that it refused, before any call was made; null where it refused none. */
+  readonly refusal: string | null;
 }
 
 export interface GatewaySession {

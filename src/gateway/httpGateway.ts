@@ -137,11 +137,13 @@ async function serve(
   const problem = keyProblem(shared, open, keyOf(request.headers, target));
   if (problem !== null) {
     open.core.note(`gateway: ${problem} was refused`);
+    open.core.refuses(problem);
     leaveBody(request, response);
     const message = `${problem}: the key is the one in the environment of this attempt`;
     refuse(response, route.dialect, 'authentication', message);
   } else if (route.kind === 'call') await call(shared, open, route, request, response);
   else if (route.kind === 'unknown') {
+    open.core.refuses(route.message);
     leaveBody(request, response);
     refuse(response, route.dialect, 'not_found', route.message);
   } else {

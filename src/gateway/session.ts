@@ -6,21 +6,15 @@ import { createTurns, isStep, labelOf, type Turns } from './agentTurns.ts';
 import { type Answer, createAnswer, type Outcome } from './answer.ts';
 import { type CallBook, createCallBook, requestKey } from './callBook.ts';
 import { conversationOf } from './conversation.ts';
-import type {
-  CallFacts,
-  CallLabel,
-  GatewayEnd,
-  GatewaySummary,
-  ProgramAnswer,
-  SessionSpec,
-} from './gateway.ts';
+import type { CallFacts, CallLabel, GatewayEnd, GatewaySummary, SessionSpec } from './gateway.ts';
 import { type Allowed, type Ask, judge, named, type Policy } from './policy.ts';
-import { isRetry, returnedHeaders } from './requestHeaders.ts';
+import { isRetry } from './requestHeaders.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
 import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
 import { CallNotMade, createWaitingCalls, type WaitingCalls } from './waitingCalls.ts';
 import {
+  answerOf,
   foreignProblem,
   isFinal,
   outcomeOf,
@@ -36,6 +30,8 @@ export interface SessionCore {
   ask(ask: Ask): Answer;
   isStreamed(answer: Answer): boolean;
   note(text: string): void;
+  /** A request that was refused outside of it. */
+  refuses(why: string): void;
   state(): GatewaySummary;
   close(): Promise<GatewaySummary>;
 }
@@ -60,6 +56,8 @@ interface Session {
   readonly out: Set<Promise<void>>;
   readonly told: Set<string>;
   calls: number;
+  /** Why the first request that was refused here was. */
+  refusal: string | null;
   /** Why no further call is made. */
   over: string | null;
 }
@@ -104,23 +102,6 @@ function mayBeMade(session: Session, { kind }: CallLabel): void {
   const limit = kind === 'count_tokens' ? null : session.meter.usedUp();
   if (limit) stop(session, limit, limit.message);
   if (session.over !== null) throw new CallNotMade(session.over);
-}
-
-/** What the program got, from the call's head or its refusal. */
-function answerOf(answer: Answer): ProgramAnswer {
-  const outcome = answer.outcome();
-  const head = answer.head();
-  if (outcome?.kind === 'refused')
-    return {
-      ...{ end: 'refused', status: outcome.status, headers: returnedHeaders(outcome.headers) },
-      bytes: Buffer.from(outcome.text),
-    };
-  return {
-    end: outcome?.kind ?? 'cut',
-    status: head?.status ?? 400,
-    headers: returnedHeaders(head?.headers ?? {}),
-    bytes: answer.bytes(),
-  };
 }
 
 /** The record's side of a call that has ended. */
@@ -226,6 +207,13 @@ function begin(session: Session, ask: Ask, allowed: Allowed): Answer {
 }
 
 function ask(session: Session, asked: Ask): Answer {
+  const answer = answerTo(session, asked);
+  const outcome = answer.outcome();
+  if (session.calls === 0 && outcome?.kind === 'error') session.refusal ??= outcome.message;
+  return answer;
+}
+
+function answerTo(session: Session, asked: Ask): Answer {
   const { policy, book } = session;
   if (session.over !== null) return refused('payment', session.over);
   const foreign = foreignProblem(session.wire, session.spec.config, asked);
@@ -250,13 +238,14 @@ function ask(session: Session, asked: Ask): Answer {
   return answer;
 }
 
-const summaryOf = ({ meter, calls, turns }: Session): GatewaySummary => ({
+const summaryOf = ({ meter, calls, turns, refusal }: Session): GatewaySummary => ({
   steps: meter.turns,
   calls,
   costNano: meter.costNano,
   spentNano: meter.spentNano,
   tokens: meter.tokens,
   lastFailure: turns.lastFailure(),
+  refusal,
 });
 
 export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
@@ -277,6 +266,7 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     out: new Set(),
     told: new Set(),
     calls: 0,
+    refusal: null,
     over: null,
   };
   return {
@@ -284,6 +274,9 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
     ask: (asked) => ask(session, asked),
     isStreamed: (answer) => session.streamed.has(answer),
     note: (text) => note(session, text),
+    refuses(why) {
+      session.refusal ??= why;
+    },
     state: () => summaryOf(session),
     async close() {
       makeNoMore(session, OVER);

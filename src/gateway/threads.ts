@@ -27,7 +27,13 @@ const withoutMarks = (key: string, value: unknown): unknown => (key === 'cache_c
 const digest = (message: Message): string =>
   createHash('sha256').update(JSON.stringify(message, withoutMarks)).digest('base64');
 
-const nameOf = (label: CallLabel): string => (label.kind === 'subagent' ? label.id : label.kind);
+/** Names of conversations that are no sub-agent's. The id of a sub-agent is the program's own word. */
+const RESERVED = /^(main|title|count_tokens)(-\d+)?$/;
+
+function nameOf(label: CallLabel): string {
+  if (label.kind !== 'subagent') return label.kind;
+  return RESERVED.test(label.id) ? `subagent-${label.id}` : label.id;
+}
 
 /** How many messages of the request are known in this order. */
 function common({ known }: Thread, request: readonly Message[], digests: readonly string[]): number {

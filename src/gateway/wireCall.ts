@@ -8,9 +8,10 @@ import type {
   WireRequest,
 } from '../model/model.ts';
 import type { Answer, Outcome } from './answer.ts';
+import type { ProgramAnswer } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import type { Allowed, Ask } from './policy.ts';
-import { passedHeaders } from './requestHeaders.ts';
+import { passedHeaders, returnedHeaders } from './requestHeaders.ts';
 import type { Translation } from './translate/translator.ts';
 
 export interface WireCall {
@@ -81,4 +82,21 @@ export function outcomeOf(result: WireAnswer, answer: Answer, translation: Trans
   answer.sink.head(200, { 'content-type': said.type });
   answer.sink.data(Buffer.from(said.text));
   return { kind: 'whole' };
+}
+
+/** What the program got, from the call's head or its refusal. */
+export function answerOf(answer: Answer): ProgramAnswer {
+  const outcome = answer.outcome();
+  const head = answer.head();
+  if (outcome?.kind === 'refused')
+    return {
+      ...{ end: 'refused', status: outcome.status, headers: returnedHeaders(outcome.headers) },
+      bytes: Buffer.from(outcome.text),
+    };
+  return {
+    end: outcome?.kind ?? 'cut',
+    status: head?.status ?? 400,
+    headers: returnedHeaders(head?.headers ?? {}),
+    bytes: answer.bytes(),
+  };
 }

@@ -303,7 +303,11 @@ describe('money', () => {
   });
 
   test('counting tokens is a labelled call that costs nothing and is no step', async () => {
-    const here = await start('messages', { limits: { steps: 1 } });
+    const wanted: (number | null)[] = [];
+    const here = await start('messages', {
+      limits: { steps: 1 },
+      wanted: async (amount) => void wanted.push(amount),
+    });
     provider.script(json({ input_tokens: 5 }));
     const messages = sampleOf('messages');
     const path = '/v1/messages/count_tokens?beta=true';
@@ -311,6 +315,7 @@ describe('money', () => {
     expect(provider.got[0]!.path).toBe(path);
     expect(here.rows).toMatchObject([{ costNano: 0, usage: null }]);
     expect(here.calls).toMatchObject([{ label: { kind: 'count_tokens' }, step: 0, newMessages: [] }]);
+    expect(wanted).toEqual([0]);
   });
 });
 
@@ -337,6 +342,21 @@ describe('who asks for what', () => {
     expect((await post(here, sample, { body: { ...sample.request, model: 'haiku' } })).status).toBe(200);
     expect(provider.got.map(({ body }) => JSON.parse(body.toString()).model)).toEqual(['small-1']);
     expect(here.calls).toMatchObject([{ modelAsked: 'haiku', model: 'small-1' }]);
+  });
+
+  test.each([
+    ['another model', { body: { ...sampleOf('chat').request, model: 'opus' } }, 'opus'],
+    ['a forged key', { key: 'forged' }, 'none of ours'],
+    ['an address that is not served', { path: '/v1/v1/chat/completions' }, '/v1/v1'],
+  ])('%s is the reason why a program asked nothing, until it asks well', async (_what, bad, why) => {
+    const here = await start('chat');
+    const sample = sampleOf('chat');
+    provider.script(json(sample.answer));
+    expect(here.session.state()).toMatchObject({ calls: 0, refusal: null });
+    await post(here, sample, bad);
+    expect(here.session.state()).toMatchObject({ calls: 0, refusal: expect.stringContaining(why) });
+    await post(here, sample);
+    expect(here.session.state().calls).toBe(1);
   });
 
   test('a program of another protocol is told so in its own', async () => {

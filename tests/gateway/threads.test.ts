@@ -19,6 +19,21 @@ describe('threads', () => {
     expect(texts(threads.add(main, [...second, assistant('c'), user('d')], null))).toEqual(['d']);
   });
 
+  test.each(['main', 'title', 'main-2'])(
+    'a sub-agent that calls itself %s has a conversation of its own',
+    (id) => {
+      const threads = createThreads();
+      threads.add(main, [user('task')], assistant('a'));
+      threads.add(main, [user('another task')], assistant('b'));
+      const sub = { kind: 'subagent', id } as const;
+      expect(threads.add(sub, [user('task')], assistant('c'))).toMatchObject({ thread: `subagent-${id}` });
+      expect(threads.add(main, [user('task'), assistant('a'), user('b')], null)).toMatchObject({
+        thread: 'main',
+        messages: [user('b')],
+      });
+    },
+  );
+
   test('marks of the cache are no news', () => {
     const threads = createThreads();
     const marked = (on: boolean): Message => ({

@@ -210,13 +210,23 @@ function conclude({ result, end, broken, summary }: Run, transcript: Transcript)
   if (end?.kind === 'model') return failed(end.failure);
   if (result?.timedOut) return ended('TimeExceeded', result.exceptionInfo, { limit: 'wall_time' });
   if (summary.lastFailure) return failed(summary.lastFailure);
-  if (result && result.exitCode !== 0 && summary.calls === 0)
-    throw new EnvironmentError(
-      'start_failed',
-      `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 300) || 'it wrote nothing'}`,
-      { evidence: { ...evidence } },
-    );
+  if (result && summary.calls === 0) neverAsked(result, summary, evidence);
   return ended('Submitted', '');
+}
+
+/** Throws where a program that made no call cannot have worked. One that asks nobody may be right: its exit code says so. */
+function neverAsked(
+  result: CommandResult,
+  { refusal }: GatewaySummary,
+  evidence: AgentResult['evidence'],
+): void {
+  const why =
+    refusal !== null
+      ? `every request of the agent was refused here: ${refusal.slice(0, 300)}`
+      : result.exitCode !== 0
+        ? `the agent ended with exit code ${result.exitCode} before it asked a model: ${lastOf(result, 300) || 'it wrote nothing'}`
+        : null;
+  if (why !== null) throw new EnvironmentError('start_failed', why, { evidence: { ...evidence } });
 }
 
 const lastOf = ({ output }: CommandResult, length: number): string => output.slice(-length).trim();

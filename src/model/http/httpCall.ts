@@ -73,6 +73,8 @@ export interface Call {
   readonly endpoint: Endpoint;
   readonly requestBytes: number;
   readonly maxOutput: number | null;
+  /** Nobody bills it: no money is reserved. */
+  readonly free?: boolean;
   attempt(signal: AbortSignal | undefined): Promise<AttemptResult>;
   /** Bytes of the answer have left for somebody who cannot take them back: the call is not made again. */
   begun?(): boolean;
@@ -93,7 +95,7 @@ export async function tryOnce(
   let end: CallEnd = { overloaded: false, succeeded: false };
   try {
     const asked = new Date(clock.wall());
-    const estimate = estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
+    const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
     await listener?.wanted?.(estimate, signal);
     const startedAt = clock.wall();
     const start = clock.now();

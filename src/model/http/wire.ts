@@ -221,6 +221,7 @@ async function forward(
     endpoint,
     requestBytes: request.body.length,
     maxOutput: request.maxOutput,
+    free: request.operation === 'count_tokens',
     attempt: async (stop) => (last = await forwardOnce(parts, endpoint, request, held, stop)),
     begun: held.isOpen,
     settle: settled(request, endpoint, () => last),

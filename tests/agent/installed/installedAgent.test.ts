@@ -75,7 +75,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
       open: (asked) => {
         request = asked;
         const used: GatewaySummary = {
-          ...{ steps: 2, costNano: 7, spentNano: 7, tokens: 0, calls: 2, lastFailure: null },
+          ...{ steps: 2, costNano: 7, spentNano: 7, tokens: 0, calls: 2, lastFailure: null, refusal: null },
           ...summary,
         };
         return {
@@ -151,6 +151,17 @@ describe('an installed agent', () => {
   test('that asks no model and ends well has submitted', async () => {
     const { run } = await play({ program: says('patched by hand'), summary: { calls: 0 } });
     expect(await run).toMatchObject({ exitStatus: 'Submitted' });
+  });
+
+  test('whose every request was refused did not start, whatever its exit code is', async () => {
+    const refusal = 'the model "gpt-9" is not this arm\'s';
+    const { run } = await play({ program: says('all done'), summary: { calls: 0, refusal } });
+    await expect(run).rejects.toMatchObject({
+      code: 'start_failed',
+      message: expect.stringContaining(refusal),
+    });
+    const { run: other } = await play({ program: says('all done'), summary: { refusal } });
+    expect(await other).toMatchObject({ exitStatus: 'Submitted' });
   });
 
   test('ends at a limit of the gateway, also when it leaves with 0 and says that all is well', async () => {
