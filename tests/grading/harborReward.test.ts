@@ -1,6 +1,9 @@
 // The reward of a verifier: which number counts, and what is none.
 import { describe, expect, test } from 'vitest';
+import type { Environment } from '../../src/environment/environment.ts';
+import type { RunLog } from '../../src/grading/createRunLog.ts';
 import { rewardFromJson, rewardFromText } from '../../src/grading/kinds/harbor/reward.ts';
+import { verify } from '../../src/grading/kinds/harbor/verifyTask.ts';
 
 const found = (reward: number, rewards: Record<string, number>) => ({ ok: true, found: { reward, rewards } });
 
@@ -60,4 +63,38 @@ describe('reward.json', () => {
       message: expect.stringContaining(message) as string,
     }),
   );
+});
+
+describe('where the reward is read', () => {
+  const result = {
+    output: '',
+    exitCode: 0,
+    timedOut: false,
+    durationMs: 1,
+    omittedBytes: 0,
+    oomKilled: false,
+  };
+  const file = (path: string, text: string) => ({ path, content: Buffer.from(text), mode: 0o644 });
+  const graded = (files: readonly ReturnType<typeof file>[]) =>
+    verify(
+      {
+        execute: async () => result,
+        getFiles: async (path: string) => files.filter((one) => one.path.startsWith(path)),
+      } as unknown as Environment,
+      { info() {}, warn() {}, error() {} } as unknown as RunLog,
+      { instanceId: 'a', timeoutS: 5, tests: undefined, env: {}, user: undefined, patch: '' },
+    );
+
+  test('a file of that name is, and JSON goes first', async () => {
+    expect(await graded([file('/logs/verifier/reward.txt', '0.5')])).toMatchObject({ reward: 0.5 });
+    const both = [file('/logs/verifier/reward.txt', '0'), file('/logs/verifier/reward.json', '1')];
+    expect(await graded(both)).toMatchObject({ outcome: 'resolved', reward: 1 });
+  });
+
+  test('a file in a folder of that name is not', async () => {
+    expect(await graded([file('/logs/verifier/reward.txt/reward.txt', '1')])).toMatchObject({
+      outcome: 'infra',
+      infraReason: 'no_reward',
+    });
+  });
 });

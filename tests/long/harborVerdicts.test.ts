@@ -51,16 +51,22 @@ describe.skipIf(!available)('Harbor tasks that are not solved', () => {
   test('tests that write no reward, or none that counts, cost their own task its verdict with the reason; others go on', async () => {
     const dir = tempDir();
     const image = await derivedImage('mkdir -p /work');
-    const task = (id: string, script: string) =>
+    const task = (id: string, script: string, seconds = 5) =>
       harborTask(join(dir, 'tasks'), id, {
-        'task.toml': `[environment]\ndocker_image = "${image}"\nworkdir = "/work"\n[verifier]\ntimeout_sec = 5\n`,
+        'task.toml': `[environment]\ndocker_image = "${image}"\nworkdir = "/work"\n[verifier]\ntimeout_sec = ${seconds}\n`,
         'tests/test.sh': `#!/bin/bash\n${script}\n`,
       });
     task('no-reward', 'echo something went wrong; exit 3');
     task('no-number', 'echo good > /logs/verifier/reward.txt');
     task('out-of-range', 'echo -1 > /logs/verifier/reward.txt');
     task('huge-reward', 'head -c 3000000 /dev/zero > /logs/verifier/reward.json');
-    task('long-log', 'head -c 100000000 /dev/zero | tr "\\0" x; echo 0.25 > /logs/verifier/reward.txt');
+    const log = 'head -c 1000000000 /dev/zero | tr "\\0" x';
+    task('long-log', `${log}; echo 0.25 > /logs/verifier/reward.txt`, 200);
+    task('linked-reward', 'echo 1 > /tmp/one; ln -s /tmp/one /logs/verifier/reward.txt');
+    task(
+      'folder-reward',
+      'mkdir -p /logs/verifier/reward.txt; echo 1 > /logs/verifier/reward.txt/reward.txt',
+    );
     task('never-ends', 'sleep 600');
     mkdirSync(join(dir, 'model'));
     const reply = {
@@ -84,6 +90,8 @@ describe.skipIf(!available)('Harbor tasks that are not solved', () => {
       'out-of-range': ['infra', null, expect.stringContaining('is -1, which is not between 0 and 1')],
       'huge-reward': ['infra', null, expect.stringContaining('holds more than 1 MB')],
       'long-log': ['unresolved', 0.25, ''],
+      'linked-reward': ['infra', null, expect.stringContaining('wrote neither')],
+      'folder-reward': ['infra', null, expect.stringContaining('wrote neither')],
       'never-ends': ['timeout', null, expect.stringContaining('did not end within the 5 s')],
     });
     // What says nothing keeps the end state for the next evaluation.

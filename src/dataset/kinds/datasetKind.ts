@@ -36,6 +36,8 @@ export interface DatasetKind {
   /** Why a row cannot run here, as a clause; undefined when it can. Told before anything starts. */
   refusal?(instance: Instance): string | undefined;
   container?(instance: Instance): ContainerNeeds;
+  /** The most processors that one of its containers asks for; 0 for none. */
+  processors?(instance: Instance): number;
   /** Seconds that the task gives its agent; undefined for no limit of its own. */
   agentTimeoutS?(instance: Instance): number | undefined;
   /** Images that are built from folders of the task: their names, and how. */

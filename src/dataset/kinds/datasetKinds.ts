@@ -29,6 +29,10 @@ export const refusalOf = (instance: Instance): string | undefined =>
 export const needsOf = (instance: Instance): ContainerNeeds | undefined =>
   kindNamed(instance.kind)?.container?.(instance);
 
+/** The most processors that one of its containers asks for; 0 where it asks for none. */
+export const processorsOf = (instance: Instance): number =>
+  kindNamed(instance.kind)?.processors?.(instance) ?? 0;
+
 /** Images of an instance that no registry has. */
 export const buildsOf = (instance: Instance): readonly TaskBuild[] =>
   kindNamed(instance.kind)?.builds?.(instance) ?? [];

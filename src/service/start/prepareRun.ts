@@ -11,6 +11,7 @@ import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
 import { requireDataset } from '../requireDataset.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
+import { withinEngines } from './beyondEngine.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
 import { withoutUnsupported } from './unsupported.ts';
@@ -37,7 +38,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
   const { supported: selected, unsupported } = withoutUnsupported(
-    chosen.selected,
+    await withinEngines(chosen.selected, resolved, caller.env),
     wanted.skip_unsupported ?? false,
     caller.tell,
   );

@@ -53,6 +53,10 @@ export const harbor: DatasetKind = {
       ...(healthcheck !== undefined && { startupCommand: healthcheck }),
     };
   },
+  processors(instance) {
+    const { room, verifier } = harborTaskOf(instance);
+    return Math.max(room.cpus ?? 0, verifier.separate?.room.cpus ?? 0);
+  },
   agentTimeoutS: (instance) => harborTaskOf(instance).agent.timeout_s,
   builds(instance) {
     const { folder, builds } = harborTaskOf(instance);

@@ -58,7 +58,9 @@ function commandFor(timeoutS: number, user: string | undefined): string {
 }
 
 async function textOf(environment: Environment, path: string): Promise<string | undefined> {
-  const [file] = (await environment.getFiles?.(path, MAX_REWARD_BYTES)) ?? [];
+  const found = (await environment.getFiles?.(path, MAX_REWARD_BYTES)) ?? [];
+  // Of a folder of that name come the files below it, which are no reward.
+  const file = found.find((one) => one.path === path);
   return file && Buffer.from(file.content).toString('utf8');
 }
 
