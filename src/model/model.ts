@@ -245,6 +245,9 @@ export interface ModelLoad {
   readonly waiting: number;
   /** Milliseconds until requests may start again; 0 when they may now. */
   readonly blockedMs: number;
+  /** Limits a minute that are kept, configured or learned; absent where nobody shares them. */
+  readonly rpm?: number | null;
+  readonly tpm?: number | null;
   /** 429s and the like so far. */
   readonly rateLimited: number;
   /** The newest changes of the limit, oldest first; `at` is milliseconds since 1970. */

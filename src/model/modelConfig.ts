@@ -68,6 +68,17 @@ export const modelConfigSchema = z.strictObject({
     .min(0)
     .default(0)
     .meta(runtime('requests at a time over all slots; 0: as many as slots')),
+  rpm: z
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .meta(
+      runtime(
+        'requests a minute on this key and model, over all processes of the results root; default: what headers say',
+      ),
+    ),
+  tpm: z.number().int().min(1).optional().meta(runtime('tokens a minute, likewise')),
   set_cache_control: z.enum(['default_end']).nullable().default(null).meta(identity()),
   cache_ttl: z
     .enum(CACHE_TTLS)

@@ -7,6 +7,7 @@ import type { RequestStyle } from './dialects/dialect.ts';
 import { ModelConfigError } from './failure.ts';
 import type { ProxySettings } from './http/proxySettings.ts';
 import { type Clock, systemClock } from './limits/clock.ts';
+import type { RateBook } from './limits/sharedRate.ts';
 import type { Model, ModelFactory, ModelForAttempt } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { withReferences } from './namedCredentials.ts';
@@ -30,6 +31,8 @@ export interface ModelDeps {
   /** Where relative paths start. */
   readonly cwd?: string;
   readonly clock?: Clock;
+  /** What processes that use the same key share, by a name of key, address and model. */
+  readonly rates?: (account: string) => RateBook;
 }
 
 /** What a module named by `model_class` exports. `createModel` is called for each attempt. */
@@ -101,6 +104,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       ...(deps.requestStyle ? { style: deps.requestStyle } : {}),
       secrets: [...(deps.secrets ?? []), ...secrets],
       ...(deps.proxy ? { proxy: deps.proxy } : {}),
+      ...(deps.rates ? { rates: deps.rates } : {}),
       clock,
     });
   }

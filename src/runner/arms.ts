@@ -15,6 +15,7 @@ import type { ArmGateway, Gateway } from '../gateway/gateway.ts';
 import { gatewayConfigSchema } from '../gateway/gatewayConfig.ts';
 import { createGateway } from '../gateway/httpGateway.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
+import type { RateBook } from '../model/limits/sharedRate.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
@@ -44,6 +45,8 @@ export interface ArmPorts {
   readonly cwd: string;
   readonly images?: RunImages | undefined;
   readonly pool?: EnginePool | undefined;
+  /** What all processes of the results root share of a key's limits. */
+  readonly rates?: ((account: string) => RateBook) | undefined;
   readonly engine?: EngineWatch | undefined;
   /** What containers get of the agent that `agent.agent_class` names; none for agents that bring nothing. */
   readonly program?: ((agentClass: string) => Program | undefined) | undefined;
@@ -83,6 +86,7 @@ async function startArm(
   const modelFactory = await createModelFactory(model, {
     ...(apiKey !== undefined && { apiKey }),
     ...(proxy && { proxy }),
+    ...(ports.rates && { rates: ports.rates }),
     variable: secret,
     requestStyle: agent.compat ? 'litellm' : 'own',
     ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),

@@ -34,6 +34,7 @@ import { type PlannedInstance, type PlannedTrial, plannedInstances, plannedTrial
 import { keepBackups } from './record/backups.ts';
 import { createExporter } from './record/exporter.ts';
 import { exportRun } from './record/exportRun.ts';
+import { rateBooks } from './record/rateBooks.ts';
 import { createRunRecord } from './record/runRecord.ts';
 import { exportRunReports } from './record/runReports.ts';
 import type { AttemptPorts } from './runAttempt.ts';
@@ -120,7 +121,11 @@ async function sit(
   const { events, stop, log } = ports;
   const dir = pathInside(stored.root, run.name);
   const engine = engines && watchEngines(config.stall.engine_s, engines.pool);
-  const arms = await startArms(armsOf(store, run.id), { ...ports, ...engines, engine }, closing);
+  const arms = await startArms(
+    armsOf(store, run.id),
+    { ...ports, ...engines, engine, rates: rateBooks(store) },
+    closing,
+  );
   closing.add(() => engine?.close());
   const instances = plannedInstances(store, run);
   // A row that cannot be read ends the sitting before anything starts.

@@ -6,6 +6,7 @@ import { recordOf } from '../ledger.ts';
 import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
+import type { RateShare, Taken } from '../limits/sharedRate.ts';
 import { backoffMs, planRetry, type TryResult } from '../limits/withRetries.ts';
 import type { CallRecord, ModelReply, QueryOptions } from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
@@ -19,6 +20,8 @@ export interface Shared {
   readonly style: RequestStyle;
   readonly endpoint: Endpoint;
   readonly limiter: Limiter;
+  /** Limits a minute that other processes share. */
+  readonly rates?: RateShare;
   readonly clock: Clock;
   readonly name: string;
   /** A call has succeeded: the parameters are taken, whatever a later refusal names. */
@@ -83,7 +86,7 @@ export interface Call {
 }
 
 export async function tryOnce(
-  shared: Pick<Shared, 'limiter' | 'clock' | 'accepted'>,
+  shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
   call: Call,
   options: Pick<QueryOptions, 'listener' | 'signal'>,
   tried: number,
@@ -92,8 +95,10 @@ export async function tryOnce(
   const { endpoint, requestBytes } = call;
   const { listener, signal } = options;
   const release: Release = await limiter.acquire(signal, () => listener?.phase?.('rate_wait'));
+  let taken: Taken | undefined;
   let end: CallEnd = { overloaded: false, succeeded: false };
   try {
+    taken = await shared.rates?.take(requestBytes, signal, () => listener?.phase?.('rate_wait'));
     const asked = new Date(clock.wall());
     const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
     await listener?.wanted?.(estimate, signal);
@@ -110,6 +115,7 @@ export async function tryOnce(
     const latencyMs = clock.now() - start;
     const row = recordOf(endpoint, result, { tried, startedAt, latencyMs, requestBytes, notes });
     const record = call.settle?.(row) ?? row;
+    taken?.end(record.usage, end.overloaded, exchange.headers);
     listener?.ended(record);
     if (signal?.aborted) throw abortError(signal);
     if (!failure && reply) {

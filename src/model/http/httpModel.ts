@@ -4,6 +4,7 @@
  */
 
 import { isRecord } from '../../base/isRecord.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/keyShapes.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
@@ -11,6 +12,7 @@ import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
 import { createLimiter } from '../limits/limiter.ts';
+import { createRateShare, type RateBook, type RateShare } from '../limits/sharedRate.ts';
 import { withRetries } from '../limits/withRetries.ts';
 import type {
   Message,
@@ -42,6 +44,7 @@ export interface HttpModelOptions {
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
   readonly clock?: Clock;
+  readonly rates?: (account: string) => RateBook;
   /** Of a cloud: its credentials in place of the key, and its way to stream. */
   readonly auth?: CloudAuth | undefined;
   readonly readEvents?: Cloud['readEvents'];
@@ -168,6 +171,22 @@ function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): R
   return auth ? (text) => redactor([...known, ...auth.secrets()])(text) : redactor(known);
 }
 
+/** Of one key, address and model; the key itself is not in its name. */
+function rateShare(
+  { rates, config, dialect }: HttpModelOptions,
+  { baseUrl, model }: Endpoint,
+  apiKey: string,
+  clock: Clock,
+): RateShare | undefined {
+  if (!rates) return undefined;
+  return createRateShare({
+    book: rates(sha256(JSON.stringify([baseUrl, model, apiKey])).slice(0, 32)),
+    configured: { rpm: config.rpm ?? null, tpm: config.tpm ?? null },
+    countsCached: dialect.name !== 'messages',
+    clock,
+  });
+}
+
 export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const { config, dialect, sent = config } = options;
   const name = config.model_name;
@@ -203,14 +222,18 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     readEvents: options.readEvents,
   };
   const limiter = createLimiter(config.max_concurrent, clock);
-  const shared: Shared = { style: options.style ?? 'own', endpoint, limiter, clock, name, accepted: false };
+  const rates = rateShare(options, endpoint, apiKey, clock);
+  const shared: Shared = {
+    ...{ style: options.style ?? 'own', endpoint, limiter, clock, name, accepted: false },
+    ...(rates && { rates }),
+  };
   // Another program's request has the provider's own form and signature, not those of a cloud.
   const wire = auth ? undefined : createWire({ shared, transport, apiKey, baseUrl });
   return {
     name,
     free: config.prices === 'free',
     create: () => httpModel(shared, wire),
-    load: () => limiter.state(),
+    load: () => ({ ...limiter.state(), ...rates?.limits() }),
     close: () => transport.close(),
   };
 }

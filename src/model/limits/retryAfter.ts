@@ -67,7 +67,8 @@ interface Allowance {
   readonly resetMs: number;
 }
 
-function allowance(headers: Headers, counts: string, wallNow: number): Allowance | null {
+/** Null where it is not said, or cannot be read. */
+export function allowance(headers: Headers, counts: string, wallNow: number): Allowance | null {
   for (const family of FAMILIES) {
     const [limit, left, reset] = family(counts).map((name) => headers[name]);
     if (left === undefined || reset === undefined || !/^\d+$/.test(left)) continue;

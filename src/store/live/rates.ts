@@ -1,0 +1,125 @@
+/** Requests and tokens of the last minute on one key and model, over all processes of a results root. Every transaction is short. */
+import { guarded, type Store } from '../open.ts';
+import { all, change, first } from '../query.ts';
+
+const SLOT_MS = 250;
+const MINUTE_MS = 60_000;
+/** Providers count shorter spans too: a tenth of the time may take a little more than a tenth of the limit. */
+const SPAN_MS = 6_000;
+const SPAN_SHARE = 0.15;
+/** What a request is late on its way must not push two minutes into one. */
+const LATE_MS = 500;
+
+export interface RateAsk {
+  readonly account: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly rpm: number | null;
+  readonly tpm: number | null;
+  readonly tokens: number;
+}
+
+interface Used {
+  slot: number;
+  requests: number;
+  tokens: number;
+}
+
+const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
+
+/** Takes one request and its tokens out of the limits. Returns 0, or after how many milliseconds there may be room. */
+export function takeRate(db: Store, ask: RateAsk): number {
+  const { account, at } = ask;
+  const work = db.transaction((): number => {
+    const from = slotAt(at - MINUTE_MS - LATE_MS);
+    // What a clock of the future wrote would otherwise count for ever.
+    const used = all<Used>(
+      db,
+      'SELECT slot, requests, tokens FROM rate_uses WHERE account = ? AND slot >= ? AND slot <= ? ORDER BY slot',
+      account,
+      from,
+      slotAt(at) + 4,
+    );
+    const waitMs = waitFor(used, ask);
+    if (waitMs > 0) return waitMs;
+    change(db, 'DELETE FROM rate_uses WHERE account = ? AND slot < ?', account, from);
+    change(
+      db,
+      `INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (?, ?, 1, ?)
+       ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
+      account,
+      slotAt(at),
+      ask.tokens,
+    );
+    return 0;
+  });
+  return guarded(db, () => work.immediate());
+}
+
+/** Pure: until enough of what was used is old enough, in the minute and in the short span. */
+export function waitFor(used: readonly Used[], { at, rpm, tpm, tokens }: RateAsk): number {
+  const requestWait = (limit: number, spanMs: number) => freeAfter(used, 'requests', limit - 1, spanMs, at);
+  const tokenWait = (limit: number, spanMs: number) => freeAfter(used, 'tokens', limit - tokens, spanMs, at);
+  return Math.max(
+    rpm === null ? 0 : requestWait(rpm, MINUTE_MS + LATE_MS),
+    rpm === null ? 0 : requestWait(Math.max(1, rpm * SPAN_SHARE), SPAN_MS),
+    tpm === null ? 0 : tokenWait(tpm, MINUTE_MS + LATE_MS),
+    tpm === null ? 0 : tokenWait(tpm * SPAN_SHARE, SPAN_MS),
+  );
+}
+
+/** A request that is larger than the limit itself goes when nothing else counts. */
+function freeAfter(
+  used: readonly Used[],
+  column: 'requests' | 'tokens',
+  room: number,
+  spanMs: number,
+  at: number,
+): number {
+  const counted = used.filter(({ slot }) => (slot + 1) * SLOT_MS > at - spanMs);
+  let sum = counted.reduce((total, one) => total + one[column], 0);
+  let wait = 0;
+  for (const one of counted) {
+    if (sum <= Math.max(0, room)) break;
+    sum -= one[column];
+    wait = (one.slot + 1) * SLOT_MS + spanMs - at;
+  }
+  return Math.max(0, wait);
+}
+
+/** What a call took beside what was reserved for it, where it was reserved. */
+export const correctRate = (db: Store, account: string, at: number, tokens: number): number =>
+  change(
+    db,
+    'UPDATE rate_uses SET tokens = max(0, tokens + ?) WHERE account = ? AND slot = ?',
+    Math.round(tokens),
+    account,
+    slotAt(at),
+  );
+
+export interface LearnedLimits {
+  readonly rpm: number | null;
+  readonly tpm: number | null;
+}
+
+export const learnRates = (db: Store, account: string, { rpm, tpm }: LearnedLimits, at: number): number =>
+  change(
+    db,
+    `INSERT INTO rate_limits (account, rpm, tpm, told_at_ms) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET rpm = coalesce(excluded.rpm, rpm), tpm = coalesce(excluded.tpm, tpm), told_at_ms = excluded.told_at_ms`,
+    account,
+    rpm,
+    tpm,
+    at,
+  );
+
+/** What was said longer ago may have changed. */
+const KNOWN_FOR_MS = 3_600_000;
+
+export const learnedRates = (db: Store, account: string, at: number): LearnedLimits =>
+  first<LearnedLimits>(
+    db,
+    'SELECT rpm, tpm FROM rate_limits WHERE account = ? AND told_at_ms > ?',
+    account,
+    at - KNOWN_FOR_MS,
+  ) ?? { rpm: null, tpm: null };
