@@ -121,6 +121,7 @@ async function runCommand(parts: Parts, request: TransportCommand): Promise<Runn
   const shell = request.harness ? [...(parts.hasBash ? ['bash', '-p'] : ['sh']), '-c'] : parts.interpreter;
   const variables = Object.entries(request.env).map(([name, value]) => `${name}=${value}`);
   const one: OneCommand = {
+    mark,
     line: [...shell, command],
     env: [...variables, `SWEBATCH_CMD=${mark}`],
     cwd: request.cwd,
@@ -145,6 +146,7 @@ async function runCommand(parts: Parts, request: TransportCommand): Promise<Runn
 }
 
 interface OneCommand {
+  readonly mark: string;
   readonly line: readonly string[];
   readonly env: readonly string[];
   readonly cwd: string;
@@ -176,9 +178,11 @@ async function tryOnce(parts: Parts, one: OneCommand): Promise<CommandEnd> {
   });
   if (!process) return { kind: 'unstarted' };
   const end = await untilTold(parts, one, process);
-  process.destroy();
+  if (!process.wordComesLast) process.destroy();
   // What was swept has no exit code that anybody asks for.
-  return end.kind === 'exit' && !one.swept ? confirmed(process, end) : end;
+  const known = end.kind === 'exit' && !one.swept ? await confirmed(parts, one, process, end) : end;
+  process.destroy();
+  return known;
 }
 
 /** The end as the wrapper tells it, once the output is complete. */
@@ -223,9 +227,19 @@ function untilTold(parts: Parts, one: OneCommand, process: ContainerProcess): Pr
 }
 
 /** Whoever may write on the wrapper's stderr can tell an end; the exit code of the wrapper is the engine's to tell. */
-async function confirmed(process: ContainerProcess, end: CommandEnd & { kind: 'exit' }): Promise<CommandEnd> {
+async function confirmed(
+  parts: Parts,
+  one: OneCommand,
+  process: ContainerProcess,
+  end: CommandEnd & { kind: 'exit' },
+): Promise<CommandEnd> {
   try {
-    const code = await process.exitCode();
+    let code = await process.exitCode();
+    if (code === undefined && process.wordComesLast) {
+      // What the command left in the background holds its streams: it ends, so that the engine has a word.
+      await sweep(parts, one.mark, one.wrapper);
+      code = await process.exitCode();
+    }
     if (code === end.code) return end;
     return forgedEnd(
       `the status ${end.code}, where the engine says ${code === undefined ? 'that it still runs' : code}`,

@@ -19,6 +19,8 @@ export interface ContainerProcess {
   destroy(): void;
   /** The engine's own word on how the process ended; undefined when it has not ended within seconds. */
   exitCode(): Promise<number | undefined>;
+  /** The engine has no word while somebody holds the streams, and has none once they are let go. */
+  readonly wordComesLast?: boolean;
 }
 
 export type StartProcess = (

@@ -11,7 +11,7 @@ const STDERR = 2;
 const STATUS = 3;
 /** One message may not be larger than what servers take. */
 const MESSAGE_BYTES = 256 * 1024;
-const EXIT_MS = 12_000;
+const EXIT_MS = 4000;
 
 type Listener = Parameters<ContainerProcess['listen']>[0];
 
@@ -78,6 +78,8 @@ export const podProcesses =
         socket.terminate();
       },
       exitCode: async () => (await within(state.end, EXIT_MS))?.code,
+      // It is the last message on the same stream.
+      wordComesLast: true,
     };
   };
 
