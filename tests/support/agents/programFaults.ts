@@ -1,6 +1,7 @@
 // What goes wrong around a real program, and what must come of it: each is played with a program that its makers wrote, in a container.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { RunningCli } from '../cli.ts';
 import { docker } from '../docker.ts';
@@ -176,6 +177,42 @@ export async function outlastsStorm(one: AgentUnderTest): Promise<void> {
   expect(rows.filter(({ status_code }) => (status_code ?? 0) >= 429)).toHaveLength(3 * answered.length);
   expect(attemptsOf(bench)[0]!.error_evidence).not.toContain('tempest');
   expect(provider.requests.filter(({ body }) => JSON.stringify(body).includes('tempest'))).toHaveLength(0);
+}
+
+/** Longer than the gateway lets a stream be silent. */
+const LATE_MS = 11_000;
+
+/** The first answer begins late, the second breaks off before its first word, and Codex's third one after it. */
+export async function readsLateAnswers(one: AgentUnderTest): Promise<void> {
+  const left = new Set([0, 1, ...(one.dialect === 'responses' ? [2] : [])]);
+  const breaks = left.size - 1;
+  const greets = one.dialect === 'responses' || one.dialect === 'messages';
+  await using provider = await startFakeProvider(
+    solving(one),
+    async (_seen, response, { results, aside, begin }) => {
+      if (aside || !left.delete(results)) return false;
+      if (results === 0) {
+        await sleep(LATE_MS);
+        return false;
+      }
+      if (greets) begin();
+      else response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const word = {
+        ...{ type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0 },
+        delta: 'It',
+      };
+      response.write(results === 2 ? `event: ${word.type}\ndata: ${JSON.stringify(word)}\n\n` : '\n', () =>
+        response.destroy(),
+      );
+      return true;
+    },
+  );
+  const bench = benchFor(one, provider.url);
+  const done = await bench.run();
+  expect(done.code, done.stderr).toBe(0);
+  expect(attemptsOf(bench)).toMatchObject([{ exit_reason: 'submitted', steps: 2 + breaks }]);
+  expect(outcomesOf(bench)).toEqual(['resolved']);
+  expect(rowsOf(bench).filter(({ state }) => state === 'failed')).toHaveLength(breaks);
 }
 
 /** Holds the second call of the conversation in the middle of its stream, once. */
