@@ -11,6 +11,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   report: async () => (await import('./verbs/report.ts')).reportVerb,
   compare: async () => (await import('./verbs/compare.ts')).compareVerb,
   ls: async () => (await import('./verbs/ls.ts')).lsVerb,
+  top: async () => (await import('./verbs/runs/top.ts')).topVerb,
   show: async () => (await import('./verbs/show.ts')).showVerb,
   view: async () => (await import('./verbs/view.ts')).viewVerb,
   export: async () => (await import('./verbs/export.ts')).exportVerb,
@@ -42,6 +43,7 @@ const READERS: ReadonlySet<string> = new Set([
   'run stop',
   'run delete',
   'ctl',
+  'top',
   'config show',
   'completion',
 ]);

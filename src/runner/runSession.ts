@@ -34,6 +34,7 @@ import { type PlannedInstance, type PlannedTrial, plannedInstances, plannedTrial
 import { keepBackups } from './record/backups.ts';
 import { createExporter } from './record/exporter.ts';
 import { exportRun } from './record/exportRun.ts';
+import { keepLiveState } from './record/liveStates.ts';
 import { rateBooks } from './record/rateBooks.ts';
 import { createRunRecord } from './record/runRecord.ts';
 import { exportRunReports } from './record/runReports.ts';
@@ -158,6 +159,7 @@ async function sit(
       await exporter.flush();
     },
   };
+  closing.add(liveStateOf(session));
   const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
   const controls = createControlInbox({
     ...{ store, runId: run.id, events, now: () => new Date() },
@@ -190,12 +192,7 @@ const graderOf = ({ stored, ports, engines, engine, dir, instances }: Session): 
   const { store, run, grading } = stored;
   const arms = armsOf(store, run.id);
   return createGrader({
-    ...ports,
-    store,
-    run,
-    dir,
-    instances,
-    arms,
+    ...{ ...ports, store, run, dir, instances, arms },
     config: grading,
     images: engines?.images,
     engine,
@@ -244,6 +241,9 @@ function diskFloorOf({ stored: { root, config }, engines }: Session): DiskFloor 
     reserve: reserveFile(root, floorBytes),
   });
 }
+
+const liveStateOf = ({ stored, ports: { events }, engines, arms }: Session) =>
+  keepLiveState({ ...stored, events, arms: [...arms.values()], pool: engines?.pool });
 
 const plannedCount = ({ stored: { config }, arms, instances }: Session): number =>
   instances.size * arms.size * config.epochs;

@@ -50,6 +50,10 @@ describe.skipIf(!docker)('a run that works', () => {
     ]);
     expect(asked[0].by).toMatch(/^.+@.+ \(terminal\)$/);
 
+    const top = await cli(['top', id, '-o', out]);
+    expect(top.stdout).toContain('\n2 slots\nmodel of fake-1 0 calls out\n');
+    expect(top.stderr).toContain(`${id} has ended: incomplete`);
+
     const late = await ctl('pause');
     expect(late.code).toBe(2);
     expect(late.stderr).toContain(`no process works on ${id}; it is incomplete`);

@@ -12,6 +12,7 @@ import { storedConfig } from '../../store/records/storedConfig.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
+import { commandOn } from './nextStep.ts';
 import { clock, etaWithGradings, type OpenGradings } from './progressState.ts';
 import { countsText, spentText } from './table.ts';
 
@@ -26,6 +27,8 @@ export interface WatchOptions {
   readonly signal?: AbortSignal;
   /** Whether no process works on the run; asked only while its record says that it runs. */
   readonly gone?: () => boolean;
+  /** Lines above those of the slots. */
+  readonly also?: () => readonly string[];
 }
 
 export interface Watched {
@@ -105,7 +108,9 @@ export async function watchRun(options: WatchOptions): Promise<Watched> {
   for (;;) {
     const began = performance.now();
     const run = runById(store, options.run.id)!;
-    const lines = watchLines(store, run, now()).map((line) => (redraw ? fitted(line) : line));
+    const [head = '', spend = '', ...slots] = watchLines(store, run, now());
+    const picture = [head, spend, ...(options.also?.() ?? []), ...slots];
+    const lines = picture.map((line) => (redraw ? fitted(line) : line));
     // Back to the first line of the last picture, then clear what is below.
     write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
     drawn = lines.length;
@@ -118,4 +123,12 @@ export async function watchRun(options: WatchOptions): Promise<Watched> {
     // A run of 50,000 trials takes a second to read: the picture of it takes at most a tenth of a processor.
     await pause(Math.max(everyMs, 9 * (performance.now() - began)), options.signal);
   }
+}
+
+/** How it ended, and what would go on with it. */
+export function lastWord({ run, gone }: Watched, root: string): string {
+  const again = commandOn(root, `resume ${run.name}`);
+  if (gone) return `no process works on ${run.name} any more; ${again} goes on`;
+  const open = run.status === 'complete' || run.status === 'failed' ? '' : `; ${again} goes on`;
+  return `${run.name} has ended: ${run.status}${open}`;
 }

@@ -14,7 +14,7 @@ import { paintWord } from '../terminal/colour.ts';
 import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
-import { type Watched, watchRun } from '../terminal/watch.ts';
+import { lastWord, watchRun } from '../terminal/watch.ts';
 
 const lsFlags = flags({
   run: { ...namedRun, place: 'optional' },
@@ -64,13 +64,6 @@ export const lsVerb = defineVerb({
     return EXIT.done;
   },
 });
-
-function lastWord({ run, gone }: Watched, root: string): string {
-  const again = commandOn(root, `resume ${run.name}`);
-  if (gone) return `no process works on ${run.name} any more; ${again} goes on`;
-  const open = run.status === 'complete' || run.status === 'failed' ? '' : `; ${again} goes on`;
-  return `${run.name} has ended: ${run.status}${open}`;
-}
 
 /** With the steps that running trials have taken so far. */
 function liveLines(store: Store, runId: number): TrialLine[] {

@@ -18,6 +18,7 @@ const STATEMENTS = [
   'DELETE FROM verdicts WHERE run_id = @run',
   'DELETE FROM evaluations WHERE run_id = @run',
   'DELETE FROM events WHERE run_id = @run',
+  'DELETE FROM live_states WHERE run_id = @run',
   'DELETE FROM controls WHERE run_id = @run',
   ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
   "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
