@@ -2,9 +2,9 @@
 // The entry point. No static import: on an old Node the database driver would end the process without a word, so the version
 // is checked before anything else is loaded.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
+if (major < 22 || (major === 22 && minor < 19)) {
   process.stderr.write(
-    `swebatch needs Node 22.18 or newer; this is ${process.versions.node}.\n` +
+    `swebatch needs Node 22.19 or newer; this is ${process.versions.node}.\n` +
       'Inside a checkout "npm run swebatch -- ..." or "npx swebatch ..." uses the Node 24 that the project brings; elsewhere install Node 24.\n',
   );
   process.exitCode = 2;

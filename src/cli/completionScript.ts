@@ -1,4 +1,6 @@
 /** Scripts that complete verbs, options and their choices in bash, zsh and fish; made from the tables of flags. */
+import { COLOR, COLOR_SAYS } from './colorFlag.ts';
+import { ENV_FILE, ENV_FILE_SAYS } from './envFile.ts';
 import { type Flags, kebab } from './flags/flags.ts';
 import type { Verb } from './flags/verb.ts';
 
@@ -34,6 +36,8 @@ const optionsOf = ({ flags }: Completable): Option[] => [
   ...Object.entries(flags).flatMap(([name, { place, describe = '', choices = [], type }]) =>
     place ? [] : [{ name: kebab(name), describe, choices, takesValue: type !== 'boolean' }],
   ),
+  { name: COLOR, describe: COLOR_SAYS, choices: [], takesValue: false },
+  { name: ENV_FILE, describe: ENV_FILE_SAYS, choices: [], takesValue: true },
   { name: 'help', describe: 'show help', choices: [], takesValue: false },
 ];
 

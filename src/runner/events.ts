@@ -25,6 +25,8 @@ export type RunEvent =
       spentNano: number;
       /** Gradings at a time, and those that an earlier sitting left open; absent where nothing is graded. */
       grading?: { readonly workers: number; readonly open: number };
+      /** Verdicts of earlier sittings. */
+      graded?: { readonly resolved: number; readonly total: number };
       /** Expected seconds by trial, from earlier runs, in the order of starting; absent without history. */
       expectedS?: readonly (readonly [trialId: number, seconds: number])[];
     }

@@ -16,6 +16,7 @@ import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
+import { gradedSoFar } from '../store/records/firstResults.ts';
 import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../store/records/trials.ts';
 import { suspicionRules } from '../suspicion/commandRules.ts';
@@ -262,6 +263,7 @@ function announce(session: Session, toDo: readonly TrialRow[], toGrade: number |
     epochs: config.epochs,
     budgetNano: run.budget_nano,
     spentNano: spentNano(store, run.id).nano,
+    graded: gradedSoFar(store, run.id),
     ...(toGrade !== undefined && { grading: { workers: grading.workers, open: toGrade } }),
     ...(expectedS && { expectedS }),
   });

@@ -130,6 +130,8 @@ describe('texts', () => {
     const again = { ...start!, planned: 14, toDo: 10, sealed: 4 } as RunEvent;
     expect(doneText(stateAfter(again))).toBe('4/14');
     expect(doneText(stateAfter(again, ended))).toBe('5/14');
+    const graded = { ...again, graded: { resolved: 3, total: 4 } } as RunEvent;
+    expect(stateAfter(graded).graded).toEqual({ resolved: 3, total: 4 });
   });
   test('exit reasons are counted, the most frequent first', () => {
     const again = (exitReason: 'submitted' | 'provider_error'): RunEvent =>

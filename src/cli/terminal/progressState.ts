@@ -96,6 +96,7 @@ const APPLY: Appliers = {
     state.arms = event.arms;
     state.epochs = event.epochs;
     state.grading = event.grading ? { ...event.grading, durations: [] } : null;
+    if (event.graded) state.graded = { ...event.graded };
   },
   trial_started(state, event) {
     const now = Date.now();

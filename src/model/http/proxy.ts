@@ -14,6 +14,8 @@ export function dispatcherFor(options: Agent.Options, proxy: ProxySettings | und
     // undici takes the http proxy for https too when this one is empty, which nobody who left it out means.
     httpsProxy: https,
     noProxy: except.trim() === '*' ? '*' : [except, LOOPBACK].filter(Boolean).join(','),
+    // Also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
+    proxyTunnel: true,
     // `connect` is not read for a proxy: its limit is set here.
     proxyTls: options.connect as { timeout?: number },
   });

@@ -33,6 +33,16 @@ type FirstRow = Pick<FirstResult, 'exitClass' | 'outcome'> & {
   readonly resolved: number | null;
 };
 
+/** Verdicts of the trials that earlier sittings decided. */
+export const gradedSoFar = (db: Store, runId: number): { resolved: number; total: number } =>
+  all<{ resolved: number; total: number }>(
+    db,
+    `SELECT count(e.id) AS total, coalesce(sum(e.resolved), 0) AS resolved FROM trials t
+       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
+       WHERE t.run_id = ? AND t.state = 'sealed'`,
+    runId,
+  )[0]!;
+
 /** Instances that were attempted again after a result: no pass@1. */
 export const redoneTrials = (db: Store, runId: number): { instanceId: string; arm: string }[] =>
   all<{ instanceId: string; arm: string }>(

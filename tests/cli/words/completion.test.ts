@@ -24,6 +24,8 @@ test('bash offers verbs, options, choices and second words', () => {
   expect(offered('run', 'stop', '--n')).toEqual(['--now']);
   expect(offered('config', '')).toEqual(['show']);
   expect(offered('help', 'dat')).toEqual(['datasets']);
+  expect(offered('report', '--co')).toContain('--color');
+  expect(offered('report', '--env')).toEqual(['--env-file']);
 });
 
 test('every option of every verb is offered', () => {
