@@ -7,12 +7,13 @@ import { plain } from '../text/foreignText.ts';
 import { integer, words } from '../text/numbers.ts';
 
 /** What helps, by why a trial is missing from the score. */
-const NEXT = new Map([
-  ['not_graded', 'swebatch evaluate grades it'],
-  ['infra', 'swebatch run --resume tries it again'],
-  ['grading_infra', 'swebatch evaluate grades it again'],
-  ['not_run', 'swebatch run --resume runs it'],
-]);
+const nextOf = (verdict: string, run: string): string | undefined =>
+  ({
+    not_graded: `swebatch evaluate ${run} grades it`,
+    infra: `swebatch resume ${run} tries it again`,
+    grading_infra: `swebatch evaluate ${run} grades it again`,
+    not_run: `swebatch resume ${run} runs it`,
+  })[verdict];
 
 export function MissingList({ cells, run }: { cells: readonly MapCell[]; run: string }) {
   const parts = useMemo(() => missingParts(cells), [cells]);
@@ -28,7 +29,7 @@ export function MissingList({ cells, run }: { cells: readonly MapCell[]; run: st
             <a href={href(['run', run, 'instances'], { verdict, reason })}>
               <Badge word={verdict} /> {reason === verdict ? '' : plain(words(reason))}
             </a>
-            {NEXT.has(verdict) ? <span className="quiet"> {NEXT.get(verdict)}</span> : null}
+            {nextOf(verdict, run) ? <span className="quiet"> {nextOf(verdict, run)}</span> : null}
           </li>
         ))}
       </ul>
