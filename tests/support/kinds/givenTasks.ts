@@ -222,7 +222,7 @@ function taskAt(folder: string, id: string): GivenTask {
     begins: readFileSync(join(folder, 'instruction.md'), 'utf8').trim().slice(0, 60),
     solve: `cd /app && echo ${asBase64(solution)} | base64 -d | git apply --whitespace=nowarn && git checkout -q -b feature/solution && git add -A && git -c user.name=a -c user.email=a@b commit -q --no-verify -m done && echo applied`,
     // The words are not in the command as they are, so that it does not find itself.
-    search: `echo ${words} | base64 -d > /dev/shm/words; echo "searched $(grep -rlFf /dev/shm/words / ${places} 2>/dev/null | wc -l) files$(ls -d /tests /solution /logs/verifier 2>/dev/null | sed 's/^/, and /')"; rm /dev/shm/words`,
+    search: `echo ${words} | base64 -d > /dev/shm/words; echo "searched $(LC_ALL=C grep -rlFf /dev/shm/words / ${places} 2>/dev/null | wc -l) files$(ls -d /tests /solution /logs/verifier 2>/dev/null | sed 's/^/, and /')"; rm /dev/shm/words`,
   };
 }
 
