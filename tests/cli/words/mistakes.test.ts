@@ -136,7 +136,11 @@ const CONFIGURATION: readonly Mistake[] = [
   [[...PLAN, '-c', 'agent=3'], 2, 'agent: must be a section with keys (it is 3)'],
   [[...PLAN, '-c', 'run.workers=0'], 2, 'run.workers: must be 1 or more (it is 0)'],
   [[...PLAN, '-c', 'agent.system_template={{ taks }}'], 2, "did you mean 'task'?"],
-  [[...PLAN, '-c', 'environment.environment_class=dcker'], 2, 'use docker, local, or the path of a module'],
+  [
+    [...PLAN, '-c', 'environment.environment_class=dcker'],
+    2,
+    'use docker, kubernetes, local, or the path of a module',
+  ],
   [[...PLAN, '-c', 'agent.agent_class=codx'], 2, 'leave it out for the built-in agent'],
   [['config', 'show', '-c', 'swebnech'], 2, 'did you mean "swebench"?'],
   [[...PLAN, '--env-file', 'none.env'], 2, '--env-file none.env: ENOENT'],
