@@ -27,6 +27,9 @@ export function killSuite(bench: Bench): void {
         [`${killBy(15, 'bash')}; echo not`, 143, ''],
         [`${killBy(9, 'sh')}; echo on; exit 7`, 7, 'on\n'],
         ['kill -9 1; kill -TERM 1; kill -STOP 1; kill -USR2 1; kill -TERM -1; echo on; exit 7', 7, 'on\n'],
+        // It ends in the moment in which the first process would handle the signal.
+        ...Array.from({ length: 5 }, (): [string, number, string] => ['kill -USR2 1; exit 7', 7, '']),
+        ['for s in {1..64}; do kill -$s 1 2>/dev/null; done; exit 7', 7, ''],
       ];
       for (const [index, [command, code, output]] of cases.entries()) {
         const result = await env.execute(command, { timeoutS: 60 });

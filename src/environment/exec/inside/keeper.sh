@@ -8,6 +8,7 @@
 #                                 mode 0: as an argument, 1: through a file, 2: for the harness, by bash -p
 #   Q pid nonce id                how a command ended whose supervisor was killed
 #   L script                      what keeperLoad.sh takes; nothing afterwards
+#   E -                           the lifetime is over
 # `pid` is the supervisor whose streams are used: /proc/PID/fd/5 for the output, /proc/PID/fd/7 for what is told.
 #
 # The end of a command is `RS end status oomKills held forksRefused RS` on the supervisor's stderr, which no command is given. On its stdout
@@ -23,6 +24,8 @@
 #   late output of a background process never shows up in the output of another command.
 # - variables that change bash itself (TMOUT ends every read after so many seconds) are put aside and given back to each command.
 # - stdin is one /dev/null opened at the start: an agent that removed the file still has commands that run.
+# - no signal has a handler: bash would leave `wait` for it, and has lost the status of a command that ends in that moment. So the clock
+#   kills all but us, which ends the `wait`, and writes to our pipe, which ends the `read`.
 # - oom_score_adj is raised so that the memory limit kills the command and not the keeper.
 # - every variable is called __sb_*: assigning to a name that the container exports would change the command's environment.
 for __sb_f in LC_ALL TMOUT FUNCNEST; do
@@ -57,15 +60,21 @@ __sb_count() {
 }
 # SECONDS may be ahead by almost one. The lifetime is told by a child, which a command may kill; then the next command has another one.
 __sb_life=$1 __sb_clock=
-trap '__sb_again=1; if (( __sb_life > 0 && SECONDS > __sb_life )); then trap - EXIT; exit 0; fi' USR2
+__sb_over() {
+  if (( __sb_life > 0 && SECONDS > __sb_life )); then trap - EXIT; exit 0; fi
+}
 __sb_watch() {
   (( __sb_life > 0 )) || return 0
   [[ $__sb_clock ]] && kill -0 "$__sb_clock" && return 0
   {
-    trap - USR2 EXIT
-    exec 5>&- 7>&- 9>&-
+    trap - EXIT
+    exec 5>&- 7>&-
     read -r -t "$(( __sb_life >= SECONDS ? __sb_life - SECONDS + 1 : 1 ))" -u 8
-    while kill -USR2 "$$"; do read -r -t 1 -u 8; done
+    while :; do
+      kill -9 -1
+      printf 'E000000001-' >&9
+      read -r -t 1 -u 8
+    done
   } &
   __sb_clock=$!
 }
@@ -150,13 +159,9 @@ __sb_run() {
   } &
   __sb_child=$! __sb_busy=''
   set +m
-  # The signal of the clock ends a `wait`; the next one knows the status still.
-  __sb_again=1
-  while [[ $__sb_again ]]; do
-    __sb_again=
-    wait "$__sb_child"
-    __sb_status=$?
-  done
+  wait "$__sb_child"
+  __sb_status=$?
+  __sb_over
   __sb_hold "$__sb_pid"
   if (( __sb_mode == 1 )); then : >"$__sb_tmp"; rm -f "$__sb_tmp"; fi
   # A counter that could not be read is 0.
@@ -173,6 +178,7 @@ while :; do
   IFS= read -r -N "$((10#${__sb_h:1}))" -u 9 __sb_body
   __sb_line=${__sb_body%%$'\n'*}
   case ${__sb_h:0:1} in
+    E) __sb_over ;;
     I)
       [[ $__sb_first ]] && continue
       __sb_first=${__sb_body#* }
