@@ -52,8 +52,17 @@ async function work(
     return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
   const follow = followCalls(parts, program);
   const session = openSession(gateway, parts, follow);
-  const run = await runBehind(session, program, parts, promptOf(parts, task, extraVars));
-  return conclude(run, follow.transcript);
+  try {
+    const run = await runBehind(session, program, parts, promptOf(parts, task, extraVars));
+    return conclude(run, follow.transcript);
+  } catch (error) {
+    try {
+      follow.transcript.breakOff();
+    } catch {
+      // Where the record is what broke, the first error says so.
+    }
+    throw error;
+  }
 }
 
 /** null: the agent's own turns. */

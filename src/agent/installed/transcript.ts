@@ -20,7 +20,9 @@ type AddedCall = Pick<GatewayCall, 'newMessages' | 'reply' | 'thread' | 'step' |
 export interface Transcript {
   readonly messages: readonly Message[];
   add(call: AddedCall): Pick<ProgramCallRecord, 'firstMessage' | 'replyMessage'>;
-  /** Commands whose end nobody saw, and the last message. */
+  /** Tells the commands whose end nobody saw. */
+  breakOff(): void;
+  /** The same, and the last message. */
   end(exitStatus: string, text: string): void;
 }
 
@@ -47,8 +49,13 @@ export function createTranscript(
     const { step, index, command, at } = asked;
     callbacks.onCommand?.(context(), { step, index, command, result, startedAt: at });
   };
+  const breakOff = (): void => {
+    for (const asked of open.values()) ran(asked, '', false);
+    open.clear();
+  };
   return {
     messages,
+    breakOff,
     add({ newMessages, reply, thread, step, startedAt, endedAt }) {
       const firstMessage = messages.length;
       const extra = thread === 'main' ? {} : { thread };
@@ -72,8 +79,7 @@ export function createTranscript(
       return { firstMessage, replyMessage: answered ? messages.length - 1 : null };
     },
     end(exitStatus, text) {
-      for (const asked of open.values()) ran(asked, '', false);
-      open.clear();
+      breakOff();
       add({ role: 'exit', content: text }, { exit_status: exitStatus, submission: '' }, Date.now());
     },
   };

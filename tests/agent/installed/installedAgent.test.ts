@@ -311,6 +311,26 @@ describe('the record of an installed agent', () => {
     ]);
   });
 
+  test('commands in flight are told also where the attempt breaks off', async () => {
+    const seen: string[] = [];
+    const death = new EnvironmentError('died', 'the relay is gone', { sub: 'relay' });
+    const { run } = await play({
+      program: ({ request, breakDoor }, options) => {
+        request.onCall!(call(0, [{ role: 'user', content: 'u' }, runs('1', 'make all')]));
+        breakDoor(death);
+        return untilKilled(options);
+      },
+      callbacks: {
+        onCommand(_, { command, result }) {
+          seen.push(`${command}: ${result.exceptionInfo}`);
+          throw new Error('the record is broken too');
+        },
+      },
+    });
+    await expect(run).rejects.toBe(death);
+    expect(seen).toEqual(['make all: the program did not tell what came of it']);
+  });
+
   test('calls that are out at a time are kept apart, and the phase is the program’s when none is out', async () => {
     const seen: string[] = [];
     const callbacks: AgentCallbacks = {
