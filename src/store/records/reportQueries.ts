@@ -19,7 +19,7 @@ import {
   storedConfig,
   storedManifest,
 } from './storedConfig.ts';
-import { newestVerdict } from './trialResults.ts';
+import { newestVerdict, plausibleReward } from './trialResults.ts';
 
 interface ReportRun {
   readonly id: number;
@@ -162,7 +162,7 @@ const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS inst
     f.patch_sha256 AS patchSha256, f.model_patch = '' AS patchEmpty, f.id IS NOT NULL AND f.model_patch IS NULL AS patchUnknown,
     f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
-    e.resolved_strict AS resolvedStrict, e.reward, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
+    e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
   FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}
   WHERE t.run_id = ?`;
 
@@ -243,7 +243,9 @@ const trialOf = (
 /** Nothing where there is only one. */
 function namedRewards(text: string | null): { rewards?: Readonly<Record<string, number>> } {
   const entries = Object.entries(recordOf(storedJson(text ?? '')));
-  const known = entries.filter((entry): entry is [string, number] => typeof entry[1] === 'number');
+  const known = entries.filter(
+    (entry): entry is [string, number] => typeof entry[1] === 'number' && entry[1] >= 0 && entry[1] <= 1,
+  );
   return known.length > 1 ? { rewards: Object.fromEntries(known) } : {};
 }
 

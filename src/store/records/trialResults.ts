@@ -52,6 +52,10 @@ export interface TrialResultRow {
   grade_suspicion: string | null;
 }
 
+/** A reward outside of 0 to 1 is none: somebody else's number, or a broken record. */
+export const plausibleReward = (evaluation: string): string =>
+  `CASE WHEN typeof(${evaluation}.reward) IN ('real', 'integer') AND ${evaluation}.reward BETWEEN 0 AND 1 THEN ${evaluation}.reward END AS reward`;
+
 /** SQL for the id of the evaluation that counts: the newest about the patch of the attempt. */
 export const newestVerdict = (trial: string, attempt: string): string =>
   `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = ${trial}.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;

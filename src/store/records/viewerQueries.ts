@@ -14,7 +14,7 @@ import type {
   MessageRow as StoredMessage,
   PhaseRow as StoredPhase,
 } from './steps.ts';
-import { newestVerdict, type TrialResultRow } from './trialResults.ts';
+import { newestVerdict, plausibleReward, type TrialResultRow } from './trialResults.ts';
 import type { AttemptRow } from './trials.ts';
 
 export type RunRow = Omit<StoredRun, 'config' | 'manifest' | 'emit_empty'>;
@@ -109,7 +109,7 @@ const TRIAL = `SELECT t.id AS trial, t.run_id, i.instance_id, i.repo, i.difficul
   f.state AS attempt_state, f.started_at, f.ended_at, f.exit_reason, f.exit_class, f.exit_status, f.exit_detail, f.elapsed_ms,
   CASE WHEN f.state = 'running' THEN (SELECT count(*) FROM messages m WHERE m.attempt_id = f.id AND m.role = 'assistant') ELSE f.steps END AS steps,
   f.working_ms, f.patch_source, f.patch_state, length(f.model_patch) AS patch_chars, f.history, f.oom_kills, f.suspicion,
-  e.outcome, e.resolved, e.resolved_strict, e.reward, e.suspicion AS grade_suspicion
+  e.outcome, e.resolved, e.resolved_strict, ${plausibleReward('e')}, e.suspicion AS grade_suspicion
 FROM trials t
 JOIN arms a ON a.id = t.arm_id
 JOIN instances i ON i.id = t.instance_pk
@@ -117,7 +117,7 @@ LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt
   ELSE (SELECT max(x.id) FROM attempts x WHERE x.trial_id = t.id) END
 LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`;
 
-const EVALUATION = `id, attempt_id, dialect, outcome, resolved, resolved_strict, reward, rewards, report, apply_method, exit_code,
+const EVALUATION = `id, attempt_id, dialect, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
   infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`;
 
 type Args = readonly unknown[];
