@@ -93,6 +93,12 @@ async function regradeOne(
     infra: undefined,
   };
   if (!instance) return { ...row, error: `${folder.name} is in none of the datasets given` };
+  // By the rules of SWE-bench it would get a verdict, and a wrong one.
+  if (instance.kind !== undefined)
+    return {
+      ...row,
+      error: `${instance.instance_id} has the rules of "${instance.kind}", by which saved logs cannot be graded again; evaluate its prediction instead`,
+    };
   const resolved = resolveGradeSpec(instance, {
     dialect: options.dialect,
     ...(options.parsers && { parsers: options.parsers }),

@@ -364,10 +364,13 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     ).id;
     await open('run/nightly-live');
     await page.getByText(/slots busy/).waitFor();
+    const missing = page.locator('.missing');
+    expect(await shown(missing)).not.toContain('swebatch');
     store
       .prepare("UPDATE runs SET status = 'complete', finished_at = ? WHERE id = ?")
       .run(iso(2, 9_000_000), run);
     await page.getByRole('heading', { name: 'nightly-live complete' }).waitFor();
+    await missing.getByText('swebatch resume nightly-live').first().waitFor();
     await page.goto(`${viewer.url}#/attempt/${attempt}`);
     await page.getByRole('feed').waitFor();
     await page.getByRole('feed').focus();

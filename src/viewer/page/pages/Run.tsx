@@ -49,7 +49,7 @@ function Report({ run }: { run: RunDocument }) {
       {cells && cells.length > 0 ? (
         <>
           <InstanceMap cells={cells} run={summary.name} />
-          <MissingList cells={cells} run={summary.name} />
+          <MissingList cells={cells} run={summary.name} working={isGoing} />
           <div className="pair">
             <GroupTable title="By repository" cells={cells} by="repo" run={summary.name} />
             <GroupTable title="By difficulty" cells={cells} by="difficulty" run={summary.name} />

@@ -7,15 +7,21 @@ import { plain } from '../text/foreignText.ts';
 import { integer, words } from '../text/numbers.ts';
 
 /** What helps, by why a trial is missing from the score. */
-const nextOf = (verdict: string, run: string): string | undefined =>
-  ({
-    not_graded: `swebatch evaluate ${run} grades it`,
-    infra: `swebatch resume ${run} tries it again`,
-    grading_infra: `swebatch evaluate ${run} grades it again`,
-    not_run: `swebatch resume ${run} runs it`,
-  })[verdict];
+const NEXT: Readonly<Record<string, (run: string) => string>> = {
+  not_graded: (run) => `swebatch evaluate ${run} grades it`,
+  infra: (run) => `swebatch resume ${run} tries it again`,
+  grading_infra: (run) => `swebatch evaluate ${run} grades it again`,
+  not_run: (run) => `swebatch resume ${run} runs it`,
+};
 
-export function MissingList({ cells, run }: { cells: readonly MapCell[]; run: string }) {
+interface Missing {
+  readonly cells: readonly MapCell[];
+  readonly run: string;
+  /** The run works still: what is missing may come by itself. */
+  readonly working: boolean;
+}
+
+export function MissingList({ cells, run, working }: Missing) {
   const parts = useMemo(() => missingParts(cells), [cells]);
   if (parts.length === 0) return null;
   const total = parts.reduce((sum, part) => sum + part.n, 0);
@@ -29,7 +35,7 @@ export function MissingList({ cells, run }: { cells: readonly MapCell[]; run: st
             <a href={href(['run', run, 'instances'], { verdict, reason })}>
               <Badge word={verdict} /> {reason === verdict ? '' : plain(words(reason))}
             </a>
-            {nextOf(verdict, run) ? <span className="quiet"> {nextOf(verdict, run)}</span> : null}
+            {working || !NEXT[verdict] ? null : <span className="quiet"> {NEXT[verdict](run)}</span>}
           </li>
         ))}
       </ul>
