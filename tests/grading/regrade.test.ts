@@ -170,6 +170,14 @@ describe('finding', () => {
       ['unknown', null, 'unknown is in none of the datasets given'],
     ]);
   });
+  test('an instance with rules of its own gets no verdict by those of SWE-bench', async () => {
+    folder('r/m/a__b-1', { 'test_output.txt': LOG });
+    const found = await regrade({ instances: rows({ ...instance('a__b-1'), kind: 'rebench-v2' }) });
+    const row = found.rows.find(({ instance_id }) => instance_id === 'a__b-1');
+    expect(row).toMatchObject({ report: null, resolved: null });
+    expect(row?.error).toContain('evaluate its prediction instead');
+  });
+
   test('bytes that are no UTF-8 are replaced', async () => {
     folder('r/m/a__b-1', {});
     writeFileSync(
