@@ -6,6 +6,7 @@
  * stop ladder (control/stop.ts) decides how fast they end.
  */
 import type { RunConfig } from '../config/runConfig.ts';
+import type { EnginePool } from '../environment/engines/enginePool.ts';
 import type { EngineWatch } from '../environment/engines/engineWatch.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
@@ -50,6 +51,8 @@ export interface BatchPorts {
   readonly images?: TrialImages | undefined;
   readonly attempts: AttemptPorts;
   readonly hooks: BatchHooks;
+  /** Several engines, of which one can be drained. */
+  readonly pool?: EnginePool | undefined;
   /** Requests of people while it works. */
   readonly controls?: ControlInbox | undefined;
 }

@@ -122,7 +122,8 @@ async function sit(
   const { store, run, config } = stored;
   const { events, stop, log } = ports;
   const dir = pathInside(stored.root, run.name);
-  const engine = engines && watchEngines(config.stall.engine_s, engines.pool);
+  const pool = engines?.pool;
+  const engine = engines && watchEngines(config.stall.engine_s, pool);
   const arms = await startArms(
     armsOf(store, run.id),
     { ...ports, ...engines, engine, rates: rateBooks(store) },
@@ -169,7 +170,7 @@ async function sit(
   // Neither the sleep of this machine nor an outage of the engine counts against a limit.
   const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
   const result = await runBatch(
-    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls },
+    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls, pool },
     trials,
   );
   warnOfBias(session, result);

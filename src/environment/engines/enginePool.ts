@@ -18,11 +18,25 @@ interface EngineState {
   readonly lost: boolean;
 }
 
+/** What became of a request to drain; `last`: no other engine would take trials. */
+export type DrainAnswer =
+  | { readonly is: 'draining' | 'already'; readonly active: number }
+  | { readonly is: 'unknown' }
+  | { readonly is: 'last' };
+
+/** The engine was drained while a place on it was waited for: another one takes it. */
+export class EngineDrains extends Error {
+  override readonly name = 'EngineDrains';
+}
+
 export interface EnginePool {
   /** The engine with fewest places taken in proportion to its slots; `prefer` narrows the choice where it leaves one. */
   choose(prefer?: (host: string) => boolean): Promise<Place>;
   lose(host: string, reason: string): void;
+  /** The engine gets no new places; what runs on it goes on. */
+  drain(host: string): DrainAnswer;
   alive(): readonly string[];
+  drains(host: string): boolean;
   /** Resolves when one of them answers; rejects with their names. */
   anyAnswers(): Promise<unknown>;
   states(): EngineState[];
@@ -42,6 +56,7 @@ interface Entry {
   active: number;
   /** When it was found dead; undefined while it is alive. */
   lostAt: number | undefined;
+  draining: boolean;
 }
 
 const RETRY_MS = 30_000;
@@ -67,14 +82,24 @@ export function createEnginePool(
   options: EnginePoolOptions = {},
 ): EnginePool {
   const { now = () => performance.now(), retryMs = RETRY_MS, onChange = () => {} } = options;
-  const entries: Entry[] = engines.map((engine) => ({ engine, assigned: 0, active: 0, lostAt: undefined }));
+  const entries: Entry[] = engines.map((engine) => ({
+    engine,
+    assigned: 0,
+    active: 0,
+    lostAt: undefined,
+    draining: false,
+  }));
   const pool: Pool = { entries, now, onChange, waiting: [] };
   return {
     async choose(prefer = () => true) {
-      await revive(pool, entries.every((e) => e.lostAt !== undefined) ? 0 : retryMs);
-      const alive = entries.filter((e) => e.lostAt === undefined);
+      const wanted = entries.filter((e) => !e.draining);
+      await revive(pool, wanted.every((e) => e.lostAt !== undefined) ? 0 : retryMs);
+      const alive = entries.filter(takes);
       if (alive.length === 0)
-        throw new EnvironmentError('daemon_lost', `${noneAnswers(engines)}; start one and resume`);
+        throw new EnvironmentError(
+          'daemon_lost',
+          `${noneAnswers(wanted.map((e) => e.engine))}; start one and resume`,
+        );
       const preferred = alive.filter((e) => prefer(e.engine.name));
       // Among equals the first named: the sort is stable.
       const [best] = (preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b));
@@ -87,11 +112,16 @@ export function createEnginePool(
       entry.lostAt = now();
       wake(pool);
     },
+    drain: (host) => drainOne(pool, host),
+    drains: (host) => entries.some((e) => e.draining && e.engine.name === host),
     alive: () => entries.filter((e) => e.lostAt === undefined).map((e) => e.engine.name),
-    anyAnswers: () =>
-      Promise.any(engines.map((engine) => engine.ping())).catch(() => {
-        throw new Error(noneAnswers(engines));
-      }),
+    anyAnswers() {
+      // One that is drained does not help those who wait.
+      const asked = entries.filter((e) => !e.draining).map((e) => e.engine);
+      return Promise.any(asked.map((engine) => engine.ping())).catch(() => {
+        throw new Error(noneAnswers(asked));
+      });
+    },
     states: () =>
       entries.map(({ engine, active, lostAt }) => ({
         name: engine.name,
@@ -99,6 +129,20 @@ export function createEnginePool(
         lost: lostAt !== undefined,
       })),
   };
+}
+
+const takes = ({ lostAt, draining }: Entry): boolean => lostAt === undefined && !draining;
+
+function drainOne(pool: Pool, host: string): DrainAnswer {
+  const entry = pool.entries.find((e) => e.engine.name === host);
+  if (!entry) return { is: 'unknown' };
+  const { active, draining } = entry;
+  if (draining) return { is: 'already', active };
+  // A lost one counts: it may be back, and a run without any engine would wait for ever.
+  if (!pool.entries.some((e) => e !== entry && !e.draining)) return { is: 'last' };
+  entry.draining = true;
+  wake(pool);
+  return { is: 'draining', active };
 }
 
 /** Engines that were lost at least so long ago are asked whether they are back. */
@@ -121,7 +165,7 @@ function placeOn(pool: Pool, entry: Entry): Place {
   const { engine } = entry;
   let entered = false;
   let open = true;
-  const hasRoom = () => entry.lostAt === undefined && (engine.slots === 0 || entry.active < engine.slots);
+  const hasRoom = () => takes(entry) && (engine.slots === 0 || entry.active < engine.slots);
   entry.assigned += 1;
   return {
     host: engine.name,
@@ -131,6 +175,7 @@ function placeOn(pool: Pool, entry: Entry): Place {
         signal?.throwIfAborted();
         if (entry.lostAt !== undefined)
           throw new EnvironmentError('daemon_lost', `the engine ${engine.name} does not answer`);
+        if (entry.draining) throw new EngineDrains(`the engine ${engine.name} is drained`);
         if (hasRoom()) {
           entry.active += 1;
           entered = true;

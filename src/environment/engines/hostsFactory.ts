@@ -4,7 +4,7 @@
  */
 
 import type { Environment, EnvironmentFactory, Place, StartRequest } from '../environment.ts';
-import { type EnginePool, isLoss } from './enginePool.ts';
+import { EngineDrains, type EnginePool, isLoss } from './enginePool.ts';
 import type { EngineWatch } from './engineWatch.ts';
 
 export interface HostsParts {
@@ -20,6 +20,12 @@ export interface HostsParts {
 function lose({ pool, watch }: HostsParts, host: string, reason: string): void {
   pool.lose(host, reason);
   if (pool.alive().length === 0) watch?.suspect();
+}
+
+/** Nothing has run yet, so the next engine takes it. Throws what another engine does not change. */
+function leaveEngine(parts: HostsParts, host: string, error: unknown): void {
+  if (isLoss(error)) lose(parts, host, error.message);
+  else if (!(error instanceof EngineDrains)) throw error;
 }
 
 async function chosen({ pool, prefer, watch }: HostsParts, { image, signal }: StartRequest): Promise<Place> {
@@ -98,8 +104,7 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
           return await startOn(place, request);
         } catch (error) {
           place.release();
-          if (!isLoss(error)) throw error;
-          lose(parts, place.host, error.message); // nothing has run yet: the next engine takes it
+          leaveEngine(parts, place.host, error);
           begun?.abort(error);
           place = undefined;
         }

@@ -1,7 +1,7 @@
 /** The images of a run on several engines: each trial gets a place on one of them, and its image there. */
 
 import { errorText } from '../../base/text/errorText.ts';
-import { type EnginePool, isLoss } from '../engines/enginePool.ts';
+import { EngineDrains, type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
 import type { Collected } from './disk/collect.ts';
 import { ensureBy } from './ensureImage.ts';
@@ -33,7 +33,8 @@ export function imagesOfSeveralEngines(
     ...settingsOf(config, services.size),
     ready: (image, signal) => readySomewhere(engines, choosePlace, image, signal),
     ensureOn: (host) => ensureBy(services.get(host!)!.stage),
-    hasRoom: async (host) => (await services.get(host!)!.disk.check()).open,
+    // A trial whose place is on a drained engine goes back, and gets one elsewhere.
+    hasRoom: async (host) => !pool.drains(host!) && (await services.get(host!)!.disk.check()).open,
     has: (host, image) => services.get(host)!.stage.isReady(image),
     // One list for all: who waits is not meant for an engine yet.
     need: (images) => all[0]!.need(images),
@@ -83,7 +84,7 @@ async function withRoom(
 ): Promise<ReadonlySet<string>> {
   for (;;) {
     signal.throwIfAborted();
-    const alive = aliveOnes(engines).filter(({ host }) => !without.has(host));
+    const alive = aliveOnes(engines).filter(({ host }) => !engines.pool.drains(host) && !without.has(host));
     const looked = await Promise.all(
       alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),
     );
@@ -95,6 +96,10 @@ async function withRoom(
     settled.abort();
   }
 }
+
+/** Engines that may take what this one cannot. */
+const others = (pool: EnginePool, host: string): readonly string[] =>
+  pool.alive().filter((other) => other !== host && !pool.drains(other));
 
 async function readySomewhere(
   { services, pool }: Engines,
@@ -112,8 +117,9 @@ async function readySomewhere(
     } catch (error) {
       place.release();
       if (isLoss(error)) pool.lose(place.host, error.message);
+      else if (error instanceof EngineDrains) continue;
       // Built by hand on one of them only, or its registry is not reached from all.
-      else if (cannotBeHere(error) && !pool.alive().every((host) => without.has(host) || host === place.host))
+      else if (cannotBeHere(error) && !others(pool, place.host).every((host) => without.has(host)))
         without.add(place.host);
       else throw error;
     }

@@ -1,4 +1,6 @@
 /** What each request to a live run does, and the sentence that answers it. */
+
+import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import { formatCost } from '../../money.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { RunRecord } from '../record/runRecord.ts';
@@ -17,11 +19,13 @@ export interface LiveControlPorts {
   readonly stop: Pick<StopLadder, 'why' | 'stopStarting'>;
   readonly budget: RunBudget;
   readonly cancels: Cancels;
+  /** Absent with one engine. */
+  readonly pool?: Pick<EnginePool, 'drain'> | undefined;
   readonly record: Pick<RunRecord, 'setBudget' | 'isSealed' | 'leaveOut'>;
 }
 
 export function liveControls(ports: LiveControlPorts): ControlHandlers {
-  const { queue, pauses, stop, budget, record } = ports;
+  const { queue, pauses, stop, budget, record, pool } = ports;
   const going = () => {
     if (stop.why)
       throw new ControlRefusal(`the run is stopping already (${stop.why.message}); nothing was changed`);
@@ -57,7 +61,27 @@ export function liveControls(ports: LiveControlPorts): ControlHandlers {
       return `${said}: the run ends`;
     },
     cancel: (id) => cancelOne(ports, id),
+    ...(pool && {
+      drain(host) {
+        going();
+        return drained(pool, host);
+      },
+    }),
   };
+}
+
+function drained(pool: Pick<EnginePool, 'drain'>, host: string): string {
+  const answer = pool.drain(host);
+  if (answer.is === 'unknown')
+    throw new ControlRefusal(`no engine "${host}" is in environment.hosts; "swebatch top RUN" shows them`);
+  if (answer.is === 'last')
+    throw new ControlRefusal(
+      `${host} is the last engine that takes trials, so it stays; "pause" lets nothing new start`,
+    );
+  const rest = `what runs on it goes on (${answer.active})`;
+  return answer.is === 'already'
+    ? `${host} is drained already; ${rest}`
+    : `${host} gets no new trials in this sitting; ${rest}`;
 }
 
 const amount = (nano: number | null): string => (nano === null ? 'none' : formatCost(nano));

@@ -125,6 +125,45 @@ describe('places', () => {
   });
 });
 
+describe('draining', () => {
+  test('what runs goes on, who waits for the engine goes elsewhere, and nothing new is placed there', async () => {
+    const [a, b] = [engine('a', 1), engine('b', 4)];
+    const { factory, pool } = several([a.host, b.host]);
+    const onA = () => pool.choose((host) => host === 'a');
+    const running = await factory.start(request({ place: await onA() }));
+    const waiting = factory.start(request({ place: await onA() }));
+    await new Promise((turn) => setImmediate(turn));
+    expect(pool.drain('a')).toEqual({ is: 'draining', active: 1 });
+    expect(where(await waiting)).toBe('engine: b');
+    expect((await running.execute('true')).exitCode).toBe(0);
+    await running.close();
+    // It has a free slot now, and is wanted; still it gets nothing.
+    expect((await onA()).host).toBe('b');
+    expect([a.state.starts, b.state.starts]).toEqual([1, 1]);
+    expect(pool.drain('a')).toEqual({ is: 'already', active: 0 });
+  });
+
+  test('the last engine that takes places, and one that nobody knows, are not drained', () => {
+    const { pool } = several([engine('a').host, engine('b').host]);
+    expect(pool.drain('c')).toEqual({ is: 'unknown' });
+    pool.drain('a');
+    expect(pool.drain('b')).toEqual({ is: 'last' });
+    expect([pool.drains('a'), pool.drains('b')]).toEqual([true, false]);
+  });
+
+  test('a drained engine that answers does not end the wait for the others', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { pool } = several([a.host, b.host]);
+    pool.drain('a');
+    b.state.alive = false;
+    pool.lose('b', 'gone');
+    await expect(pool.choose()).rejects.toThrow('none of the engines answers (b)');
+    await expect(pool.anyAnswers()).rejects.toThrow('none of the engines answers (b)');
+    b.state.alive = true;
+    expect((await pool.choose()).host).toBe('b');
+  });
+});
+
 describe('starting ahead', () => {
   test('happens on the engine that has the image', async () => {
     const [a, b] = [preparing('a'), preparing('b')];

@@ -103,6 +103,22 @@ describe('several engines', () => {
     expect((await images.ready('x', signal)).place!.host).toBe('b');
   });
 
+  test('nothing new goes to a drained engine, also when it alone has room on its disk; who has a place there does not start', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { images, pool } = several(a, b);
+    const early = await images.ready('w', signal);
+    expect(early.place!.host).toBe('a');
+    expect(await images.hasRoom('a')).toBe(true);
+    pool.drain('a');
+    expect(await images.hasRoom('a')).toBe(false);
+    b.setDisk(false);
+    const waiting = images.ready('x', signal);
+    for (let i = 0; i < 5; i++) await new Promise((turn) => setImmediate(turn));
+    b.setDisk(true);
+    expect((await waiting).place!.host).toBe('b');
+    expect(a.state.calls).toEqual(['ensure w']);
+  });
+
   test('nothing new goes to an engine without room on its disk; with none left it waits', async () => {
     const [a, b] = [engine('a'), engine('b')];
     a.setDisk(false);

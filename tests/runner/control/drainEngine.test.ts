@@ -1,0 +1,30 @@
+// What a person is told who drains an engine of a run that works.
+import { expect, test } from 'vitest';
+import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
+import { type LiveControlPorts, liveControls } from '../../../src/runner/control/liveControls.ts';
+
+const ping = async () => undefined;
+const handlersOf = (ports: Partial<LiveControlPorts>) =>
+  liveControls({ stop: { why: null, stopStarting() {} }, ...ports } as LiveControlPorts);
+
+test('an engine is drained once, the last one stays, and a name that nobody knows is refused', async () => {
+  const pool = createEnginePool([
+    { name: 'a', slots: 2, ping },
+    { name: 'b', slots: 2, ping },
+  ]);
+  const place = await pool.choose((host) => host === 'a');
+  await place.enter();
+  const { drain } = handlersOf({ pool });
+  expect(() => drain!('c')).toThrow('no engine "c" is in environment.hosts');
+  expect(drain!('a')).toBe('a gets no new trials in this sitting; what runs on it goes on (1)');
+  place.release();
+  expect(drain!('a')).toBe('a is drained already; what runs on it goes on (0)');
+  expect(() => drain!('b')).toThrow('b is the last engine that takes trials, so it stays');
+});
+
+test('a run that stops drains nothing, and one with a single engine has no such request', () => {
+  const pool = createEnginePool([{ name: 'a', slots: 2, ping }]);
+  const stop = { why: { reason: 'cancelled', message: 'Ctrl-C' } as const, stopStarting() {} };
+  expect(() => handlersOf({ pool, stop }).drain!('a')).toThrow('the run is stopping already (Ctrl-C)');
+  expect(handlersOf({}).drain).toBeUndefined();
+});
