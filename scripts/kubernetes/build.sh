@@ -17,10 +17,12 @@ dpkg -s "${packages[@]}" >/dev/null 2>&1 || DEBIAN_FRONTEND=noninteractive apt-g
 # Another etcd than ours is not wanted on this machine.
 systemctl disable --now etcd >/dev/null 2>&1 || true
 
-# Sources need a list of their own: the machine's lists stay as they are.
+# Sources need a list of their own, at the machine's own mirror: its lists stay as they are.
 if [ ! -d "$cache/source/tree" ]; then
   list=$cache/apt/sources.list
-  echo 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main' >"$list"
+  # shellcheck disable=SC2016 # names of apt's, not of the shell's
+  read -r mirror release < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Component: main')
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release main" >"$list"
   options=(-o "Dir::Etc::sourcelist=$list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$cache/apt/lists" -o APT::Sandbox::User=root)
   apt-get "${options[@]}" update
   (cd "$cache/source" && apt-get "${options[@]}" source --download-only kubernetes)
