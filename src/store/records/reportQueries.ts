@@ -243,9 +243,7 @@ const trialOf = (
 /** Nothing where there is only one. */
 function namedRewards(text: string | null): { rewards?: Readonly<Record<string, number>> } {
   const entries = Object.entries(recordOf(storedJson(text ?? '')));
-  const known = entries.filter(
-    (entry): entry is [string, number] => typeof entry[1] === 'number' && entry[1] >= 0 && entry[1] <= 1,
-  );
+  const known = entries.filter((entry): entry is [string, number] => typeof entry[1] === 'number');
   return known.length > 1 ? { rewards: Object.fromEntries(known) } : {};
 }
 
