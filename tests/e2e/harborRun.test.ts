@@ -37,7 +37,9 @@ const run = (out: string, tasks: string, model: string, ...more: string[]) =>
 const workImages = async (): Promise<string[]> =>
   (await docker.listImages())
     .flatMap(({ RepoTags }) => RepoTags ?? [])
-    .filter((tag) => tag.startsWith('swebatch.internal/work'));
+    .filter((tag) => tag.startsWith('swebatch.internal/work'))
+    // An engine lists images in no order that it promises.
+    .toSorted();
 
 describe.skipIf(!available)('Harbor tasks', () => {
   test('a model that solves them passes all six, and finds no test on its way; its end states are removed', async () => {
