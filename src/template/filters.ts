@@ -157,7 +157,11 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   },
   dictsort: (v) =>
     isDict(v) ? sorted(Object.entries(v), (e) => (e as unknown[])[0], false, false) : asList(v),
-  items: (v) => Object.entries(v as object),
+  items(v) {
+    if (v === undefined) return [];
+    if (!isDict(v)) throw new TemplateError('Can only get item pairs from a mapping.');
+    return Object.entries(v);
+  },
   map: (v, a, n) => {
     if (Object.hasOwn(n, 'attribute')) return asList(v).map(byAttribute(n.attribute));
     const [name, ...rest] = a;

@@ -1,6 +1,7 @@
 // Megabytes of the worst stay as cheap as they are long, and come out as short texts do.
 import { describe, expect, test } from 'vitest';
 import { OutsideRootError, pathInside } from '../../src/base/files/pathInside.ts';
+import { pythonLine } from '../../src/base/python/jsonDump.ts';
 import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
 import { parseFilter } from '../../src/base/python/regex.ts';
 import { repr } from '../../src/base/python/values.ts';
@@ -14,7 +15,7 @@ import { harnessName, pathName } from '../../src/base/text/fileName.ts';
 import { html } from '../../src/base/text/html.ts';
 import { looksLikeKey } from '../../src/base/text/keyShapes.ts';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
-import { plain } from '../../src/base/text/plain.ts';
+import { line, plain } from '../../src/base/text/plain.ts';
 import { createRedactor } from '../../src/base/text/redact.ts';
 import { table } from '../../src/cli/terminal/table.ts';
 import { ConfigError } from '../../src/config/configError.ts';
@@ -55,6 +56,18 @@ describe('replacing by a table is replacing by an expression', () => {
         expect(asciiOnly(given)).toBe(
           given.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
         );
+        expect(pythonLine(given)).toBe(asciiOnly(JSON.stringify(given)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+  test('of white space, on one line', () => {
+    const spaced = fc.string({
+      unit: fc.constantFrom(' ', '\n', '\t', '\v', '\u00a0', '\u2003', '\u3000', 'a', '\0'),
+    });
+    fc.assert(
+      fc.property(spaced, (given) => {
+        expect(line(given)).toBe(plain(given).replace(/\s+/g, ' ').trim());
       }),
       { numRuns: 2000 },
     );

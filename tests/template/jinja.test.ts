@@ -39,3 +39,10 @@ describe('golden cases', () => {
 test('a float prints as Python prints it', () => {
   expect(render('[{{ x }}|{{ y }}]', { x: float(2), y: 0.1 })).toBe('[2.0|0.1]');
 });
+
+test("items are a mapping's, not those of the characters of a text", () => {
+  expect(render('{% for k, v in x|items %}{{ k }}={{ v }};{% endfor %}', { x: { a: 1, b: 2 } })).toBe(
+    'a=1;b=2;',
+  );
+  expect(() => render('{{ x|items }}', { x: 'ab' })).toThrow('Can only get item pairs from a mapping.');
+});

@@ -62,8 +62,8 @@ const OCTAL = /[0-7]{1,3}/y;
 const HEX = /[0-9a-fA-F]{0,8}/y;
 const QUOTED = /[rRuU]?['"]/y;
 const WORD = /(?:None|True|False)\b/y;
-/** What neither ends nor changes a string. */
-const ORDINARY = /[^'"\\\n]+/y;
+/** What neither ends nor changes a string, by its quote: a search for both quotes would stop at every one of the other kind. */
+const ORDINARY: Readonly<Record<string, RegExp>> = { "'": /[^'\\\n]+/y, '"': /[^"\\\n]+/y };
 const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 
 /** What of this pattern stands at the place, or undefined. */
@@ -97,11 +97,12 @@ function string(reader: Reader): string {
   const raw = opening.length > 1 && opening[0]!.toLowerCase() === 'r';
   reader.at += opening.length - 1;
   const mark = text[reader.at]!;
-  const quote = text.startsWith(mark.repeat(3), reader.at) ? mark.repeat(3) : mark;
+  const three = mark === '"' ? '"""' : "'''";
+  const quote = text.startsWith(three, reader.at) ? three : mark;
   reader.at += quote.length;
   let out = '';
   while (!text.startsWith(quote, reader.at)) {
-    const ordinary = found(ORDINARY, reader) ?? '';
+    const ordinary = found(ORDINARY[mark]!, reader) ?? '';
     out += ordinary;
     reader.at += ordinary.length;
     if (ordinary !== '') continue;

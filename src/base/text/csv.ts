@@ -1,10 +1,13 @@
 /** Tables as CSV (RFC 4180) for a spreadsheet, which must not take an instance's text for a formula. */
+import { replaceUnits, unitsOf } from '../replaceUnits.ts';
 import { plain } from './plain.ts';
 
 export type CsvValue = string | number | boolean | null | undefined | readonly string[];
 
 // A cell that starts like this is run by spreadsheets (OWASP, CSV injection), in full width too; plain numbers are let through.
 const FORMULA = /^[=+\-@\t\n＝＋－＠]/;
+
+const QUOTE = unitsOf('"');
 
 export function csvCell(value: CsvValue): string {
   if (value === null || value === undefined) return '';
@@ -13,7 +16,7 @@ export function csvCell(value: CsvValue): string {
   // Tables are often printed to a terminal. What is left of an escape may begin a formula, so this comes first.
   const text = plain(typeof value === 'string' ? value : value.join(' '));
   const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",\n]/.test(safe) ? `"${replaceUnits(safe, QUOTE, () => '""')}"` : safe;
 }
 
 export function toCsv<Row>(

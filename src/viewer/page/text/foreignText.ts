@@ -25,7 +25,11 @@ function endOfPart(text: string, from: number, changes: number): number {
 
 /** Only the 16 named colours and weights become classes; anything else falls back to plain text. */
 export function ansiSpans(text: string): Span[] {
-  const clean = showUnseen(stripEscapes(settleLines(text), { keepColours: true }), { keepEscape: true });
+  const settled = settleLines(text);
+  // Not all sequences set colours, so more are looked at than are shown.
+  const cut = endOfPart(settled, 0, 2 * MOST_CHANGES);
+  const coloured = stripEscapes(settled.slice(0, cut), { keepColours: true });
+  const clean = showUnseen(coloured + stripEscapes(settled.slice(cut)), { keepEscape: true });
   const spans: Span[] = [];
   const anser = new Anser() as Anser & { decorations?: string[] };
   let at = 0;
