@@ -103,6 +103,7 @@ const HOME: Record<string, string | readonly string[]> = {
   'cli-progress': 'cli',
   pino: 'service',
   'csv-parse': 'dataset/kinds',
+  yauzl: 'formats/zip',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
   'smol-toml': 'dataset/kinds',

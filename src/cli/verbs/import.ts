@@ -1,4 +1,4 @@
-/** `swebatch import`: results of others as runs of ours: mini-swe-agent's folders, and what the harness or sb-cli reported. */
+/** `swebatch import`: results of others as runs of ours: folders and logs of other runners, and what the harness or sb-cli reported. */
 import { z } from 'zod';
 import { importResults } from '../../service/import/importResults.ts';
 import { resultsRoot } from '../../service/resultsRoot.ts';
@@ -15,7 +15,7 @@ const importFlags = flags({
     place: 'required',
     check: z.string().min(1),
     describe:
-      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
+      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
   },
   output,
   runId: {
@@ -52,7 +52,7 @@ export const importVerb = defineVerb({
   ],
   async run(args) {
     const root = resultsRoot(args.output);
-    const { run, instances, verdicts } = await importResults(
+    const { run, instances, trials, verdicts } = await importResults(
       {
         ...{ source: args.source, results: root, name: args.runId },
         ...(args.subset && { dataset: { subset: args.subset, split: args.split } }),
@@ -60,9 +60,9 @@ export const importVerb = defineVerb({
       },
       { env: process.env, tell: ({ level, text }) => say(`${level}: ${text}`) },
     );
-    if (args.json) printJson({ run, instances, verdicts: verdicts.judged });
+    if (args.json) printJson({ run, instances, trials, verdicts: verdicts.judged });
     say(
-      `imported ${instances} instances${verdicts.found > 0 ? ` and ${verdicts.judged} verdicts` : ''} as run ${run}; look at it with ${commandOn(root, `report ${run}`)}`,
+      `imported ${trials === undefined ? '' : `${trials} trials of `}${instances} instances${verdicts.found > 0 ? ` and ${verdicts.judged} verdicts` : ''} as run ${run}; look at it with ${commandOn(root, `report ${run}`)}`,
     );
     return EXIT.done;
   },

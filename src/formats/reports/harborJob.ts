@@ -72,6 +72,14 @@ export function readHarborJobResult(text: Body): Read<HarborJob> {
   return { ok: true, value: { trials: read.value.n_total_trials, means } };
 }
 
+const configSchema = z.looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) });
+
+/** From config.json of a job: how many trials each task was meant to have. */
+export function readHarborAttempts(text: Body): Read<number> {
+  const read = readForeign(text, configSchema, isRecord, 'it is no configuration of a job of Harbor');
+  return read.ok ? { ok: true, value: read.value.n_attempts } : read;
+}
+
 /** Ends that are the agent's own, by Harbor's names: their reward is a measurement. */
 const OWN_ENDS: ReadonlySet<string> = new Set([
   ...[

@@ -15,8 +15,10 @@ import { requireDataset } from '../requireDataset.ts';
 import { makeAndOpen, refuseRunName } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
-import { importRun } from './importRun.ts';
+import { placeKey } from './importedRun.ts';
+import { importRun, placeInRecord } from './importRun.ts';
 import { readHarborJob } from './readHarborJob.ts';
+import { readInspectLogs } from './readInspectLog.ts';
 import { readMiniRun } from './readMiniRun.ts';
 import {
   type GradedElsewhere,
@@ -46,6 +48,8 @@ export interface ImportOptions {
 export interface ImportedResults {
   readonly run: string;
   readonly instances: number;
+  /** Where instances have several trials. */
+  readonly trials?: number;
   /** Verdicts that were found, and those of them that belong to an imported prediction. */
   readonly verdicts: { readonly found: number; readonly judged: number };
 }
@@ -56,7 +60,7 @@ export async function importResults(
   { env, tell }: Pick<Caller, 'env' | 'tell'>,
 ): Promise<ImportedResults> {
   const { source, results: root } = options;
-  const { imported, verdicts } = read(source, options.report);
+  const { imported, verdicts } = await read(source, options.report);
   for (const text of imported.warnings) tell({ level: 'warning', text });
   if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
   if (imported.instances.length === 0)
@@ -84,7 +88,10 @@ export async function importResults(
   await exportOrTakeBack(store, run, dir);
   return {
     run: run.name,
-    instances: imported.instances.length,
+    instances: new Set(imported.instances.map(({ instanceId }) => instanceId)).size,
+    ...(imported.instances.some(({ epoch = 1, arm }) => epoch > 1 || arm !== undefined) && {
+      trials: imported.instances.length,
+    }),
     verdicts: { found: verdicts.size, judged },
   };
 }
@@ -105,7 +112,7 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
 function importedName(source: string): string {
   // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
-    .replace(/\.json$/, '')
+    .replace(/\.(?:json|eval)$/, '')
     .replace(/[^A-Za-z0-9_.-]/g, '_')
     .slice(0, 100);
   return /^\.*$/.test(name) ? 'imported' : name;
@@ -122,12 +129,14 @@ function refuseName(store: Store, name: string, source: string, root: string): v
 }
 
 /** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
-function read(source: string, report: string | undefined): GradedElsewhere {
+async function read(source: string, report: string | undefined): Promise<GradedElsewhere> {
   const found = statSync(source, { throwIfNoEntry: false });
   if (!found)
     throw new UserError(`there is no file or folder ${source}`, {
       hint: 'name a folder of mini-swe-agent, logs/run_evaluation of the harness, or a run report',
     });
+  const logs = await readInspectLogs(source);
+  if (logs) return logs;
   if (!found.isDirectory())
     return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
   const job = readHarborJob(source);
@@ -165,7 +174,7 @@ const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | un
 function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
   let count = 0;
   for (const line of trialLines(store, run.id)) {
-    const found = verdicts.get(line.instance_id);
+    const found = verdicts.get(placeKey(placeInRecord(line.arm, line.instance_id, line.epoch)));
     const verdict = found && OUTCOME[found.verdict];
     const attempt = line.attempt_id === null ? undefined : attemptById(store, line.attempt_id);
     if (!verdict || !attempt) continue;

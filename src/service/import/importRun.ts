@@ -13,10 +13,22 @@ import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../runner/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
-import { insertRun, instancesOf, type RunRow, setRunStatus } from '../../store/records/runs.ts';
+import {
+  armsOf as armRowsOf,
+  insertRun,
+  instancesOf,
+  type RunRow,
+  setRunStatus,
+} from '../../store/records/runs.ts';
 import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
-import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
+import {
+  type ImportedInstance,
+  type ImportedRun,
+  placeKey,
+  type TrialPlace,
+  UNKNOWN_MODEL,
+} from './importedRun.ts';
 
 export interface ImportRequest {
   readonly name: string;
@@ -27,68 +39,96 @@ export interface ImportRequest {
   readonly createdAt: string;
 }
 
+/** Where the source has one agent and model, whatever they are. */
+const ONLY_ARM = 'imported';
+
+export const armOf = ({ arm }: TrialPlace): string => arm ?? ONLY_ARM;
+/** How `verdicts` names a trial of the record. */
+export const placeInRecord = (arm: string, instanceId: string, epoch: number): TrialPlace =>
+  arm === ONLY_ARM ? { instanceId, epoch } : { instanceId, epoch, arm };
+
 export function importRun(store: Store, request: ImportRequest): RunRow {
-  const { imported } = request;
-  const all = [...new Set(imported.instances.map((i) => i.model))];
-  // A damaged trajectory does not name its model; the others do.
-  const known = all.filter((name) => name !== UNKNOWN_MODEL);
-  const models = known.length > 0 ? known : all;
-  // The first with a configuration: a damaged trajectory or a lone prediction has none.
-  const first = imported.instances.find((i) => Object.keys(i.config).length > 0) ?? imported.instances[0]!;
-  const arm = publishedArm(first);
-  const planned = imported.instances.map((i) => rowOf(i, request));
+  const { imported, name, createdAt, dataset } = request;
+  const arms = armsIn(imported.instances);
+  const first = arms[0]!.first;
+  const places = [...imported.instances, ...(imported.neverRun ?? [])];
+  const ids = new Set(places.map((place) => place.instanceId));
+  const planned = [...ids].map((id) => rowOf(id, request));
+  const has = new Set(places.map((place) => placeKey({ ...place, arm: armOf(place) })));
+  const epochs = places.reduce((most, { epoch = 1 }) => Math.max(most, epoch), 1);
   const work = store.transaction(() => {
     const run = insertRun(store, {
       run: {
-        name: request.name,
-        created_at: request.createdAt,
+        name,
+        created_at: createdAt,
         config: JSON.stringify({
-          run: { epochs: 1 },
+          run: { epochs },
           grading: {},
-          arms: [{ name: 'imported', ...arm }],
+          arms: arms.map(({ name, config }) => ({ name, ...config })),
         }),
-        config_hash: sha256(JSON.stringify(arm)),
+        config_hash: sha256(JSON.stringify(arms.length === 1 ? arms[0]!.config : arms.map((a) => a.config))),
         manifest: JSON.stringify({
           imported_from: imported.folder,
           format: first.format,
           program: { mini_swe_agent: first.version },
-          models,
+          models: [...new Set(arms.flatMap(({ models }) => models))],
         }),
-        dataset_source: request.dataset.source,
-        dataset_revision: request.dataset.revision,
+        dataset_source: dataset.source,
+        dataset_revision: dataset.revision,
         dataset_hash: sha256(planned.map((p) => `${p.instance_id} ${p.row_hash}`).join('\n')),
-        budget_nano: null,
-        emit_empty: 0,
-        imported: 1,
+        ...{ budget_nano: null, emit_empty: 0, imported: 1 },
       },
-      arms: [
-        {
-          name: 'imported',
-          model: models.length === 1 ? models[0]! : models.join('+'),
-          config: JSON.stringify(arm),
-        },
-      ],
+      arms: arms.map(({ name, models, config }) => ({
+        ...{ name, model: models.join('+'), config: JSON.stringify(config) },
+      })),
       instances: planned,
-      epochs: 1,
+      epochs,
+      has: (arm, instanceId, epoch) => has.has(placeKey({ instanceId, epoch, arm })),
     });
-    const pks = new Map(instancesOf(store, run.id).map((i) => [i.id, i.instance_id]));
-    const trials = new Map(trialsOf(store, run.id).map((t) => [pks.get(t.instance_pk)!, t.id]));
-    for (const instance of imported.instances)
-      importInstance(store, trials.get(instance.instanceId)!, instance, request.createdAt);
-    setRunStatus(
-      store,
-      run.id,
-      imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)))
-        ? 'complete'
-        : 'incomplete',
-      request.createdAt,
-    );
+    fillTrials(store, run, request);
     return run;
   });
   return guarded(store, () => work());
 }
 
-function rowOf({ instanceId }: ImportedInstance, { rows }: ImportRequest) {
+interface ImportedArm {
+  readonly name: string;
+  readonly models: readonly string[];
+  readonly config: Sections;
+  /** The one that stands for its settings. */
+  readonly first: ImportedInstance;
+}
+
+function armsIn(instances: readonly ImportedInstance[]): [ImportedArm, ...ImportedArm[]] {
+  const arms = [...Map.groupBy(instances, armOf)].map(([name, own]): ImportedArm => {
+    const all = [...new Set(own.map((i) => i.model))];
+    // A damaged trajectory does not name its model; the others do.
+    const known = all.filter((model) => model !== UNKNOWN_MODEL);
+    // The first with a configuration: a damaged trajectory or a lone prediction has none.
+    const first = own.find((i) => Object.keys(i.config).length > 0) ?? own[0]!;
+    return { name, models: known.length > 0 ? known : all, config: publishedArm(first), first };
+  });
+  return arms as [ImportedArm, ...ImportedArm[]];
+}
+
+function fillTrials(store: Store, run: RunRow, { imported, createdAt }: ImportRequest): void {
+  const ids = new Map(instancesOf(store, run.id).map((i) => [i.id, i.instance_id]));
+  const arms = new Map(armRowsOf(store, run.id).map((a) => [a.id, a.name]));
+  const trials = new Map(
+    trialsOf(store, run.id).map((t) => [
+      placeKey({ instanceId: ids.get(t.instance_pk)!, epoch: t.epoch, arm: arms.get(t.arm_id)! }),
+      t.id,
+    ]),
+  );
+  for (const instance of imported.instances)
+    importInstance(store, trials.get(placeKey({ ...instance, arm: armOf(instance) }))!, instance, createdAt);
+  const all =
+    !imported.neverRun?.length &&
+    imported.instances.every((i) => SEALED_CLASSES.has(exitClassOf(i.exitReason)));
+  setRunStatus(store, run.id, all ? 'complete' : 'incomplete', createdAt);
+}
+
+function rowOf(instanceId: string, { rows }: ImportRequest) {
   const row = rows.get(instanceId);
   if (row) return recordedRow(row);
   const bare = { instance_id: instanceId, repo: repoOf(instanceId), problem_statement: '', difficulty: '' };

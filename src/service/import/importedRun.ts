@@ -5,8 +5,20 @@ import type { ExitReason } from '../../outcome.ts';
 /** The model when neither prediction nor trajectory names one. */
 export const UNKNOWN_MODEL = 'unknown';
 
-export interface ImportedInstance {
+/** Where a trial stands in the run that is made of it. */
+export interface TrialPlace {
   readonly instanceId: string;
+  /** Which of several trials of the instance; the first where there is one. */
+  readonly epoch?: number;
+  /** Where the source has several agents or models. */
+  readonly arm?: string;
+}
+
+/** Ids hold no spaces. */
+export const placeKey = ({ instanceId, epoch = 1, arm }: TrialPlace): string =>
+  epoch === 1 && arm === undefined ? instanceId : `${instanceId} ${epoch} ${arm ?? ''}`;
+
+export interface ImportedInstance extends TrialPlace {
   readonly model: string;
   readonly format: string;
   readonly version: string | null;
@@ -34,6 +46,8 @@ export interface ImportedInstance {
 export interface ImportedRun {
   readonly folder: string;
   readonly instances: readonly ImportedInstance[];
+  /** Trials that the source meant to run and has nothing of: they are missing. */
+  readonly neverRun?: readonly TrialPlace[];
   readonly warnings: readonly string[];
   /** Unreadable parts that would be lost, with file, line and id; nothing is imported until they are fixed. */
   readonly problems: readonly string[];

@@ -4,9 +4,11 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import {
   type HarborReward,
   type HarborTrial,
+  readHarborAttempts,
   readHarborJobResult,
   readHarborTrial,
   rewardOf,
@@ -14,7 +16,7 @@ import {
 import { readAtif } from '../../formats/trajectories/readAtif.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
-import { type ImportedInstance, UNKNOWN_MODEL } from './importedRun.ts';
+import { type ImportedInstance, placeKey, type TrialPlace, UNKNOWN_MODEL } from './importedRun.ts';
 import type { GradedElsewhere, VerdictOf, Verdicts } from './readReports.ts';
 
 /** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
@@ -33,6 +35,8 @@ interface Trial {
   readonly folder: string;
   readonly trial: HarborTrial;
   readonly measured: HarborReward;
+  readonly epoch: number;
+  readonly arm: string | undefined;
 }
 
 const secondsOf = (date: string | null | undefined): number | null => {
@@ -46,7 +50,7 @@ function modelOf({ agent_info }: HarborTrial): string {
   return info.provider ? `${info.provider}/${info.name}` : info.name;
 }
 
-function instanceOf({ id, folder, trial, measured }: Trial): ImportedInstance {
+function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): ImportedInstance {
   const path = join(folder, 'agent', 'trajectory.json');
   const read = existsSync(path) ? readAtif(readFileSync(path)) : null;
   const conversation = read?.ok ? read.value : null;
@@ -57,7 +61,9 @@ function instanceOf({ id, folder, trial, measured }: Trial): ImportedInstance {
     ...{ step: 1, model: trial.agent_info?.model_info?.name ?? null, responseId: null, finishReason: null },
     ...{
       rawUsage: used,
-      inputTokens: used?.n_input_tokens ?? null,
+      // Harbor counts what came from the cache as input too.
+      inputTokens:
+        used?.n_input_tokens == null ? null : Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0)),
       outputTokens: used?.n_output_tokens ?? null,
     },
     ...{ cacheReadTokens: used?.n_cache_tokens ?? null, reasoningTokens: null, costNano },
@@ -66,6 +72,7 @@ function instanceOf({ id, folder, trial, measured }: Trial): ImportedInstance {
   return {
     ...{
       instanceId: id,
+      ...{ epoch, ...(arm !== undefined && { arm }) },
       model: modelOf(trial),
       format: 'harbor',
       version: trial.agent_info?.version ?? null,
@@ -83,13 +90,18 @@ function instanceOf({ id, folder, trial, measured }: Trial): ImportedInstance {
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** "Harbor printed 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
+/** "Harbor's mean is 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
 function difference(trials: readonly Trial[], printed: readonly number[]): string[] {
   const lost = trials.filter(({ measured }) => measured.reward === null);
-  if (lost.length === 0) return [];
-  const theirs =
-    printed.length === 1 ? printed[0]! : mean(trials.map(({ measured }) => measured.reward ?? 0));
   const ours = mean(trials.flatMap(({ measured }) => (measured.reward === null ? [] : [measured.reward])));
+  const [only] = printed;
+  if (lost.length === 0) {
+    if (only === undefined || printed.length > 1) return [];
+    return [
+      `Harbor's mean is ${only.toFixed(3)} over ${trials.length} trials; here it is ${ours.toFixed(3)}`,
+    ];
+  }
+  const theirs = printed.length === 1 ? only! : mean(trials.map(({ measured }) => measured.reward ?? 0));
   const names = lost
     .slice(0, 5)
     .map(({ id, measured }) => `${id} (${measured.exception?.type ?? 'no reward'})`);
@@ -98,8 +110,10 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
   ];
 }
 
-function trialsIn(folder: string, problems: string[]): Trial[] {
-  const found = new Map<string, Trial>();
+type Found = Omit<Trial, 'epoch' | 'arm'>;
+
+function trialsIn(folder: string, problems: string[]): Found[] {
+  const found: Found[] = [];
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const at = join(folder, entry.name);
     const path = join(at, 'result.json');
@@ -110,10 +124,40 @@ function trialsIn(folder: string, problems: string[]): Trial[] {
       continue;
     }
     const id = read.value.task_name.split('/').at(-1)!;
-    found.set(`${id} ${entry.name}`, { id, folder: at, trial: read.value, measured: rewardOf(read.value) });
+    const noId = instanceIdProblem(id);
+    if (noId !== null)
+      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    else found.push({ id, folder: at, trial: read.value, measured: rewardOf(read.value) });
   }
-  return [...found.values()].sort((a, b) =>
-    a.id < b.id ? -1 : a.id > b.id ? 1 : a.folder < b.folder ? -1 : 1,
+  return found;
+}
+
+const by =
+  <T>(key: (value: T) => string) =>
+  (a: T, b: T) =>
+    key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0;
+
+/** Trials of one task by one agent and model are epochs, in the order in which they began. */
+function placed(found: readonly Found[]): Trial[] {
+  const agentOf = ({ trial }: Found) => [trial.agent_info?.name ?? 'agent', modelOf(trial)].join('/');
+  const several = new Set(found.map(agentOf)).size > 1;
+  const ordered = [...found].sort(by((each) => `${each.id} ${each.trial.started_at ?? ''} ${each.folder}`));
+  const epochs = new Map<string, number>();
+  return ordered.map((each) => {
+    const arm = several ? agentOf(each) : undefined;
+    const epoch = (epochs.get(`${each.id} ${arm}`) ?? 0) + 1;
+    epochs.set(`${each.id} ${arm}`, epoch);
+    return { ...each, epoch, arm };
+  });
+}
+
+/** Where a task has fewer trials than the job has attempts, the others never ran. */
+function neverRun(trials: readonly Trial[], attempts: number): TrialPlace[] {
+  const most = new Map(trials.map((each) => [`${each.id} ${each.arm}`, each]));
+  return [...most.values()].flatMap(({ id: instanceId, arm, epoch }) =>
+    Array.from({ length: Math.max(0, attempts - epoch) }, (_, at) => ({
+      ...{ instanceId, epoch: epoch + at + 1, ...(arm !== undefined && { arm }) },
+    })),
   );
 }
 
@@ -123,16 +167,24 @@ export function readHarborJob(folder: string): GradedElsewhere | null {
   const job = existsSync(path) ? readHarborJobResult(readFileSync(path)) : null;
   if (!job?.ok) return null;
   const problems: string[] = [];
-  const trials = trialsIn(folder, problems);
-  // A run of ours has one epoch here: the first trial of a task stands for it.
-  const first = [...new Map([...trials].reverse().map((each) => [each.id, each])).values()].reverse();
+  const trials = placed(trialsIn(folder, problems));
+  const config = join(folder, 'config.json');
+  const attempts = existsSync(config) ? readHarborAttempts(readFileSync(config)) : null;
+  const lacking = neverRun(trials, attempts?.ok ? attempts.value : 1);
   const warnings = difference(trials, job.value.means);
-  if (first.length < trials.length)
+  const absent = job.value.trials - trials.length;
+  if (absent > 0 && problems.length === 0)
     warnings.push(
-      `${trials.length - first.length} further trials of the same tasks are left out: the first of each is imported`,
+      `${absent} of the ${job.value.trials} trials of the job have no result: Harbor's mean leaves them out`,
     );
-  const verdicts: Verdicts = new Map(first.map(({ id, measured }) => [id, verdictOf(measured)]));
-  return { imported: { folder, instances: first.map(instanceOf), warnings, problems }, verdicts };
+  const instances = trials.map(instanceOf);
+  const verdicts: Verdicts = new Map(
+    trials.map((each, at) => [placeKey(instances[at]!), verdictOf(each.measured)]),
+  );
+  return {
+    imported: { folder, instances, neverRun: lacking, warnings, problems },
+    verdicts,
+  };
 }
 
 /** The record holds rewards between 0 and 1; another one still says whether the task was solved. */

@@ -21,7 +21,7 @@ export interface VerdictOf {
   readonly reason: string | null;
   /** The instance's report.json, where there is one. */
   readonly report: string | null;
-  readonly grader: 'harness' | 'sb-cli' | 'harbor';
+  readonly grader: 'harness' | 'sb-cli' | 'harbor' | 'inspect';
   /** Where the suite gives numbers. */
   readonly reward?: number | null;
   readonly rewards?: Readonly<Record<string, number>> | null;

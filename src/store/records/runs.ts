@@ -58,28 +58,30 @@ export interface RunPlan {
   readonly arms: readonly Omit<ArmRow, 'id' | 'run_id' | 'position'>[];
   readonly instances: readonly Omit<InstanceRow, 'id' | 'run_id' | 'position'>[];
   readonly epochs: number;
+  /** Which trials there are; default: all of them. */
+  readonly has?: (arm: string, instanceId: string, epoch: number) => boolean;
 }
 
 /** Writes run, arms, instances and trials in one transaction. Trials are interleaved: epoch, then instance, then arm. */
 export function insertRun(db: Store, plan: RunPlan): RunRow {
   const work = db.transaction(() => {
     const runId = insert(db, 'runs', { ...plan.run, status: 'running' });
-    const armIds = plan.arms.map((arm, position) => insert(db, 'arms', { ...arm, run_id: runId, position }));
-    const instanceIds = plan.instances.map((row, position) =>
-      insert(db, 'instances', { ...row, run_id: runId, position }),
-    );
+    const arms = plan.arms.map((arm, position) => ({
+      name: arm.name,
+      arm_id: insert(db, 'arms', { ...arm, run_id: runId, position }),
+    }));
+    const instances = plan.instances.map((row, position) => ({
+      id: row.instance_id,
+      instance_pk: insert(db, 'instances', { ...row, run_id: runId, position }),
+    }));
     let position = 0;
     for (let epoch = 1; epoch <= plan.epochs; epoch++)
-      for (const instance_pk of instanceIds)
-        for (const arm_id of armIds)
-          insert(db, 'trials', {
-            run_id: runId,
-            arm_id,
-            instance_pk,
-            epoch,
-            position: position++,
-            state: 'pending',
-          });
+      for (const { id, instance_pk } of instances)
+        for (const { name, arm_id } of arms) {
+          if (plan.has && !plan.has(name, id, epoch)) continue;
+          const place = { run_id: runId, arm_id, instance_pk, epoch, position: position++ };
+          insert(db, 'trials', { ...place, state: 'pending' });
+        }
     return runId;
   });
   const id = guarded(db, () => work.immediate());

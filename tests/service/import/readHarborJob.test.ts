@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { importResults } from '../../../src/index.ts';
+import { importResults, openResults } from '../../../src/index.ts';
 import { readHarborJob } from '../../../src/service/import/readHarborJob.ts';
 import { openStore } from '../../../src/store/open.ts';
 
@@ -97,13 +97,49 @@ test('rewards, tokens, cost and the conversation are taken; lost trials are miss
     { role: 'assistant', content: 'I look' },
     { role: 'tool', content: 'a.py' },
   ]);
-  expect(calls).toEqual({ tokens: 50, nano: 1_250_000_000 });
+  expect(calls).toEqual({ tokens: 30, nano: 1_250_000_000 });
 });
 
-test('a damaged trial is a problem with its file; another folder is no job; a second trial of a task is left out with a warning', () => {
+test('further trials of a task are epochs in the order in which they began; other agents are arms; attempts that never ran are missing', async () => {
+  const at = (minute: number) => ({ started_at: `2026-01-01T00:0${minute}:00Z` });
+  const other = { agent_info: { name: 'other', version: '1', model_info: { name: 'm', provider: 'p' } } };
+  const dir = job(
+    [
+      trialOf('a__a-1', { ...rewards(0), ...at(2) }),
+      trialOf('a__a-1', { ...rewards(1), ...at(1) }),
+      trialOf('a__a-2', { ...rewards(1), ...at(1) }),
+      trialOf('a__a-1', { ...rewards(1), ...other }),
+    ],
+    0.75,
+  );
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ n_attempts: 2 }));
+  const told: string[] = [];
+  const results = join(dir, 'results');
+  const answer = await importResults(
+    { source: dir, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 2, trials: 4, verdicts: { found: 4, judged: 4 } });
+  expect(told.join()).toMatch(/Harbor's mean is 0\.750 over 4 trials; here it is 0\.750/);
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  const trials = opened.trials('theirs').map((t) => `${t.arm} ${t.instance_id} ${t.epoch} ${t.outcome}`);
+  expect(trials.sort()).toEqual([
+    'mini/p/m a__a-1 1 resolved',
+    'mini/p/m a__a-1 2 unresolved',
+    'mini/p/m a__a-2 1 resolved',
+    'mini/p/m a__a-2 2 null',
+    'other/p/m a__a-1 1 resolved',
+    'other/p/m a__a-1 2 null',
+  ]);
+  expect(opened.run('theirs').status).toBe('incomplete');
+});
+
+test('a damaged trial is a problem with its file; another folder is no job', () => {
   const dir = job([trialOf('a__a-1', rewards(1)), trialOf('a__a-1', rewards(0))]);
-  expect(readHarborJob(dir)?.imported.warnings.join()).toMatch(/1 further trials/);
+  expect(readHarborJob(dir)?.imported.warnings).toEqual([]);
   expect(readHarborJob(dir)?.verdicts.get('a__a-1')?.verdict).toBe('resolved');
+  expect(readHarborJob(dir)?.verdicts.get('a__a-1 2 ')?.verdict).toBe('unresolved');
   writeFileSync(join(dir, 'trial-1', 'result.json'), '{"task_name":');
   expect(readHarborJob(dir)?.imported.problems.join()).toMatch(/trial-1\/result\.json: it is not JSON/);
   expect(readHarborJob(join(dir, 'trial-0'))).toBeNull();

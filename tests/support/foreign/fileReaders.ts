@@ -15,7 +15,19 @@ import { traceText } from '../../../src/environment/images/build/buildTrace.ts';
 import { needsBuildKit } from '../../../src/environment/images/build/needsBuildKit.ts';
 import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
-import { readHarborJobResult, readHarborTrial } from '../../../src/formats/reports/harborJob.ts';
+import {
+  readHarborAttempts,
+  readHarborJobResult,
+  readHarborTrial,
+} from '../../../src/formats/reports/harborJob.ts';
+import {
+  inspectScore,
+  inspectText,
+  readInspectHeader,
+  readInspectJson,
+  readInspectSample,
+  readInspectSummaries,
+} from '../../../src/formats/reports/inspectLog.ts';
 import { readInstanceReport, reportedIds } from '../../../src/formats/reports/instanceReport.ts';
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/reports/leaderboardResults.ts';
 import { readRunReport } from '../../../src/formats/reports/runReport.ts';
@@ -26,6 +38,8 @@ import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.t
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
 import { reasonOf } from '../../../src/service/import/exitReasons.ts';
+import { inspectDifference } from '../../../src/service/import/inspectDifference.ts';
+import { instanceOfSample, verdictOfSample } from '../../../src/service/import/inspectSamples.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 const WORDS = [
@@ -96,6 +110,30 @@ export const FILE_READERS: readonly Reader[] = [
       readVerdictMap,
       readHarborTrial,
       readHarborJobResult,
+      readHarborAttempts,
+      readInspectHeader,
+      readInspectJson,
+      readInspectSample,
+      readInspectSummaries,
+      inspectScore,
+      inspectText: (text) => inspectText(text, { a: text }),
+      'log of Inspect with a value': (given) => {
+        const text = jsonValue(given);
+        const read = readInspectSample(
+          JSON.stringify({
+            ...{ id: text, epoch: 1, messages: [{ role: text, content: text, tool_calls: [text] }] },
+            ...{ scores: { swe_bench_scorer: { value: text } }, error: { message: text } },
+          }),
+        );
+        if (!read.ok) return read;
+        const header = {
+          status: 'success' as const,
+          eval: { task: text, task_id: '', model: text, created: text },
+        };
+        const whole = { ...header.eval, dataset: {}, config: {}, packages: {} };
+        const log = { path: 'a', header: { ...header, eval: whole }, samples: [read.value], warnings: [] };
+        return [instanceOfSample(log, read.value), verdictOfSample(log, read.value), inspectDifference(log)];
+      },
       readAtif,
       verdictInRunLog: (text) => verdictInRunLog(`report: {${text}`, 'a'),
       'rows of datasets': (text) => {
