@@ -7,8 +7,9 @@ import { requireEngine } from '../../service/images/engines.ts';
 import { bad, type Finding, good } from '../../service/plan/armChecks.ts';
 import { clusterFindings } from '../../service/plan/clusterChecks.ts';
 import { endpointFindings } from '../../service/plan/endpointChecks.ts';
+import { type AskedEngine, engineFindings } from '../../service/plan/engineFit.ts';
 import { limitFindings } from '../../service/plan/engineLimits.ts';
-import { checkedPlan, enginesNeeded } from '../../service/plan/preflight.ts';
+import { checkedPlan, enginesNeeded, platformAsked } from '../../service/plan/preflight.ts';
 import { type ResolvedConfig, resolveConfig } from '../../service/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../service/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
@@ -71,12 +72,22 @@ const nodeVersion = (): Finding => good('Node', process.versions.node);
 async function docker(resolved?: ResolvedConfig): Promise<Finding[]> {
   const hosts = resolved ? enginesNeeded(resolved) : [undefined];
   if (hosts.length === 0) return [good('Docker', 'this configuration needs none')];
-  return (await Promise.all(hosts.map((host) => oneEngine(host, resolved)))).flat();
+  const asked = await Promise.all(
+    hosts.map(async (host) => ({
+      host,
+      what: host === undefined ? 'Docker' : `Docker ${host}`,
+      engine: await ask(host),
+    })),
+  );
+  const wanted = resolved ? platformAsked(resolved) : { platform: undefined, emulation: true };
+  return [...asked.flatMap((one) => oneEngine(one, resolved)), ...engineFindings(asked, wanted)];
 }
 
-async function oneEngine(host: string | undefined, resolved?: ResolvedConfig): Promise<Finding[]> {
-  const what = host === undefined ? 'Docker' : `Docker ${host}`;
-  const engine = await ask(host);
+interface Asked extends AskedEngine {
+  readonly host: string | undefined;
+}
+
+function oneEngine({ host, what, engine }: Asked, resolved?: ResolvedConfig): Finding[] {
   if (!engine.ok) return [bad(what, engine.message, engineFix(engine.message))];
   const gib = (engine.memoryBytes / 2 ** 30).toFixed(0);
   const name = engine.name === 'Podman' ? `Podman ${engine.rootless ? '(rootless) ' : ''}` : '';

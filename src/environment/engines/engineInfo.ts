@@ -29,6 +29,7 @@ const infoSchema = z
     MemTotal: count,
     Architecture: text,
     OperatingSystem: text,
+    SystemTime: text,
     // Podman's own fields: Docker sends neither.
     BuildahVersion: z.string().optional(),
     Rootless: z.boolean().default(false),
@@ -47,15 +48,28 @@ const infoSchema = z
     memoryBytes: info.MemTotal,
     architecture: info.Architecture,
     os: info.OperatingSystem,
+    time: Date.parse(info.SystemTime),
   }));
 
 export type EngineInfo =
-  | ({ readonly ok: true } & Readonly<z.infer<typeof infoSchema>>)
+  | ({
+      readonly ok: true;
+      /** How far its clock is ahead of ours, at least; 0 where it tells no time. */
+      readonly clockAheadMs: number;
+    } & Readonly<Omit<z.infer<typeof infoSchema>, 'time'>>)
   | { readonly ok: false; readonly message: string };
+
+/** An answer that took long says less: whatever lies between question and answer is right. */
+function clockAhead(time: number, asked: number, answered: number): number {
+  if (time > answered) return time - answered;
+  return time < asked ? time - asked : 0;
+}
 
 export async function engineInfo(docker: Docker = engineClient(), answerMs?: number): Promise<EngineInfo> {
   try {
-    return { ok: true, ...infoSchema.parse(await daemonAnswer(docker.info(), answerMs)) };
+    const asked = Date.now();
+    const { time, ...facts } = infoSchema.parse(await daemonAnswer(docker.info(), answerMs));
+    return { ok: true, ...facts, clockAheadMs: clockAhead(time, asked, Date.now()) };
   } catch (error) {
     return { ok: false, message: readFault(error).text };
   }

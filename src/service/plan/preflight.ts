@@ -7,10 +7,12 @@ import { UserError } from '../userError.ts';
 import { bad, checkArm, type Finding } from './armChecks.ts';
 import { clusterFindings } from './clusterChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
+import { engineFindings, type PlatformAsked } from './engineFit.ts';
 import { limitFindings } from './engineLimits.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
-type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> & Partial<Pick<ResolvedConfig, 'keys'>>;
+type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
+  Partial<Pick<ResolvedConfig, 'keys' | 'images'>>;
 
 /** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
 export interface CheckedPlan {
@@ -35,12 +37,17 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   // One answering engine is enough to begin; the others are tried again during the run.
   if (hosts.length > 0 && silent.length === engines.length)
     throw engineSilent(silent, hosts.includes(undefined) ? caller.env : {}, problems);
-  const limits = engines.flatMap((engine, i) =>
-    limitFindings(engine, `engine ${hosts[i] ?? ''}`.trim(), checked),
-  );
-  problems.push(...limits.filter(({ ok }) => !ok).map(textOf));
+  const asked = engines.map((engine, i) => ({ what: `engine ${hosts[i] ?? ''}`.trim(), engine }));
+  const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
+  const found = [...limits, ...engineFindings(asked, platformAsked(checked))];
+  problems.push(...found.filter(({ ok }) => !ok).map(textOf));
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
+
+export const platformAsked = ({ arms, images }: Pick<Checked, 'arms' | 'images'>): PlatformAsked => ({
+  platform: arms.find(({ environment }) => environment.platform !== undefined)?.environment.platform,
+  emulation: images?.allow_emulation ?? true,
+});
 
 const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; ${fix}`;
 
