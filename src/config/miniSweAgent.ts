@@ -73,7 +73,7 @@ const MODEL_CLASSES: Readonly<Record<string, Answer>> = {
 const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries(
   ['singularity', 'bubblewrap', 'contree'].map((name) => [
     name,
-    `"${name}" environments are not supported; use docker, local, or the path of your own module`,
+    `"${name}" environments are not supported; use docker, kubernetes, local, or the path of your own module`,
   ]),
 );
 

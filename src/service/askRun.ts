@@ -7,6 +7,7 @@ import type { Store } from '../store/open.ts';
 import type { RunRow } from '../store/records/runs.ts';
 import { openForWriting, requireRun } from './resultsRoot.ts';
 import { workerOn } from './start/withRunLock.ts';
+import { howItIs } from './stopRun.ts';
 import { UserError } from './userError.ts';
 
 export interface ControlAnswer {
@@ -80,6 +81,6 @@ function giveUp(store: Store, root: string, run: RunRow, id: number, gone: boole
 
 const nobodyWorks = (root: string, run: RunRow): UserError =>
   new UserError(
-    `no process works on ${run.name}; it is ${run.status}`,
+    `no process works on ${run.name}; ${howItIs(run.status)}`,
     run.status === 'complete' ? {} : { next: { do: 'resume_run', results: root, run: run.name } },
   );

@@ -23,3 +23,9 @@ export function stopRun(root: string, selector: string, now: boolean): StoppedRu
   if (now) process.kill(worker.pid, 'SIGTERM');
   return { run: run.name, pid: worker.pid, status: run.status };
 }
+
+/** Of a run that no process works on. A process that was killed cannot write that its run ended. */
+export const howItIs = (status: string): string =>
+  status === 'running' || status === 'paused'
+    ? `the one that did was killed while the run was ${status}`
+    : `it is ${status}`;

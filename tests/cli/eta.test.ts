@@ -1,6 +1,6 @@
 // The remaining time that a person sees.
 import { expect, test } from 'vitest';
-import { eta, etaWithGradings } from '../../src/cli/terminal/progressState.ts';
+import { eta, etaWithGradings } from '../../src/cli/terminal/timeLeft.ts';
 
 test('with history it is the forecast and a margin; without, a range from what has finished', () => {
   expect(eta([], 5, 2, 100_000)).toBe('1:40-2:15');

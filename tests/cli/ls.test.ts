@@ -43,6 +43,15 @@ test('following a run whose process is gone ends with a word', async () => {
   expect(stderr).toMatch(/^no process works on night any more; "swebatch resume night -o \S+" goes on$/m);
 });
 
+test('a run whose process was killed is not called running by who asks something of it', async () => {
+  workedOn(Date.now());
+  const gone = 'no process works on night; the one that did was killed while the run was running';
+  const asked = await cli(['ctl', 'night', 'pause', '-o', dir]);
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining(gone)]);
+  expect(asked.stderr).toContain('go on with "swebatch resume night');
+  expect((await cli(['run', 'stop', 'night', '-o', dir])).stderr).toContain(gone);
+});
+
 test('a running trial shows the steps that it has taken', async () => {
   dir = tempDir();
   const store = openFixture(dir);

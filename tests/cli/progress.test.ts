@@ -105,8 +105,30 @@ describe('texts', () => {
     expect(rows).toHaveLength(5);
     expect(rows[4]).toBe('    16 more slots, 0 of them at work');
     expect(slotRows(stateAfter(...started), 4, 5, 78)).toHaveLength(4);
-    const far: RunEvent = { type: 'trial_started', trial: trial(3), slot: 17, attempt: 1 };
-    expect(slotRows(stateAfter(...started, far), 20, 5, 78)[4]).toContain('1 of them');
+  });
+  const at = (slot: number): RunEvent => ({ type: 'trial_started', trial: trial(slot), slot, attempt: 1 });
+  test('where slots do not fit, those at work come first', () => {
+    const far = slotRows(stateAfter(...started, at(17)), 20, 5, 78);
+    expect(far.map((row) => row.trim().split(/ +/, 2).join(' '))).toEqual([
+      ...['1 a__a-1', '2 a__a-2', '3 idle', '17 a__a-17', '16 more'],
+    ]);
+    const many = slotRows(stateAfter(...started, at(9), at(16), at(17)), 20, 5, 78);
+    expect(many[3]).toMatch(/^ 16 a__a-16/);
+    expect(many[4]).toBe('    16 more slots, 1 of them at work');
+  });
+  test('slots that "ctl workers" took away are shown until they are free, those that it added are counted', () => {
+    const asked = (n: number): RunEvent => ({
+      ...{ type: 'control', command: 'workers', argument: String(n), by: 'me' },
+      ...{ done: true, answer: '' },
+    });
+    const fewer = stateAfter(...started, at(17), asked(2));
+    expect(slotRows(fewer, fewer.workers!, 5, 78).map((row) => row.slice(0, 3))).toEqual([
+      '  1',
+      '  2',
+      ' 17',
+    ]);
+    const more = stateAfter(...started, asked(30));
+    expect(slotRows(more, more.workers!, 5, 78).at(-1)).toBe('    26 more slots, 0 of them at work');
   });
   test.each([78, 118])('arm and epoch are shown where there are several, in %d columns', (width) => {
     const [start] = started;
@@ -205,6 +227,12 @@ const onTerminal = (end: string): string => {
 };
 
 describe.skipIf(process.platform !== 'linux')('on a terminal', () => {
+  test('what is said above the rows is not cut at the edge, as the rows are', () => {
+    const shown = onTerminal('stop');
+    const before = shown.slice(0, shown.indexOf('and its end'));
+    expect(before.length).toBeLessThan(shown.length);
+    expect(before.lastIndexOf(WRAP)).toBeGreaterThan(before.lastIndexOf('\u001b[?7l'));
+  });
   test('a stop takes the rows away and says how it ended, in 80 columns', () => {
     const shown = onTerminal('stop');
     expect(shown).toContain('$1.25');

@@ -108,7 +108,11 @@ const withWhat = flags({
     check: z.number({ error: MILLISECONDS }).min(0, MILLISECONDS).optional(),
     describe: 'milliseconds a scripted model takes',
   },
-  environmentClass: { type: 'string', check: filled, describe: 'docker, local, or the path of a module' },
+  environmentClass: {
+    type: 'string',
+    check: filled,
+    describe: 'docker, kubernetes, local, or the path of a module',
+  },
   pull: { choices: ['never', 'missing', 'always'], bare: true, describe: 'when images are pulled' },
 });
 

@@ -79,6 +79,9 @@ export const sayNotice = ({ level, text }: Notice): void =>
 
 export const env = (name: string): string | undefined => variable(process.env, name);
 
+/** A CI keeps a log, which a picture that is drawn again and again would fill. */
+export const inCi = (): boolean => !['', '0', 'false'].includes(env('CI') ?? '');
+
 /** Errors of a disk; they are not defects of swebatch. */
 const DISK_ERRORS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO']);
 

@@ -6,11 +6,10 @@
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import type { RunEvent, TrialLabel } from '../../runner/events.ts';
-import { env, printData, say } from './context.ts';
+import { inCi, printData, say } from './context.ts';
 import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {
   apply,
-  clock,
   doneText,
   newState,
   overallText,
@@ -19,6 +18,7 @@ import {
   type State,
 } from './progressState.ts';
 import { pullLines } from './pullText.ts';
+import { clock } from './timeLeft.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -26,7 +26,7 @@ function plainProgress(workers: number): Progress {
   const state = newState();
   const summary = () =>
     say(
-      `[${clock(Date.now() - state.startedAt)}] ${doneText(state)} done · ${state.slots.size} running · ${overallText(state, workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
+      `[${clock(Date.now() - state.startedAt)}] ${doneText(state)} done · ${state.slots.size} running · ${overallText(state, state.workers ?? workers)}${state.reasons.size ? ` · ${reasonsText(state)}` : ''}`,
     );
   const beat = () => {
     summary();
@@ -97,8 +97,6 @@ export const printEvent = (event: RunEvent): void =>
   printData(JSON.stringify({ seq: ++seq, at: new Date().toISOString(), ...event }));
 
 const jsonProgress = (): Progress => ({ listener: printEvent, say, stop: () => {} });
-
-const inCi = (): boolean => !['', '0', 'false'].includes(env('CI') ?? '');
 
 export function createProgress(workers: number, mode: ProgressMode): Progress {
   if (mode === 'none') return { listener: () => {}, say, stop: () => {} };

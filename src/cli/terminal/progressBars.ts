@@ -7,7 +7,6 @@ import { forTerminal, say } from './context.ts';
 import {
   apply,
   clip,
-  clock,
   doneText,
   newState,
   overallText,
@@ -17,9 +16,14 @@ import {
 } from './progressState.ts';
 import { pullLines } from './pullText.ts';
 import { slotRows } from './slotRows.ts';
+import { clock } from './timeLeft.ts';
 
 /** cli-progress writes over what stands there. */
 const CLEAR_REST = '\u001b[0K';
+
+/** Rows are cut at the edge of the terminal; what stands above them is not. */
+const WRAP_ON = '\u001b[?7h';
+const WRAP_OFF = '\u001b[?7l';
 
 /** A sentence takes two rows of 80 columns. */
 const NOTE_ROWS = 2;
@@ -76,9 +80,11 @@ export function barProgress(workers: number): Progress {
   const draw = () => {
     const total = state.sealed + state.toDo;
     overall.setTotal(Math.max(1, total));
-    overall.update(Math.min(state.sealed + state.done, total), { text: overallText(state, workers) });
+    overall.update(Math.min(state.sealed + state.done, total), {
+      text: overallText(state, state.workers ?? workers),
+    });
     set(reasons, reasonsText(state) || 'no trial has ended yet', paintReasons(state));
-    const texts = slotRows(state, workers, shown, width());
+    const texts = slotRows(state, state.workers ?? workers, shown, width());
     for (const [i, slot] of slots.entries()) set(slot, texts[i] ?? '', paintIdle);
     // A failure stands above the rows, where the next note cannot take its place.
     const note = state.lastNote === state.lastFailure ? '' : state.lastNote;
@@ -88,7 +94,8 @@ export function barProgress(workers: number): Progress {
     for (const [i, pull] of pulls.entries()) set(pull, inert(pulling[i] ?? ''));
   };
   // The rows stay where they are.
-  const above = (text: string) => (stopped ? say(text) : bars.log(`${text}${CLEAR_REST}\n`));
+  const above = (text: string) =>
+    stopped ? say(text) : bars.log(`${WRAP_ON}${text}${CLEAR_REST}${WRAP_OFF}\n`);
   const timer = setInterval(draw, 250);
   let stopped = false;
   const stop = () => {

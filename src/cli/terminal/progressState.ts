@@ -6,6 +6,7 @@ import { budgetIn } from '../../runner/control/controlRequest.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
 import { remainingSeconds } from '../../runner/schedule/order.ts';
 import type { Pulls } from './pullText.ts';
+import { clock, etaWithGradings, type OpenGradings } from './timeLeft.ts';
 
 export interface Progress {
   readonly listener: RunListener;
@@ -45,6 +46,8 @@ export interface State {
   /** The same for running trials. */
   runningS: Map<number, number>;
   slots: Map<number, SlotState>;
+  /** What "ctl RUN workers N" asked for last; null before. */
+  workers: number | null;
   /** Lengths of the longest names so far, so that columns stay where they are. */
   widest: { id: number; arm: number };
   pulls: Pulls | undefined;
@@ -72,6 +75,7 @@ export const newState = (): State => ({
   expectedS: new Map(),
   runningS: new Map(),
   slots: new Map(),
+  workers: null,
   widest: { id: 0, arm: 0 },
   pulls: undefined,
   stopping: false,
@@ -150,7 +154,9 @@ const APPLY: Appliers = {
   breaker: noteReason,
   control(state, event) {
     state.lastNote = `${event.by} asked: ${event.command}; ${event.answer}`;
-    if (event.done && event.command === 'budget') state.budgetNano = budgetIn(event.argument);
+    if (!event.done) return;
+    if (event.command === 'budget') state.budgetNano = budgetIn(event.argument);
+    if (event.command === 'workers') state.workers = Number(event.argument);
   },
   budget(state, event) {
     state.lastNote = `${event.percent} % of the budget spent`;
@@ -187,82 +193,6 @@ function forecastMs(state: State, slots: number, now: number): number | undefine
     estimate: state.runningS.get(label.trialId) ?? 0,
   }));
   return 1000 * remainingSeconds(running, [...state.expectedS.values()], slots);
-}
-
-export const clock = (ms: number): string => {
-  const s = Math.max(0, Math.round(ms / 1000));
-  const pad = (n: number) => String(n).padStart(2, '0');
-  return s >= 3600
-    ? `${Math.floor(s / 3600)}:${pad(Math.floor((s % 3600) / 60))}:${pad(s % 60)}`
-    : `${Math.floor(s / 60)}:${pad(s % 60)}`;
-};
-
-/** Instances take about a third longer or shorter than last time. */
-const FORECAST_MARGIN = 1.35;
-
-interface Left {
-  readonly low: number;
-  readonly high: number;
-  /** Of one of them. */
-  readonly mean: number;
-}
-
-/** Undefined where nothing is known; a range, because the longest running may last. */
-function leftOf(
-  durations: readonly number[],
-  remaining: number,
-  slots: number,
-  forecast?: number,
-): Left | undefined {
-  if (remaining <= 0) return { low: 0, high: 0, mean: 0 };
-  if (forecast !== undefined) return { low: forecast, high: forecast * FORECAST_MARGIN, mean: 0 };
-  if (durations.length === 0) return undefined;
-  const sorted = [...durations].sort((a, b) => a - b);
-  const mean = durations.reduce((a, b) => a + b, 0) / durations.length;
-  const p90 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.9))]!;
-  const low = (mean * remaining) / Math.max(1, slots);
-  return { low, high: low + p90, mean };
-}
-
-const leftText = (left: Left | undefined): string => {
-  if (!left) return '?';
-  return left.high === 0 ? '0:00' : `${clock(left.low)}-${clock(left.high)}`;
-};
-
-/** Remaining time of trials from finished durations. */
-export const eta = (
-  durations: readonly number[],
-  remaining: number,
-  slots: number,
-  forecast?: number,
-): string => leftText(leftOf(durations, remaining, slots, forecast));
-
-export interface OpenGradings {
-  readonly workers: number;
-  readonly open: number;
-  readonly durations: readonly number[];
-}
-
-/** Trials and gradings: the last grading begins when the last trial has ended, and those that wait go on beside. */
-export function etaWithGradings(
-  trials: {
-    readonly durations: readonly number[];
-    readonly remaining: number;
-    readonly slots: number;
-    readonly forecast?: number | undefined;
-  },
-  { workers, open, durations }: OpenGradings,
-): string {
-  const ofTrials = leftOf(trials.durations, trials.remaining, trials.slots, trials.forecast);
-  const ofGradings = leftOf(durations, open + trials.remaining, workers);
-  if (!ofTrials || trials.remaining === 0) return leftText(ofGradings && ofTrials && ofGradings);
-  if (!ofGradings) return leftText(ofTrials);
-  const last = ofGradings.high - ofGradings.low;
-  return leftText({
-    low: Math.max(ofTrials.low + ofGradings.mean, ofGradings.low),
-    high: Math.max(ofTrials.high + last, ofGradings.high),
-    mean: 0,
-  });
 }
 
 /** Decided trials of all: "4/14". */

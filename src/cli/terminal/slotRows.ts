@@ -1,7 +1,8 @@
 /** The rows of slots: as many as fit, with arm and epoch where there are several; those that do not fit are counted. */
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import { clip, clock, type SlotState, type State } from './progressState.ts';
+import { clip, type SlotState, type State } from './progressState.ts';
+import { clock } from './timeLeft.ts';
 
 /** Widths of what names a trial; 0 leaves it out. */
 interface Names {
@@ -37,15 +38,18 @@ export function slotText(slot: SlotState | undefined, names: Names = PLAIN): str
   return `${fitId(inert(label.instanceId), names.id)}${arm}${epoch} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
 }
 
-/** `rows` lines for `workers` slots. */
+/** Up to `rows` lines for `workers` slots. Where they do not all fit, those at work come first. */
 export function slotRows(state: State, workers: number, rows: number, width: number): string[] {
-  const shown = workers > rows ? rows - 1 : workers;
+  const working = [...state.slots.keys()].sort((a, b) => a - b);
+  // After "ctl RUN workers N" a slot with a number above N may still be at work.
+  const idle = Array.from({ length: workers }, (_, i) => i + 1)
+    .filter((slot) => !state.slots.has(slot))
+    .slice(0, Math.max(0, workers - working.length));
+  const all = working.length + idle.length;
+  const room = all > rows ? rows - 1 : all;
+  const shown = [...working, ...idle].slice(0, room).sort((a, b) => a - b);
   const names = namesIn(state, width);
-  const lines = Array.from(
-    { length: shown },
-    (_, i) => `${String(i + 1).padStart(3)} ${slotText(state.slots.get(i + 1), names)}`,
-  );
-  if (shown === workers) return lines;
-  const working = [...state.slots.keys()].filter((slot) => slot > shown).length;
-  return [...lines, `    ${workers - shown} more slots, ${working} of them at work`];
+  const lines = shown.map((slot) => `${String(slot).padStart(3)} ${slotText(state.slots.get(slot), names)}`);
+  if (room === all) return lines;
+  return [...lines, `    ${all - room} more slots, ${Math.max(0, working.length - room)} of them at work`];
 }

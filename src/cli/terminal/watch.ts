@@ -13,8 +13,8 @@ import { type TrialLine, trialLines } from '../../store/records/trialResults.ts'
 import { classCounts } from '../../store/records/trials.ts';
 import { type SlotRow, viewerQueries } from '../../store/records/viewerQueries.ts';
 import { commandOn } from './nextStep.ts';
-import { clock, etaWithGradings, type OpenGradings } from './progressState.ts';
 import { countsText, spentText } from './table.ts';
+import { clock, etaWithGradings, type OpenGradings } from './timeLeft.ts';
 
 export interface WatchOptions {
   readonly store: Store;
@@ -34,7 +34,11 @@ export interface WatchOptions {
 export interface Watched {
   readonly run: RunRow;
   readonly gone: boolean;
+  /** Trials that ended for reasons that are not the model's; a plain resume leaves them as they are. */
+  readonly failed: number;
 }
+
+const isLive = ({ status }: RunRow): boolean => status === 'running' || status === 'paused';
 
 /** The picture of one moment: pure text, so that it can be tested. */
 export function watchLines(store: Store, run: RunRow, now: number): string[] {
@@ -44,7 +48,8 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
   const sealed = lines.filter((l) => l.state === 'sealed');
   const money = spentNano(store, run.id);
   const slots = viewerQueries(store).slots(run.id);
-  const elapsedMs = Math.max(1, now - Date.parse(run.created_at));
+  const until = isLive(run) ? now : Date.parse(run.finished_at ?? run.created_at);
+  const elapsedMs = Math.max(1, until - Date.parse(run.created_at));
   const durations = sealed.flatMap((l) => (l.elapsed_ms === null ? [] : [l.elapsed_ms]));
   const graded = lines.filter((l) => l.outcome !== null);
   const resolved = graded.filter((l) => l.resolved === 1).length;
@@ -56,7 +61,7 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
   );
   return [
     `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
-    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)} · ETA ${remaining}` +
+    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)}${isLive(run) ? ` · ETA ${remaining}` : ''}` +
       (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : '') +
       (grading.open > 0 ? ` · ${grading.open} to grade` : ''),
     ...slots.map((slot) => slotLine(slot, now, several(lines))),
@@ -96,8 +101,19 @@ function slotLine(slot: SlotRow, now: number, { arms, epochs }: Several): string
 
 const LOOK_AGAIN_MS = 1000;
 
-/** A line that wraps would be two rows to go back over. */
-const fitted = (line: string): string => shorten(line, (process.stdout.columns ?? 80) - 1);
+/**
+ * A line that wraps would be two rows to go back over, and rows that left the screen at its top cannot be drawn again: slots that
+ * do not fit are counted.
+ */
+function fitting(above: readonly string[], slots: readonly string[]): string[] {
+  const { columns = 80, rows = 24 } = process.stdout;
+  const room = Math.max(2, rows - 1 - above.length);
+  const shown = slots.length > room ? slots.slice(0, room - 1) : slots;
+  const more = slots.length - shown.length;
+  return [...above, ...shown, ...(more > 0 ? [`    ${more} more slots at work`] : [])].map((line) =>
+    shorten(line, columns - 1),
+  );
+}
 
 /** Resolves when the run has ended, or its process. */
 export async function watchRun(options: WatchOptions): Promise<Watched> {
@@ -109,16 +125,16 @@ export async function watchRun(options: WatchOptions): Promise<Watched> {
     const began = performance.now();
     const run = runById(store, options.run.id)!;
     const [head = '', spend = '', ...slots] = watchLines(store, run, now());
-    const picture = [head, spend, ...(options.also?.() ?? []), ...slots];
-    const lines = picture.map((line) => (redraw ? fitted(line) : line));
+    const above = [head, spend, ...(options.also?.() ?? [])];
+    const lines = redraw ? fitting(above, slots) : [...above, ...slots];
     // Back to the first line of the last picture, then clear what is below.
     write(`${redraw && drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
     drawn = lines.length;
-    const live = run.status === 'running' || run.status === 'paused';
-    if (!live || options.signal?.aborted) return { run, gone: false };
+    const failed = new Map(classCounts(store, run.id)).get('infra') ?? 0;
+    if (!isLive(run) || options.signal?.aborted) return { run, gone: false, failed };
     // A run that begins or ends may be seen without a process for a moment.
     missed = options.gone?.() ? missed + 1 : 0;
-    if (missed === 2) return { run, gone: true };
+    if (missed === 2) return { run, gone: true, failed };
     const everyMs = missed > 0 ? Math.min(options.everyMs, LOOK_AGAIN_MS) : options.everyMs;
     // A run of 50,000 trials takes a second to read: the picture of it takes at most a tenth of a processor.
     await pause(Math.max(everyMs, 9 * (performance.now() - began)), options.signal);
@@ -126,9 +142,13 @@ export async function watchRun(options: WatchOptions): Promise<Watched> {
 }
 
 /** How it ended, and what would go on with it. */
-export function lastWord({ run, gone }: Watched, root: string): string {
+export function lastWord({ run, gone, failed }: Watched, root: string): string {
   const again = commandOn(root, `resume ${run.name}`);
   if (gone) return `no process works on ${run.name} any more; ${again} goes on`;
-  const open = run.status === 'complete' || run.status === 'failed' ? '' : `; ${again} goes on`;
-  return `${run.name} has ended: ${run.status}${open}`;
+  if (run.status === 'complete' || run.status === 'failed') return `${run.name} has ended: ${run.status}`;
+  const next =
+    run.status === 'incomplete' && failed > 0
+      ? `${commandOn(root, `resume ${run.name} --retry infra`)} runs again the ${failed} that failed`
+      : `${again} goes on`;
+  return `${run.name} has ended: ${run.status}; ${next}`;
 }

@@ -11,7 +11,7 @@ import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { paintWord } from '../terminal/colour.ts';
-import { EXIT, printData, printResult, say } from '../terminal/context.ts';
+import { EXIT, inCi, printData, printResult, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
 import { lastWord, watchRun } from '../terminal/watch.ts';
@@ -48,7 +48,7 @@ export const lsVerb = defineVerb({
     }
     const run = requireRun(store, name);
     if (args.watch) {
-      const redraw = process.stdout.isTTY === true;
+      const redraw = process.stdout.isTTY === true && !inCi();
       // Not for a plain ls: it would take longer than its answer.
       const { workerOn } = await import('../../service/start/withRunLock.ts');
       const ended = await watchRun({

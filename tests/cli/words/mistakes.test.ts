@@ -201,7 +201,11 @@ const RUNS: readonly Mistake[] = [
   [['compare', 'night', 'nobody'], 2, '"nobody" is neither a run in', 'list them with "swebatch ls"'],
   [['compare', 'night', 'night'], 0, /warning: night\/\S+ is compared with itself; name another run/],
   [['compare', 'night', 'elsewhere'], 0, 'no instance was validly finished on both night and elsewhere'],
-  [['ls', 'half', '--watch'], 0, 'half has ended: incomplete; "swebatch resume half" goes on'],
+  [
+    ['ls', 'half', '--watch'],
+    0,
+    'half has ended: incomplete; "swebatch resume half --retry infra" runs again the 2 that failed',
+  ],
   [['evaluate', 'half'], 3, 'no trial of half has a result that could be graded; "swebatch resume half'],
   [['resume', 'night'], 0, 'run night: complete', 'not graded; grade it with "swebatch evaluate night"'],
   [['baseline', 'set', 'half'], 0, 'warning: half is incomplete; its missing trials cannot be compared'],

@@ -1,6 +1,6 @@
 /** `swebatch run stop`: Ctrl-C for a run that works in another terminal, in a service or in the background. */
 import { resultsRoot } from '../../../service/resultsRoot.ts';
-import { stopRun } from '../../../service/stopRun.ts';
+import { howItIs, stopRun } from '../../../service/stopRun.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';
@@ -28,7 +28,7 @@ export const runStopVerb = defineVerb({
     const root = resultsRoot(args.output);
     const stopped = stopRun(root, args.run, args.now);
     if (args.json) printJson(stopped);
-    else if (stopped.pid === null) say(`no process works on ${stopped.run}; it is ${stopped.status}`);
+    else if (stopped.pid === null) say(`no process works on ${stopped.run}; ${howItIs(stopped.status)}`);
     else
       say(
         `told pid ${stopped.pid} to stop ${stopped.run}; ${args.now ? 'it cuts short what runs and captures it' : 'what runs finishes'}. Go on later with ${commandOn(root, `resume ${stopped.run}`)}`,

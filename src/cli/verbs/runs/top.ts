@@ -6,7 +6,7 @@ import { type LiveState, readLiveState } from '../../../store/live/liveState.ts'
 import { namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';
-import { EXIT, env, printData, say } from '../../terminal/context.ts';
+import { EXIT, inCi, printData, say } from '../../terminal/context.ts';
 import { lastWord, watchRun } from '../../terminal/watch.ts';
 
 export const topVerb = defineVerb({
@@ -21,7 +21,7 @@ export const topVerb = defineVerb({
     const root = resultsRoot(args.output);
     using store = openForReading(root);
     const run = requireRun(store, args.run ?? 'last');
-    const redraw = process.stdout.isTTY === true && !env('CI');
+    const redraw = process.stdout.isTTY === true && !inCi();
     const ended = await watchRun({
       ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
       gone: () => workerOn(root, run.name) === null,
