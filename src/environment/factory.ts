@@ -3,8 +3,9 @@ import { importUserModule, isModulePath } from '../userModule.ts';
 import { createDockerFactory } from './docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
 import { engineClient, engineOptionsOf } from './engines/engineClient.ts';
-import { createEnginePool, type EnginePool } from './engines/enginePool.ts';
+import { createEnginePool, type EnginePool, type PooledEngine } from './engines/enginePool.ts';
 import { createHostsFactory } from './engines/hostsFactory.ts';
+import { LOST_AFTER_MS } from './engines/poolState.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
 import type { EnsureImage } from './images/ensureImage.ts';
@@ -76,13 +77,15 @@ export function enginePoolOf(
   hosts: EnvironmentConfig['hosts'],
   onWarning: (message: string) => void = () => {},
 ): EnginePool {
-  const engines = hosts.map(({ host, slots }) => {
-    const docker = engineClient(requiredEngine(host));
-    return { name: host, slots, ping: () => docker.ping() };
-  });
-  return createEnginePool(engines, {
+  return createEnginePool(hosts.map(pooledEngine), {
     onChange: (host, state, reason) => onWarning(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
   });
+}
+
+/** An engine as `environment.hosts` names it. Throws when the name means nothing. */
+export function pooledEngine({ host, slots }: EnvironmentConfig['hosts'][number]): PooledEngine {
+  const docker = engineClient(requiredEngine(host));
+  return { name: host, slots, ping: () => docker.ping() };
 }
 
 function requiredEngine(host: string) {
@@ -91,20 +94,35 @@ function requiredEngine(host: string) {
   return docker;
 }
 
+/** Engines may join while a run works. */
+function madeWhenNeeded(create: (host: string) => EnvironmentFactory) {
+  const made = new Map<string, EnvironmentFactory>();
+  return {
+    get(host: string) {
+      const one = made.get(host) ?? create(host);
+      made.set(host, one);
+      return one;
+    },
+    values: () => made.values(),
+  };
+}
+
 function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOptions): EnvironmentFactory {
   const { images } = options;
   // One engine is waited for briefly, because another may take the work; all of them together as one is elsewhere.
   const { watch, ...docker } = options.docker ?? {};
-  const factories = new Map(
-    config.hosts.map(({ host }) => {
-      const own = images && { images: images.ensureOn(host) };
-      return [host, createDockerFactory(config, { ...docker, ...own, docker: requiredEngine(host) })];
-    }),
-  );
+  const create = (host: string) => {
+    const own = images && { images: images.ensureOn(host) };
+    return createDockerFactory(config, {
+      ...docker,
+      ...own,
+      ...{ docker: requiredEngine(host), outageMs: LOST_AFTER_MS },
+    });
+  };
   const pool = options.pool ?? enginePoolOf(config.hosts, options.docker?.onWarning);
   return createHostsFactory({
     pool,
-    factories,
+    factories: madeWhenNeeded(create),
     prefer: images && ((host, image) => images.has(host, image)),
     watch,
   });

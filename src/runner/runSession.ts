@@ -8,9 +8,7 @@ import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
-import type { EnginePool } from '../environment/engines/enginePool.ts';
 import { type EngineWatch, watchEngines } from '../environment/engines/engineWatch.ts';
-import type { RunImages } from '../environment/images/runImages.ts';
 import type { Program } from '../environment/programs/program.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
@@ -27,6 +25,7 @@ import { createControlInbox } from './control/controlInbox.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
 import { tellOtherModels } from './control/otherModels.ts';
 import type { StopLadder } from './control/stop.ts';
+import { keepEngines, type SessionEngines } from './engines/sessionEngines.ts';
 import type { RunEvents } from './events.ts';
 import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
 import { createSessionImages, type ImageOrder, orderForImages } from './images/sessionImages.ts';
@@ -69,15 +68,6 @@ export interface SessionPorts {
   readonly program?: (agentClass: string) => Program | undefined;
   /** Opens the recording that `replay:NAME` names, for an arm. */
   readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
-}
-
-/** The engines of the containers; absent when every arm is local. */
-export interface SessionEngines {
-  readonly images: RunImages;
-  /** Places on several engines; absent with one. */
-  readonly pool?: EnginePool;
-  /** Where the engine on this machine keeps its layers. */
-  readonly engineDir?: string | undefined;
 }
 
 export interface SessionResult extends BatchResult {
@@ -130,6 +120,7 @@ async function sit(
     closing,
   );
   closing.add(() => engine?.close());
+  keepEngines(engines, closing);
   const instances = plannedInstances(store, run);
   // A row that cannot be read ends the sitting before anything starts.
   for (const trial of toDo) void instances.get(trial.instance_pk)!.instance;
@@ -197,6 +188,7 @@ const graderOf = ({ stored, ports, engines, engine, dir, instances }: Session): 
     ...{ ...ports, store, run, dir, instances, arms },
     config: grading,
     images: engines?.images,
+    pool: engines?.pool?.beside(),
     engine,
   });
 };

@@ -47,8 +47,8 @@ const cutOff = (error: unknown): boolean =>
   (error instanceof EnvironmentError && readFault(error.cause).daemonGone) ||
   (error instanceof EnvironmentError && error.code === 'died' && error.evidence.while === HARNESS);
 
-const shortWatch = (docker: Docker) =>
-  createEngineWatch({ ping: () => docker.ping(), limitMs: SHORT_OUTAGE_MS });
+const shortWatch = (docker: Docker, limitMs = SHORT_OUTAGE_MS) =>
+  createEngineWatch({ ping: () => docker.ping(), limitMs });
 
 export function createDockerFactory(
   config: EnvironmentConfig,
@@ -57,7 +57,7 @@ export function createDockerFactory(
   const docker = engineClient(options.docker);
   const removals = new Set<Promise<unknown>>();
   const closing = new AbortController();
-  const ownWatch = options.watch ? undefined : shortWatch(docker);
+  const ownWatch = options.watch ? undefined : shortWatch(docker, options.outageMs);
   const watch = options.watch ?? ownWatch!;
 
   const pulls = createFactoryPulls(docker, {

@@ -10,6 +10,8 @@ export interface DockerFactoryOptions {
   readonly onWarning?: (message: string) => void;
   /** Of that engine; default: one of the factory's own, which waits half a minute. */
   readonly watch?: EngineWatch | undefined;
+  /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */
+  readonly outageMs?: number;
   /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
   readonly images?: EnsureImage;
   /** false leaves the container's environment as the image and the config make it (grading runs under the harness's own). */

@@ -1,16 +1,22 @@
 /**
- * Several engines as places for environments: which have room, which were lost and may be back. A placed trial waits for its own engine, so
- * that its image is made ready where it will be used. Shared by all arms of a run: the slots of an engine are counted once.
+ * Several engines as places for environments: which have room, which were lost and may be back, which join and leave while a run works.
+ * A placed trial waits for its own engine, so that its image is made ready where it will be used. Shared by all arms of a run: the slots
+ * of an engine are counted once. poolState.ts decides; this file asks the engines, and wakes those who wait.
  */
 import { EnvironmentError, type Place } from '../environment.ts';
+import { lookAt, revive } from './poolLooks.ts';
+import { openPlace } from './poolPlace.ts';
+import {
+  createShell,
+  type EnginePoolOptions,
+  type LeaseEnd,
+  type PooledEngine,
+  type PoolListener,
+  type PoolShell,
+} from './poolShell.ts';
+import { activeOn, isAway, type PoolEngine, phaseOf, takes } from './poolState.ts';
 
-export interface PooledEngine {
-  readonly name: string;
-  /** Environments at one time; 0 means no limit of its own. */
-  readonly slots: number;
-  /** Resolves while the engine answers. */
-  readonly ping: () => Promise<unknown>;
-}
+export { EngineDrains, type EnginePoolOptions, type PooledEngine, type PoolListener } from './poolShell.ts';
 
 interface EngineState {
   readonly name: string;
@@ -24,39 +30,30 @@ export type DrainAnswer =
   | { readonly is: 'unknown' }
   | { readonly is: 'last' };
 
-/** The engine was drained while a place on it was waited for: another one takes it. */
-export class EngineDrains extends Error {
-  override readonly name = 'EngineDrains';
-}
-
 export interface EnginePool {
   /** The engine with fewest places taken in proportion to its slots; `prefer` narrows the choice where it leaves one. */
   choose(prefer?: (host: string) => boolean): Promise<Place>;
   lose(host: string, reason: string): void;
-  /** The engine gets no new places; what runs on it goes on. */
-  drain(host: string): DrainAnswer;
+  /** The engine gets no new places; what runs on it goes on. `evenLast`: the run may be left without any. */
+  drain(host: string, evenLast?: boolean): DrainAnswer;
+  /** As drain, and what runs on it ends. */
+  remove(host: string): DrainAnswer;
+  /** From now on it takes places, also when it was drained or removed before. */
+  join(engine: PooledEngine): void;
   alive(): readonly string[];
   drains(host: string): boolean;
   /** Resolves when one of them answers; rejects with their names. */
   anyAnswers(): Promise<unknown>;
   states(): EngineState[];
-}
-
-export interface EnginePoolOptions {
-  readonly now?: () => number;
-  /** An engine that was lost is asked again after this long. */
-  readonly retryMs?: number;
-  readonly onChange?: (host: string, state: 'lost' | 'back', reason: string) => void;
-}
-
-interface Entry {
-  readonly engine: PooledEngine;
-  /** Chosen for it, entered or not. */
-  assigned: number;
-  active: number;
-  /** When it was found dead; undefined while it is alive. */
-  lostAt: number | undefined;
-  draining: boolean;
+  /** Fires when what runs on the engine has to end: it was lost or removed. The reason is the error of the attempts. */
+  endOf(host: string): AbortSignal;
+  /** Asks every engine once whether it answers. */
+  look(): Promise<void>;
+  /** Tells who follows that an attempt has its environment there. Returns what ends that, with how it ended. */
+  lease(host: string, attempt: string): (how: LeaseEnd) => void;
+  follow(listener: PoolListener): void;
+  /** The same engines for work that takes no slots: gradings. */
+  beside(): EnginePool;
 }
 
 const RETRY_MS = 30_000;
@@ -64,146 +61,88 @@ const RETRY_MS = 30_000;
 export const isLoss = (error: unknown): error is EnvironmentError =>
   error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
 
-const noneAnswers = (engines: readonly PooledEngine[]): string =>
-  `none of the engines answers (${engines.map((e) => e.name).join(', ')})`;
-
-const load = ({ assigned, engine }: Entry) => (engine.slots > 0 ? assigned / engine.slots : assigned);
-
-interface Pool {
-  readonly entries: readonly Entry[];
-  readonly now: () => number;
-  readonly onChange: NonNullable<EnginePoolOptions['onChange']>;
-  /** Those who wait for room, or for news of their engine. */
-  waiting: (() => void)[];
-}
+const noneAnswers = (names: readonly string[]): string =>
+  names.length === 0
+    ? 'no engine takes trials: all are drained, or none has joined'
+    : `none of the engines answers (${names.join(', ')})`;
 
 export function createEnginePool(
   engines: readonly PooledEngine[],
   options: EnginePoolOptions = {},
 ): EnginePool {
   const { now = () => performance.now(), retryMs = RETRY_MS, onChange = () => {} } = options;
-  const entries: Entry[] = engines.map((engine) => ({
-    engine,
-    assigned: 0,
-    active: 0,
-    lostAt: undefined,
-    draining: false,
-  }));
-  const pool: Pool = { entries, now, onChange, waiting: [] };
+  const shell = createShell({ now, retryMs, onChange });
+  for (const engine of engines) shell.join(engine);
+  return poolOf(shell, false);
+}
+
+/** Those that are there for new trials, now or once they answer. */
+const wantedOf = ({ state }: PoolShell): PoolEngine[] =>
+  [...state().engines.values()].filter(({ draining }) => !draining);
+
+const namesOf = (engines: readonly PoolEngine[]) => engines.map(({ name }) => name);
+
+function poolOf(shell: PoolShell, beside: boolean): EnginePool {
+  const engine = (host: string) => shell.state().engines.get(host);
   return {
-    async choose(prefer = () => true) {
-      const wanted = entries.filter((e) => !e.draining);
-      await revive(pool, wanted.every((e) => e.lostAt !== undefined) ? 0 : retryMs);
-      const alive = entries.filter(takes);
-      if (alive.length === 0)
-        throw new EnvironmentError(
-          'daemon_lost',
-          `${noneAnswers(wanted.map((e) => e.engine))}; start one and resume`,
-        );
-      const preferred = alive.filter((e) => prefer(e.engine.name));
-      // Among equals the first named: the sort is stable.
-      const [best] = (preferred.length > 0 ? preferred : alive).toSorted((a, b) => load(a) - load(b));
-      return placeOn(pool, best!);
-    },
+    choose: (prefer = () => true) => chooseFrom(shell, prefer, beside),
     lose(host, reason) {
-      const entry = entries.find((e) => e.engine.name === host);
-      if (!entry) return;
-      if (entry.lostAt === undefined) onChange(host, 'lost', reason);
-      entry.lostAt = now();
-      wake(pool);
+      shell.asked.set(host, shell.now());
+      shell.apply({ is: 'failed', engine: host, at: shell.now() }, reason);
     },
-    drain: (host) => drainOne(pool, host),
-    drains: (host) => entries.some((e) => e.draining && e.engine.name === host),
-    alive: () => entries.filter((e) => e.lostAt === undefined).map((e) => e.engine.name),
+    drain: (host, evenLast = false) => leave(shell, 'drain', host, evenLast),
+    remove: (host) => leave(shell, 'remove', host, false),
+    join: shell.join,
+    drains: (host) => engine(host)?.draining ?? false,
+    alive: () =>
+      [...shell.state().engines.values()].filter((e) => !isAway(e) && !e.removed).map(({ name }) => name),
     anyAnswers() {
       // One that is drained does not help those who wait.
-      const asked = entries.filter((e) => !e.draining).map((e) => e.engine);
-      return Promise.any(asked.map((engine) => engine.ping())).catch(() => {
+      const asked = namesOf(wantedOf(shell));
+      return Promise.any(asked.map((name) => shell.engines.get(name)!.ping())).catch(() => {
         throw new Error(noneAnswers(asked));
       });
     },
     states: () =>
-      entries.map(({ engine, active, lostAt }) => ({
-        name: engine.name,
-        active,
-        lost: lostAt !== undefined,
-      })),
+      [...shell.state().engines.values()]
+        .filter((e) => !e.removed || activeOn(shell.state(), e.name) > 0)
+        .map((e) => ({ name: e.name, active: activeOn(shell.state(), e.name), lost: isAway(e) })),
+    endOf: shell.endOf,
+    look: () => lookAt(shell),
+    lease: shell.lease,
+    follow: (listener) => {
+      shell.listeners.push(listener);
+      for (const one of shell.state().engines.values()) {
+        listener.joined?.(shell.engines.get(one.name)!);
+        listener.changed?.(one.name, phaseOf(shell.state(), one), '');
+      }
+    },
+    beside: () => poolOf(shell, true),
   };
 }
 
-const takes = ({ lostAt, draining }: Entry): boolean => lostAt === undefined && !draining;
+async function chooseFrom(
+  shell: PoolShell,
+  prefer: (host: string) => boolean,
+  beside: boolean,
+): Promise<Place> {
+  const wanted = wantedOf(shell);
+  await revive(shell, wanted.some(takes) ? shell.retryMs : 0);
+  const ready = namesOf([...shell.state().engines.values()].filter(takes));
+  const ticket = shell.newTicket();
+  const { decisions } = shell.apply({ is: 'choose', ticket, among: ready.filter(prefer), beside });
+  const [placed] = decisions;
+  if (placed?.is === 'placed') return openPlace(shell, ticket, placed.engine);
+  throw new EnvironmentError('daemon_lost', `${noneAnswers(namesOf(wanted))}; start one and resume`);
+}
 
-function drainOne(pool: Pool, host: string): DrainAnswer {
-  const entry = pool.entries.find((e) => e.engine.name === host);
-  if (!entry) return { is: 'unknown' };
-  const { active, draining } = entry;
-  if (draining) return { is: 'already', active };
+function leave(shell: PoolShell, is: 'drain' | 'remove', host: string, evenLast: boolean): DrainAnswer {
+  const engine = shell.state().engines.get(host);
+  if (!engine) return { is: 'unknown' };
+  const active = activeOn(shell.state(), host);
+  if (is === 'drain' ? engine.draining : engine.removed) return { is: 'already', active };
   // A lost one counts: it may be back, and a run without any engine would wait for ever.
-  if (!pool.entries.some((e) => e !== entry && !e.draining)) return { is: 'last' };
-  entry.draining = true;
-  wake(pool);
+  if (!evenLast && !wantedOf(shell).some(({ name }) => name !== host)) return { is: 'last' };
+  shell.apply({ is, engine: host });
   return { is: 'draining', active };
 }
-
-/** Engines that were lost at least so long ago are asked whether they are back. */
-async function revive({ entries, now, onChange }: Pool, afterMs: number): Promise<void> {
-  const due = entries.filter((e) => e.lostAt !== undefined && now() - e.lostAt >= afterMs);
-  await Promise.all(
-    due.map(async (entry) => {
-      try {
-        await entry.engine.ping();
-        entry.lostAt = undefined;
-        onChange(entry.engine.name, 'back', '');
-      } catch {
-        entry.lostAt = now();
-      }
-    }),
-  );
-}
-
-function placeOn(pool: Pool, entry: Entry): Place {
-  const { engine } = entry;
-  let entered = false;
-  let open = true;
-  const hasRoom = () => takes(entry) && (engine.slots === 0 || entry.active < engine.slots);
-  entry.assigned += 1;
-  return {
-    host: engine.name,
-    hasRoom,
-    async enter(signal) {
-      while (!entered) {
-        signal?.throwIfAborted();
-        if (entry.lostAt !== undefined)
-          throw new EnvironmentError('daemon_lost', `the engine ${engine.name} does not answer`);
-        if (entry.draining) throw new EngineDrains(`the engine ${engine.name} is drained`);
-        if (hasRoom()) {
-          entry.active += 1;
-          entered = true;
-        } else await nextChange(pool, signal);
-      }
-    },
-    release() {
-      if (!open) return;
-      open = false;
-      entry.assigned -= 1;
-      if (entered) entry.active -= 1;
-      wake(pool);
-    },
-  };
-}
-
-function wake(pool: Pool): void {
-  const all = pool.waiting;
-  pool.waiting = [];
-  for (const resume of all) resume();
-}
-
-const nextChange = (pool: Pool, signal: AbortSignal | undefined) =>
-  new Promise<void>((resolve) => {
-    pool.waiting.push(resume);
-    signal?.addEventListener('abort', resume, { once: true });
-    function resume() {
-      signal?.removeEventListener('abort', resume);
-      resolve();
-    }
-  });

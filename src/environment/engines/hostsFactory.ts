@@ -1,16 +1,23 @@
 /**
  * Starts environments on several engines: each on its place, images cached by each engine on its own. An engine that dies loses nothing but
- * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere.
+ * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere. So do those on an engine that is
+ * removed from the run.
  */
 
-import type { Environment, EnvironmentFactory, Place, StartRequest } from '../environment.ts';
+import {
+  type Environment,
+  EnvironmentError,
+  type EnvironmentFactory,
+  type Place,
+  type StartRequest,
+} from '../environment.ts';
 import { EngineDrains, type EnginePool, isLoss } from './enginePool.ts';
 import type { EngineWatch } from './engineWatch.ts';
 
 export interface HostsParts {
   readonly pool: EnginePool;
-  /** One for each engine of the pool. */
-  readonly factories: ReadonlyMap<string, EnvironmentFactory>;
+  /** One for each engine of the pool, also of those that join later. */
+  readonly factories: Pick<ReadonlyMap<string, EnvironmentFactory>, 'get' | 'values'>;
   /** Engines that a start without a place should go to: they have the image. */
   readonly prefer?: ((host: string, image: string) => boolean) | undefined;
   /** Of all engines together: while none answers, a start waits. */
@@ -18,7 +25,8 @@ export interface HostsParts {
 }
 
 function lose({ pool, watch }: HostsParts, host: string, reason: string): void {
-  pool.lose(host, reason);
+  // One that was given up is asked by the pool itself.
+  if (!pool.endOf(host).aborted) pool.lose(host, reason);
   if (pool.alive().length === 0) watch?.suspect();
 }
 
@@ -39,38 +47,97 @@ async function chosen({ pool, prefer, watch }: HostsParts, { image, signal }: St
   }
 }
 
+interface Placed {
+  readonly place: Place;
+  /** Fires when the engine is lost or removed. */
+  readonly end: AbortSignal;
+  readonly endLease: ReturnType<EnginePool['lease']>;
+}
+
+/** An environment that ends with its engine. */
+function placed(parts: HostsParts, { place, end, endLease }: Placed, environment: Environment): Environment {
+  const { host } = place;
+  let lost = false;
+  const watched = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await untilEnd(work, end);
+    } catch (error) {
+      if (!isLoss(error)) throw error;
+      lost = true;
+      lose(parts, host, error.message);
+      throw error.evidence.engine === undefined ? ofEngine(error, host) : error;
+    }
+  };
+  // What is left on an engine that was removed goes at once, whatever the agent waits for.
+  const close = () => void environment.close();
+  end.addEventListener('abort', close, { once: true });
+  const { listen, putFiles, getFiles, keepWork } = environment;
+  return {
+    ...(listen && { listen: (port, onConnection) => watched(() => listen(port, onConnection)) }),
+    info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
+    execute: (command, more) => watched(() => environment.execute(command, more)),
+    templateVars: () => environment.templateVars(),
+    capturePatch: () => watched(() => environment.capturePatch()),
+    putFile: (path, content, mode) => watched(() => environment.putFile(path, content, mode)),
+    getFile: (path) => watched(() => environment.getFile(path)),
+    ...(putFiles && { putFiles: (files) => watched(() => putFiles(files)) }),
+    ...(getFiles && { getFiles: (path, most) => watched(() => getFiles(path, most)) }),
+    ...(keepWork && { keepWork: () => watched(() => keepWork()) }),
+    async close() {
+      end.removeEventListener('abort', close);
+      await environment.close();
+      const removed = isLoss(end.reason) && end.reason.evidence.removed === true;
+      endLease(removed ? 'removed' : lost || end.aborted ? 'lost' : 'closed');
+      place.release();
+    },
+  };
+}
+
+/** The record says where it was. */
+const ofEngine = ({ code, message, sub, fromWithin, evidence, cause }: EnvironmentError, engine: string) =>
+  new EnvironmentError(code, message, {
+    ...(sub !== undefined && { sub }),
+    ...{ fromWithin, cause, evidence: { ...evidence, engine } },
+  });
+
+/** Rejects with the reason of `end` when that fires first; what comes later is handed to `late`. */
+async function untilEnd<T>(
+  begin: () => Promise<T>,
+  end: AbortSignal,
+  late: (value: T) => unknown = () => {},
+): Promise<T> {
+  end.throwIfAborted();
+  const ended = Promise.withResolvers<never>();
+  const onEnd = () => ended.reject(end.reason);
+  end.addEventListener('abort', onEnd, { once: true });
+  const work = begin();
+  try {
+    return await Promise.race([work, ended.promise]);
+  } catch (error) {
+    if (end.aborted) work.then(late).catch(() => undefined);
+    throw error;
+  } finally {
+    end.removeEventListener('abort', onEnd);
+  }
+}
+
 export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
   const { factories } = parts;
 
   async function startOn(place: Place, request: StartRequest): Promise<Environment> {
     const { host } = place;
     await place.enter(request.signal);
-    const environment = await factories.get(host)!.start(request);
-    const watched = async <T>(work: Promise<T>): Promise<T> => {
-      try {
-        return await work;
-      } catch (error) {
-        if (isLoss(error)) lose(parts, host, error.message);
-        throw error;
-      }
-    };
-    const { listen } = environment;
-    return {
-      ...(listen && { listen: (port, onConnection) => watched(listen(port, onConnection)) }),
-      info: { ...environment.info, notes: [...environment.info.notes, `engine: ${host}`] },
-      execute: (command, more) => watched(environment.execute(command, more)),
-      templateVars: () => environment.templateVars(),
-      capturePatch: () => watched(environment.capturePatch()),
-      putFile: (path, content, mode) => watched(environment.putFile(path, content, mode)),
-      getFile: (path) => watched(environment.getFile(path)),
-      ...(environment.putFiles && { putFiles: (files) => watched(environment.putFiles!(files)) }),
-      ...(environment.getFiles && { getFiles: (path, most) => watched(environment.getFiles!(path, most)) }),
-      ...(environment.keepWork && { keepWork: () => watched(environment.keepWork!()) }),
-      async close() {
-        await environment.close();
-        place.release();
-      },
-    };
+    const end = parts.pool.endOf(host);
+    const endLease = parts.pool.lease(host, request.owner.attempt);
+    try {
+      const signal = request.signal ? AbortSignal.any([request.signal, end]) : end;
+      const starting = () => factories.get(host)!.start({ ...request, signal });
+      const environment = await untilEnd(starting, end, (late) => late.close());
+      return placed(parts, { place, end, endLease }, environment);
+    } catch (error) {
+      endLease('moved');
+      throw error;
+    }
   }
 
   /** What gives up a start that was begun ahead, by attempt. */

@@ -1,4 +1,5 @@
 /** The grading of one prediction, in a fresh container. */
+import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
@@ -67,6 +68,7 @@ interface FactoryParts {
   readonly config: GradingConfig;
   readonly arms: readonly ArmRow[];
   readonly images?: EngineImageSource | undefined;
+  readonly pool?: EnginePool | undefined;
   readonly engine?: EngineWatch | undefined;
   readonly events: Pick<RunEvents, 'emit'>;
 }
@@ -76,6 +78,7 @@ export async function gradingFactory({
   config,
   arms: [arm],
   images,
+  pool,
   engine,
   events,
 }: FactoryParts): Promise<EnvironmentFactory> {
@@ -97,6 +100,7 @@ export async function gradingFactory({
       onWarning: (text) => events.emit({ type: 'note', text }),
     },
     images,
+    pool,
   });
 }
 

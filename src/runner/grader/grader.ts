@@ -5,6 +5,7 @@
 import PQueue from 'p-queue';
 import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
+import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { EngineWatch } from '../../environment/engines/engineWatch.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
@@ -38,6 +39,8 @@ export interface GraderParts {
   readonly dir: string;
   /** Provides images; default: each grading gets its own. */
   readonly images?: EngineImageSource | undefined;
+  /** The engines of the run; default: a pool of its own. */
+  readonly pool?: EnginePool | undefined;
   /** Of the engine, or of several together. */
   readonly engine?: EngineWatch | undefined;
 }

@@ -292,6 +292,120 @@ describe('an engine that dies', () => {
   });
 });
 
+describe('an engine that does not answer for a minute', () => {
+  const silentFor = async (seconds: number) => {
+    let now = 0;
+    const [a, b] = [engine('a'), engine('b')];
+    const { factory, pool } = several([a.host, b.host], { now: () => now });
+    const [onA, onB] = [await factory.start(request()), await factory.start(request())];
+    a.state.alive = false;
+    for (; now <= seconds * 1000; now += 5000) await pool.look();
+    a.state.alive = true;
+    return { a, pool, onA, onB, factory, later: () => (now += 5000) };
+  };
+
+  test('twelve seconds end nothing, and cost no attempt', async () => {
+    const { pool, onA } = await silentFor(12);
+    expect((await onA.execute('true')).exitCode).toBe(0);
+    await pool.look();
+    expect(pool.states().map(({ lost }) => lost)).toEqual([false, false]);
+  });
+
+  test('a minute ends what runs there, with the engine and since when it was silent; nothing else ends', async () => {
+    const { onA, onB, pool, factory } = await silentFor(60);
+    expect(pool.states().map(({ lost }) => lost)).toEqual([true, false]);
+    await expect(onA.execute('true')).rejects.toMatchObject({
+      code: 'died',
+      sub: 'daemon_lost',
+      message: 'the engine a has not answered for 60 s',
+      evidence: { engine: 'a', silent_since: expect.stringMatching(/^\d{4}-.*Z$/) },
+    });
+    expect((await onB.execute('true')).exitCode).toBe(0);
+    expect(where(await factory.start(request()))).toBe('engine: b');
+  });
+
+  test('when it is back it takes trials, and who follows hears of it', async () => {
+    const { pool, factory, later } = await silentFor(60);
+    const back: string[] = [];
+    pool.follow({ back: (host) => void back.push(host) });
+    later();
+    await pool.look();
+    expect(back).toEqual(['a']);
+    const again = await factory.start(request());
+    expect(where(again)).toBe('engine: a');
+    expect((await again.execute('true')).exitCode).toBe(0);
+  });
+
+  test('a start that hangs on it goes elsewhere, and what it still brings is closed', async () => {
+    let now = 0;
+    const [a, b] = [engine('a'), engine('b')];
+    const started = Promise.withResolvers<Environment>();
+    let closed = 0;
+    const hanging = { ...a.host, factory: { ...a.host.factory, start: () => started.promise } };
+    const { factory, pool } = several([hanging, b.host], { now: () => now });
+    const starting = factory.start(request());
+    a.state.alive = false;
+    for (; now <= 60_000; now += 5000) await pool.look();
+    expect(where(await starting)).toBe('engine: b');
+    started.resolve({ close: async () => void closed++ } as unknown as Environment);
+    await expect.poll(() => closed).toBe(1);
+  });
+});
+
+describe('removing and joining', () => {
+  test('an engine that is removed ends its attempts and their containers at once, and a later join takes it back', async () => {
+    const closed: string[] = [];
+    const [a, b] = [engine('a'), engine('b')];
+    const closing = {
+      ...a.host,
+      factory: {
+        ...a.host.factory,
+        start: async (asked: StartRequest) => ({
+          ...(await a.host.factory.start(asked)),
+          execute: () => new Promise<never>(() => {}),
+          close: async () => void closed.push(asked.owner.attempt),
+        }),
+      },
+    };
+    const { factory, pool } = several([closing, b.host]);
+    const told: string[] = [];
+    pool.follow({
+      leased: (host, attempt) => void told.push(`${attempt} on ${host}`),
+      released: (host, attempt, how) => void told.push(`${attempt} off ${host}: ${how}`),
+      changed: (host, phase) => void told.push(`${host} ${phase}`),
+    });
+    const running = await factory.start(request());
+    const command = running.execute('sleep 1000');
+    expect(pool.remove('a')).toEqual({ is: 'draining', active: 1 });
+    await expect(command).rejects.toMatchObject({
+      sub: 'daemon_lost',
+      message: 'the engine a was removed from the run',
+      evidence: { engine: 'a', removed: true },
+    });
+    expect(closed).toEqual(['1']);
+    await running.close();
+    expect(pool.remove('b')).toEqual({ is: 'last' });
+    expect(where(await factory.start(request()))).toBe('engine: b');
+    pool.join(closing);
+    expect(told).toEqual([
+      ...['a ready', 'b ready', '1 on a', 'a left', '1 off a: removed', '1 on b', 'a ready'],
+    ]);
+  });
+
+  test('who waits for a full engine goes to one that joins; a pool without engines waits for the first', async () => {
+    const [a, b] = [engine('a', 1), engine('b', 1)];
+    const { factory, pool, factories } = several([]);
+    await expect(factory.start(request())).rejects.toThrow('no engine takes trials');
+    for (const { host } of [a, b]) factories.set(host.name, host.factory);
+    pool.join(a.host);
+    await factory.start(request());
+    const waiting = factory.start(request());
+    await new Promise((turn) => setImmediate(turn));
+    pool.join(b.host);
+    expect(where(await waiting)).toBe('engine: b');
+  });
+});
+
 test('close closes every factory', async () => {
   const [a, b] = [engine('a'), engine('b')];
   await several([a.host, b.host]).factory.close();

@@ -1,0 +1,270 @@
+/**
+ * Which engine takes which trial, as a pure function: what happened goes in, what is to be done comes out. Times are monotonic
+ * milliseconds, and nothing here looks at a clock or asks an engine.
+ *
+ *   join ──> ready <──────────── answered ──────────────┐
+ *              │ ├── silent, failed ──> silent ── a minute ──> lost: its attempts end
+ *              │ └── drain ──> draining ── empty ──> left
+ *              └── remove ──> left: its attempts end
+ */
+
+export interface PoolEngine {
+  readonly name: string;
+  /** Trials at one time; 0 means no limit of its own. */
+  readonly slots: number;
+  readonly draining: boolean;
+  readonly removed: boolean;
+  /** Since when it does not answer. */
+  readonly silentSince: number | undefined;
+  /** When work there failed because the engine was not reached. It gets nothing before it has been asked again. */
+  readonly failedAt: number | undefined;
+  /** It did not answer for a minute, and what ran there has ended. */
+  readonly lost: boolean;
+}
+
+/** A trial on its way to an engine, or there. */
+export interface Ticket {
+  readonly engine: string;
+  readonly stage: 'placed' | 'waiting' | 'entered';
+  /** Work beside the slots: gradings. */
+  readonly beside: boolean;
+}
+
+export interface PoolState {
+  readonly engines: ReadonlyMap<string, PoolEngine>;
+  /** In the order in which they were placed. */
+  readonly tickets: ReadonlyMap<number, Ticket>;
+}
+
+export type PoolEvent =
+  | { readonly is: 'join'; readonly engine: string; readonly slots: number }
+  | { readonly is: 'drain' | 'remove'; readonly engine: string }
+  | { readonly is: 'failed' | 'silent' | 'answered'; readonly engine: string; readonly at: number }
+  /** `among`: the engines that are preferred, where one of them takes trials. */
+  | {
+      readonly is: 'choose';
+      readonly ticket: number;
+      readonly among?: readonly string[];
+      readonly beside?: boolean;
+    }
+  | { readonly is: 'enter' | 'release'; readonly ticket: number };
+
+/** Why a trial that waited for its engine goes to another one. */
+export type TurnedAway = 'lost' | 'draining' | 'elsewhere';
+
+export type PoolDecision =
+  | { readonly is: 'placed'; readonly ticket: number; readonly engine: string }
+  /** No engine takes trials. */
+  | { readonly is: 'nowhere'; readonly ticket: number }
+  | { readonly is: 'entered'; readonly ticket: number }
+  | {
+      readonly is: 'turned_away';
+      readonly ticket: number;
+      readonly engine: string;
+      readonly why: TurnedAway;
+    }
+  /** It gets nothing new until it is back. */
+  | { readonly is: 'lost'; readonly engine: string }
+  | { readonly is: 'back'; readonly engine: string; readonly wasLost: boolean }
+  /** What runs there ends, and runs again elsewhere. */
+  | {
+      readonly is: 'end';
+      readonly engine: string;
+      readonly why: 'lost' | 'removed';
+      readonly since: number | undefined;
+    };
+
+export interface PoolStep {
+  readonly state: PoolState;
+  readonly decisions: readonly PoolDecision[];
+}
+
+/** An engine that does not answer for so long is lost. */
+export const LOST_AFTER_MS = 60_000;
+
+export const EMPTY_POOL: PoolState = { engines: new Map(), tickets: new Map() };
+
+export type EnginePhase = 'ready' | 'silent' | 'draining' | 'lost' | 'left';
+
+const ticketsOn = ({ tickets }: PoolState, engine: string): Ticket[] =>
+  [...tickets.values()].filter((ticket) => ticket.engine === engine);
+
+/** Trials that are there; gradings are beside. */
+export const activeOn = (state: PoolState, engine: string): number =>
+  ticketsOn(state, engine).filter(({ stage, beside }) => stage === 'entered' && !beside).length;
+
+const assignedTo = (state: PoolState, engine: string, beside: boolean): number =>
+  ticketsOn(state, engine).filter((ticket) => ticket.beside === beside).length;
+
+export function phaseOf(state: PoolState, engine: PoolEngine): EnginePhase {
+  if (engine.removed) return 'left';
+  if (engine.lost || engine.failedAt !== undefined) return 'lost';
+  if (engine.draining) return ticketsOn(state, engine.name).length === 0 ? 'left' : 'draining';
+  return engine.silentSince === undefined ? 'ready' : 'silent';
+}
+
+/** It was not reached, and has not been asked again since. */
+export const isAway = ({ lost, failedAt }: PoolEngine): boolean => lost || failedAt !== undefined;
+
+export const takes = (engine: PoolEngine): boolean =>
+  !engine.draining && !engine.removed && !isAway(engine) && engine.silentSince === undefined;
+
+export const hasRoom = (state: PoolState, engine: PoolEngine): boolean =>
+  takes(engine) && (engine.slots === 0 || activeOn(state, engine.name) < engine.slots);
+
+export function poolStep(state: PoolState, event: PoolEvent): PoolStep {
+  switch (event.is) {
+    case 'choose':
+      return choose(state, event);
+    case 'enter':
+    case 'release':
+      return ofTicket(state, event);
+    case 'join':
+      return join(state, event);
+    default:
+      return ofEngine(state, event);
+  }
+}
+
+const withEngine = (state: PoolState, engine: PoolEngine): PoolState => ({
+  ...state,
+  engines: new Map(state.engines).set(engine.name, engine),
+});
+
+function withTicket(state: PoolState, id: number, ticket: Ticket | undefined): PoolState {
+  const tickets = new Map(state.tickets);
+  if (ticket) tickets.set(id, ticket);
+  else tickets.delete(id);
+  return { ...state, tickets };
+}
+
+/** The engine with the fewest trials in proportion to its slots; among equals the first that joined. */
+function choose(state: PoolState, event: Extract<PoolEvent, { is: 'choose' }>): PoolStep {
+  const { ticket, among, beside = false } = event;
+  const ready = [...state.engines.values()].filter(takes);
+  const preferred = among ? ready.filter(({ name }) => among.includes(name)) : [];
+  const load = ({ name, slots }: PoolEngine) => {
+    const assigned = assignedTo(state, name, beside);
+    return slots > 0 && !beside ? assigned / slots : assigned;
+  };
+  const [best] = (preferred.length > 0 ? preferred : ready)
+    .map((engine) => ({ engine: engine.name, load: load(engine) }))
+    .toSorted((a, b) => a.load - b.load);
+  if (!best) return { state, decisions: [{ is: 'nowhere', ticket }] };
+  const { engine } = best;
+  return {
+    state: withTicket(state, ticket, { engine, stage: 'placed', beside }),
+    decisions: [{ is: 'placed', ticket, engine }],
+  };
+}
+
+function ofTicket(
+  state: PoolState,
+  { is, ticket: id }: { is: 'enter' | 'release'; ticket: number },
+): PoolStep {
+  const ticket = state.tickets.get(id);
+  if (!ticket || (is === 'enter' && ticket.stage !== 'placed')) return { state, decisions: [] };
+  const next: Ticket | undefined = is === 'enter' ? { ...ticket, stage: 'waiting' } : undefined;
+  return settled(withTicket(state, id, next), ticket.engine, []);
+}
+
+/** Also an engine that was drained, removed or lost: it is ready again. */
+function join(state: PoolState, { engine: name, slots }: { engine: string; slots: number }): PoolStep {
+  const before = state.engines.get(name);
+  if (before && takes(before) && before.slots === slots) return { state, decisions: [] };
+  const engine: PoolEngine = {
+    ...{ name, slots, draining: false, removed: false, lost: false },
+    ...{ silentSince: undefined, failedAt: undefined },
+  };
+  return newRoom(withEngine(state, engine), engine);
+}
+
+function ofEngine(
+  state: PoolState,
+  event: Extract<PoolEvent, { is: 'drain' | 'remove' | 'failed' | 'silent' | 'answered' }>,
+): PoolStep {
+  const engine = state.engines.get(event.engine);
+  if (!engine || engine.removed) return { state, decisions: [] };
+  switch (event.is) {
+    case 'drain':
+      return settled(withEngine(state, { ...engine, draining: true }), engine.name, []);
+    case 'remove':
+      return settled(withEngine(state, { ...engine, draining: true, removed: true }), engine.name, [
+        { is: 'end', engine: engine.name, why: 'removed', since: undefined },
+      ]);
+    case 'answered':
+      return answered(state, engine);
+    case 'failed':
+    case 'silent':
+      return silent(state, engine, { is: event.is, at: event.at });
+  }
+}
+
+function silent(
+  state: PoolState,
+  engine: PoolEngine,
+  { is, at }: { is: 'failed' | 'silent'; at: number },
+): PoolStep {
+  const since = engine.silentSince ?? at;
+  const minute = at - since >= LOST_AFTER_MS;
+  const next: PoolEngine = {
+    ...engine,
+    silentSince: since,
+    failedAt: is === 'failed' ? at : engine.failedAt,
+    lost: engine.lost || minute,
+  };
+  const decisions: PoolDecision[] = [];
+  if (!isAway(engine) && isAway(next)) decisions.push({ is: 'lost', engine: engine.name });
+  if (!engine.lost && minute) decisions.push({ is: 'end', engine: engine.name, why: 'lost', since });
+  return settled(withEngine(state, next), engine.name, decisions);
+}
+
+function answered(state: PoolState, engine: PoolEngine): PoolStep {
+  const next: PoolEngine = { ...engine, silentSince: undefined, failedAt: undefined, lost: false };
+  const back: PoolDecision[] = isAway(engine)
+    ? [{ is: 'back', engine: engine.name, wasLost: engine.lost }]
+    : [];
+  return settled(withEngine(state, next), engine.name, back);
+}
+
+/** Trials that wait for a full engine go where the new one has room, the longest wait first. */
+function newRoom(state: PoolState, engine: PoolEngine): PoolStep {
+  const step = settled(state, engine.name, []);
+  const taken = assignedTo(step.state, engine.name, false);
+  const free = engine.slots === 0 ? Number.POSITIVE_INFINITY : engine.slots - taken;
+  const waiting = [...step.state.tickets].filter(
+    ([, { stage, engine: where }]) => stage === 'waiting' && where !== engine.name,
+  );
+  const moved = waiting.slice(0, Math.max(0, free)).map(([id]) => id);
+  return turnAway(step, moved, 'elsewhere');
+}
+
+/** Whoever waits for the engine enters where there is room, and goes away where nothing is taken any more. */
+function settled(state: PoolState, name: string, before: readonly PoolDecision[]): PoolStep {
+  const engine = state.engines.get(name)!;
+  const waiting = [...state.tickets].filter(([, one]) => one.engine === name && one.stage === 'waiting');
+  const ids = waiting.map(([id]) => id);
+  const step = { state, decisions: before };
+  if (waiting.length === 0) return step;
+  if (engine.removed) return turnAway(step, ids, 'draining');
+  if (isAway(engine)) return turnAway(step, ids, 'lost');
+  if (engine.draining) return turnAway(step, ids, 'draining');
+  if (!takes(engine)) return step;
+  let free = engine.slots === 0 ? Number.POSITIVE_INFINITY : engine.slots - activeOn(state, name);
+  const entering = waiting.filter(([, { beside }]) => beside || free-- > 0);
+  const tickets = new Map(state.tickets);
+  for (const [id, ticket] of entering) tickets.set(id, { ...ticket, stage: 'entered' });
+  const entered = entering.map(([id]) => ({ is: 'entered' as const, ticket: id }));
+  return { state: { ...state, tickets }, decisions: [...before, ...entered] };
+}
+
+function turnAway({ state, decisions }: PoolStep, ids: readonly number[], why: TurnedAway): PoolStep {
+  if (ids.length === 0) return { state, decisions };
+  const tickets = new Map(state.tickets);
+  for (const id of ids) tickets.delete(id);
+  const away = ids.map((ticket) => {
+    const { engine } = state.tickets.get(ticket)!;
+    return { is: 'turned_away' as const, ticket, engine, why };
+  });
+  return { state: { ...state, tickets }, decisions: [...decisions, ...away] };
+}
