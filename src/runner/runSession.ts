@@ -120,7 +120,7 @@ async function sit(
     closing,
   );
   closing.add(() => engine?.close());
-  keepEngines(engines, closing);
+  keepEngines(engines, { store, run, events, isoNow, onError: brokenRecord(stop) }, closing);
   const instances = plannedInstances(store, run);
   // A row that cannot be read ends the sitting before anything starts.
   for (const trial of toDo) void instances.get(trial.instance_pk)!.instance;
@@ -156,7 +156,7 @@ async function sit(
   const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
   const controls = createControlInbox({
     ...{ store, runId: run.id, events, now: () => new Date() },
-    onError: (error) => stop.stopStarting('internal_error', errorText(error)),
+    onError: brokenRecord(stop),
   });
   // Neither the sleep of this machine nor an outage of the engine counts against a limit.
   const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
@@ -171,6 +171,9 @@ async function sit(
 }
 
 const isoNow = () => new Date().toISOString();
+
+const brokenRecord = (stop: StopLadder) => (error: unknown) =>
+  stop.stopStarting('internal_error', errorText(error));
 
 /** Money of earlier sittings counts: a restart does not renew the budget. */
 function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {

@@ -2,7 +2,7 @@
 import type Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
 import { leftoversOn } from '../../src/environment/docker/leftovers.ts';
-import { findOrphans, listContainers, reap } from '../../src/environment/docker/reaper.ts';
+import { findOrphans, listContainers, reap, reapLeft } from '../../src/environment/docker/reaper.ts';
 import {
   currentOwner,
   isOwnerAlive,
@@ -115,6 +115,24 @@ describe.skipIf(!available)('reaper', () => {
         .getContainer(id)
         .remove({ force: true })
         .catch(() => undefined);
+  });
+
+  test('an engine that is back loses the containers of this process whose attempts are over, and no other', async () => {
+    const of = (attempt: string, more: Record<string, string> = {}) =>
+      create({ ...mine, [LABELS.attempt]: attempt, ...more });
+    const over = await of('7.1');
+    const stay = [
+      await of('7.2'),
+      await of('7.1', { [LABELS.run]: 'another-run' }),
+      await of('7.1', { [LABELS.pidStart]: '778' }),
+      await of('7.1', { [LABELS.host]: 'another-host' }),
+      await of('7.1', { [LABELS.name]: 'a name that it does not have' }),
+    ];
+    const asked = { ...owner, host: here.host };
+    const isOver = (attempt: string) => attempt === '7.1';
+    expect(await reapLeft({ docker, owner: asked, isOver, limitMs: 20_000 })).toHaveLength(1);
+    await expect(docker.getContainer(over).inspect()).rejects.toThrow('No such container');
+    for (const id of stay) expect((await docker.getContainer(id).inspect()).Id).toBe(id);
   });
 
   test('removes exactly the containers whose owner is dead', async () => {

@@ -5,6 +5,7 @@
 import type Docker from 'dockerode';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { engineClient } from '../engines/engineClient.ts';
+import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
   LABELS,
@@ -96,6 +97,38 @@ export async function findOrphans(
   machine: MachineFacts = thisMachine(),
 ): Promise<LabelledContainer[]> {
   return (await listContainers(docker, machine)).filter((container) => container.owner === 'dead');
+}
+
+export interface LeftRequest {
+  readonly docker: Docker;
+  /** This process, and its run. */
+  readonly owner: Pick<Owner, 'run' | 'pid' | 'pidStart' | 'bootId' | 'host'>;
+  /** Whether the record proves that nothing of this attempt goes on here. */
+  readonly isOver: (attempt: string) => boolean;
+  readonly limitMs: number;
+}
+
+/** Containers of this very process that an engine still had when it came back: their attempts have ended, or run elsewhere. Returns their names. */
+export async function reapLeft({ docker, owner, isOver, limitMs }: LeftRequest): Promise<string[]> {
+  const wanted: [string, string][] = [
+    [LABELS.run, owner.run],
+    [LABELS.pid, String(owner.pid)],
+    [LABELS.pidStart, owner.pidStart],
+    [LABELS.bootId, owner.bootId],
+    [LABELS.host, owner.host],
+  ];
+  const label = wanted.map(([name, value]) => `${name}=${value}`);
+  const found = await daemonAnswer(docker.listContainers({ all: true, filters: { label } }), limitMs);
+  const over = found.filter(({ Labels }) => isOver(Labels[LABELS.attempt] ?? ''));
+  const own = await Promise.all(over.map((container) => labelsAreItsOwn(docker, container)));
+  const gone = await Promise.all(
+    over
+      .filter((_, i) => own[i])
+      .map(async ({ Id, Names }) =>
+        (await removeContainer(docker.getContainer(Id), limitMs)) ? [Names[0]?.replace(/^\//, '') ?? Id] : [],
+      ),
+  );
+  return gone.flat();
 }
 
 export interface ReapResult {

@@ -18,6 +18,18 @@ export interface PooledEngine {
   readonly slots: number;
   /** Resolves while the engine answers. */
   readonly ping: () => Promise<unknown>;
+  /** What people call it by, beside its name. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Who brought it: the configuration, the file of engines or a person. */
+  readonly origin?: 'config' | 'file' | 'person';
+  /** What is known of its machine, for those who look on. */
+  readonly facts?: () => Promise<EngineMachine>;
+}
+
+export interface EngineMachine {
+  readonly platform: string | null;
+  readonly memoryBytes: number | null;
+  readonly freeBytes: number | null;
 }
 
 export interface EnginePoolOptions {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { newestBackup } from '../../store/backup.ts';
+import { endLeases } from '../../store/live/engineLeases.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { abandonCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -28,6 +29,7 @@ export interface Recovered {
 
 /** Call only while holding the run's lock, so that no process works on these trials. */
 export function recoverRun(store: Store, runId: number, endedAt: string): Recovered {
+  endLeases(store, runId, endedAt);
   let possiblyBilled = 0;
   const abandoned = abandonedTrials(store, runId);
   for (const trial of abandoned) {

@@ -20,6 +20,8 @@ const STATEMENTS = [
   'DELETE FROM events WHERE run_id = @run',
   'DELETE FROM live_states WHERE run_id = @run',
   'DELETE FROM controls WHERE run_id = @run',
+  'DELETE FROM leases WHERE engine_id IN (SELECT id FROM engines WHERE run_id = @run)',
+  'DELETE FROM engines WHERE run_id = @run',
   ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
   "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
   `DELETE FROM attempts WHERE id IN (${ATTEMPTS})`,
