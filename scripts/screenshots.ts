@@ -34,6 +34,12 @@ const SHOTS: readonly Shot[] = [
   { name: 'time', hash: 'attempt/1?tab=time', ready: 'Longest', height: 640 },
   { name: 'compare', hash: 'compare?s=3:main|2:main|1:main', ready: 'McNemar exact', height: 1300 },
   { name: 'side', hash: 'side?a=LEFT&b=RIGHT&step=2', ready: 'both one step on' },
+  {
+    name: 'aligned',
+    hash: 'compare/nightly-1/nightly-3/django__django-10000',
+    ready: 'they part here',
+    height: 1100,
+  },
   { name: 'history', hash: 'history/django__django-10000', ready: 'Resolved', height: 420 },
   { name: 'phone', hash: 'attempt/1', ready: 'THOUGHT: step 1', width: 390, height: 800 },
 ];
@@ -86,6 +92,35 @@ const names: [string, number][] = [
   ['LEFT', finalOf('nightly-1', 'django__django-10000')],
   ['RIGHT', finalOf('nightly-3', 'django__django-10000')],
 ];
+/** What the two did otherwise, by step: they read the same and then edit different files. */
+const OTHER_STEPS = {
+  LEFT: {
+    3: `sed -i '245s/= 1/= right/' astropy/modeling/separable.py`,
+    4: 'python -m pytest astropy/modeling/tests/test_separable.py -q',
+    5: 'git diff',
+  },
+  RIGHT: {
+    3: `grep -rn "_operators" astropy/modeling`,
+    4: "sed -n '60,120p' astropy/modeling/core.py",
+    5: `sed -i '88s/left/right/' astropy/modeling/core.py`,
+    6: 'python -m pytest astropy/modeling/tests/test_separable.py -q',
+  },
+} as const;
+for (const [side, steps] of Object.entries(OTHER_STEPS)) {
+  const attempt = names.find(([name]) => name === side)![1];
+  for (const [step, command] of Object.entries(steps)) {
+    const content = `THOUGHT: step ${step}, I follow what I have found.\n\n\`\`\`bash\n${command}\n\`\`\``;
+    store
+      .prepare('UPDATE commands SET command = ? WHERE attempt_id = ? AND step = ?')
+      .run(command, attempt, Number(step));
+    store
+      .prepare(
+        `UPDATE messages SET content = @content, data = @data WHERE attempt_id = @attempt
+         AND seq = (SELECT message_seq - 1 FROM commands WHERE attempt_id = @attempt AND step = @step)`,
+      )
+      .run({ content, data: JSON.stringify({ role: 'assistant', content }), attempt, step: Number(step) });
+  }
+}
 store.close();
 
 const viewer = await startViewer({ results: dir, port: 0, pageDir: built.dir });

@@ -54,6 +54,15 @@ describe('facets', () => {
     ]);
   });
 
+  test('a value stays to be pressed where what is typed leaves none of its rows', () => {
+    const typed = ROWS.filter((row) => row.verdict === 'resolved');
+    expect(facetCounts(typed, FACETS, chosenBy(''), ROWS).get('verdict')).toEqual([
+      { value: 'infra', n: 0 },
+      { value: 'resolved', n: 1 },
+      { value: 'unresolved', n: 0 },
+    ]);
+  });
+
   test('a chosen value that no row has any more can still be taken back', () => {
     expect(facetCounts([], FACETS, chosenBy('verdict=gone')).get('verdict')).toEqual([
       { value: 'gone', n: 0 },

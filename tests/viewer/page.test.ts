@@ -479,8 +479,14 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     await page.locator('.ansi-red', { hasText: 'red' }).first().waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('has no accessibility violations, %s', async (colorScheme) => {
-    await open('', { colorScheme, bypassCSP: true });
+  test.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['on a phone', { viewport: { width: 390, height: 800 } }],
+    ['in print', {}],
+  ] as const)('has no accessibility violations, %s', async (name, options) => {
+    await open('', { ...options, bypassCSP: true });
+    if (name === 'in print') await page.emulateMedia({ media: 'print' });
     const wrong: string[] = [];
     for (const place of [
       '',

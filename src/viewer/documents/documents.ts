@@ -130,7 +130,7 @@ export interface OutlineRow {
   seq: number;
   role: string;
   chars: number;
-  at: string;
+  at: string | null;
   /** Of a program: whose conversation it belongs to, see AttemptDocument.threads. */
   thread: string | null;
   /** Step of an assistant message and of what follows it. */

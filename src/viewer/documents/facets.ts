@@ -41,11 +41,15 @@ export interface FacetCount {
   readonly n: number;
 }
 
-/** For each facet how many rows each value would leave, given what the other facets ask; a chosen value stays in the list at 0. */
+/**
+ * For each facet how many of the rows each value would leave, given what the other facets ask. Every value of `all` stays in the list, at 0
+ * where a typed filter left none of its rows, and so does a chosen one: what somebody can press does not vanish while they type.
+ */
 export function facetCounts<Row>(
   rows: readonly Row[],
   facets: readonly Facet<Row>[],
   chosen: Chosen,
+  all: readonly Row[] = rows,
 ): ReadonlyMap<string, readonly FacetCount[]> {
   return new Map(
     facets.map((facet) => {
@@ -53,12 +57,10 @@ export function facetCounts<Row>(
         facets.filter((other) => other !== facet),
         chosen,
       );
-      const counts = new Map<string, number>();
-      for (const row of rows) {
-        const counted = passes(row) ? 1 : 0;
-        for (const value of facet.values(row)) counts.set(value, (counts.get(value) ?? 0) + counted);
-      }
-      for (const value of chosen.get(facet.id) ?? []) if (!counts.has(value)) counts.set(value, 0);
+      const values = [...all.flatMap(facet.values), ...(chosen.get(facet.id) ?? [])];
+      const counts = new Map(values.map((value) => [value, 0]));
+      for (const row of rows.filter(passes))
+        for (const value of facet.values(row)) counts.set(value, (counts.get(value) ?? 0) + 1);
       const sorted = [...counts].map(([value, n]) => ({ value, n }));
       return [facet.id, sorted.sort((a, b) => a.value.localeCompare(b.value, 'en', { numeric: true }))];
     }),

@@ -30,9 +30,13 @@ const behindCalls = (program: readonly ProgramCallFacts[], byCall: Map<number, r
 
 /** What the commands of a message came to. */
 function commandsBehind(queries: ViewerQueries, attemptId: number) {
+  const unanswered: string[] = [];
   const commands = new Map<number, { ms: number; code: number; timedOut: boolean; texts: string[] }>();
   for (const command of queries.commandOutline(attemptId)) {
-    if (command.message_seq === null) continue;
+    if (command.message_seq === null) {
+      unanswered.push(command.command);
+      continue;
+    }
     const known = commands.get(command.message_seq);
     commands.set(command.message_seq, {
       ms: (known?.ms ?? 0) + command.duration_ms,
@@ -41,7 +45,7 @@ function commandsBehind(queries: ViewerQueries, attemptId: number) {
       texts: [...(known?.texts ?? []), command.command],
     });
   }
-  return commands;
+  return { commands, unanswered };
 }
 
 function threadDocuments(
@@ -75,7 +79,7 @@ function actionsBehind(
   queries: ViewerQueries,
   attemptId: number,
   heads: readonly Head[],
-  commands: ReturnType<typeof commandsBehind>,
+  { commands, unanswered }: ReturnType<typeof commandsBehind>,
 ): ReadonlyMap<number, StepFacts> {
   const facts = new Map<number, StepFacts>();
   if (commands.size > 0) {
@@ -86,6 +90,12 @@ function actionsBehind(
       const own = (commands.get(seq)?.texts ?? []).map((text) => ({ name: 'bash', text }));
       if (answer !== null) actions.set(answer, [...(actions.get(answer) ?? []), ...own]);
     }
+    // The command that hands in the work ends the attempt: no observation shows it.
+    if (answer !== null && actions.get(answer)?.length === 0)
+      actions.set(
+        answer,
+        unanswered.map((text) => ({ name: 'bash', text })),
+      );
     for (const [seq, own] of actions) facts.set(seq, stepFacts(own));
     return facts;
   }
@@ -109,9 +119,12 @@ export function outlineOf(
   const rows = program.length > 0 ? queries.callsOfProgram(attemptId) : [];
   const byCall: Map<number, readonly CallRow[]> = Map.groupBy(rows, ({ call }) => call);
   const behind = program.length > 0 ? behindCalls(program, byCall) : behindSteps(queries, attemptId, heads);
-  const commands = commandsBehind(queries, attemptId);
-  const does = actionsBehind(queries, attemptId, heads, commands);
+  const behindAnswers = commandsBehind(queries, attemptId);
+  const { commands } = behindAnswers;
+  const does = actionsBehind(queries, attemptId, heads, behindAnswers);
   const names = namesOfMessages(heads, program);
+  // An import knows no times of messages and gives all of them that of the attempt.
+  const timed = heads.some((head) => head.created_at !== heads[0]!.created_at);
   let step: number | null = null;
   let turn = 0;
   const outline = heads.map((message): OutlineRow => {
@@ -126,7 +139,7 @@ export function outlineOf(
       seq: message.seq,
       role: message.role,
       chars: message.chars,
-      at: message.created_at,
+      at: timed ? message.created_at : null,
       thread: names[message.seq] ?? null,
       step,
       call: calls.findLast((call) => call.state === 'ok') ?? null,

@@ -14,16 +14,16 @@ export interface ReportedSide {
 
 /** Two of them fit beside each other on a terminal of 80 columns. */
 const SHOWN = 29;
-const firstLine = (text: string): string => {
+const firstLine = (text: string, most: number): string => {
   const line = text.split('\n', 1)[0]!;
-  return line.length > SHOWN ? `${line.slice(0, SHOWN - 1)}…` : line;
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 };
 
 function cells(line: StepLine | undefined): [step: string, does: string] {
   if (!line) return ['', ''];
   const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
   const end = line.timedOut ? ' [timed out]' : line.exitCode ? ` [exit ${line.exitCode}]` : '';
-  return [String(line.row.step ?? ''), `${firstLine(`${kind} ${command}`)}${end}`];
+  return [String(line.row.step ?? ''), `${firstLine(`${kind} ${command}`, SHOWN - end.length)}${end}`];
 }
 
 const failedTests = (side: ReportedSide): string[] =>

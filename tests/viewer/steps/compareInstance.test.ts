@@ -12,6 +12,13 @@ beforeAll(() => {
   const store = openFixture(dir);
   addRun(store, { name: 'one', instances: 2, steps: 6 });
   addRun(store, { name: 'two', instances: 2, steps: 9, seed: 3, day: 1, arms: ['small', 'large'] });
+  // The last command handed in the work, so no observation shows it.
+  store
+    .prepare(
+      `UPDATE commands SET message_seq = NULL, command = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT'
+       WHERE (attempt_id, step) IN (SELECT attempt_id, max(step) FROM commands GROUP BY attempt_id)`,
+    )
+    .run();
   store.close();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -21,6 +28,8 @@ test('steps beside each other, where they part, tests and patches', async () => 
   expect(code).toBe(0);
   expect(stdout).toMatch(/=\s+1\s+read sed -n/);
   expect(stdout).toMatch(/parts /);
+  expect(stdout).toMatch(/submit echo COMPLETE/);
+  expect(stdout).toContain('submit echo COMPLET… [exit 1]');
   expect(stdout).toContain('Patch of B');
   expect(stdout).toContain('diff --git a/pkg/module_1.py');
 });

@@ -37,8 +37,8 @@ export function AlignedRows({ aligned, left, right, onlyTelling }: RowsProps) {
           <li key={at} id={`row-${at}`} className={`alignedrow ${row.how}${at === partsAt ? ' parts' : ''}`}>
             {at === partsAt ? <p className="parting">they part here</p> : null}
             <button type="button" className="two" aria-expanded={open.has(at)} onClick={() => toggle(at)}>
-              <Cell line={one} />
-              <Cell line={other} />
+              <Cell side="A" line={one} />
+              <Cell side="B" line={other} />
             </button>
             {open.has(at) ? (
               <div className="two">
@@ -53,13 +53,16 @@ export function AlignedRows({ aligned, left, right, onlyTelling }: RowsProps) {
   );
 }
 
-function Cell({ line }: { line: StepLine | undefined }) {
+function Cell({ side, line }: { side: 'A' | 'B'; line: StepLine | undefined }) {
   if (!line) return <span className="empty" />;
   const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
   const failed = line.timedOut || (line.exitCode !== null && line.exitCode !== 0);
   return (
     <span className="alignedcell">
-      <span className="number">{line.row.step}</span>
+      <span className="number">
+        <span className="sidename">{side} </span>
+        {line.row.step}
+      </span>
       <span className={`kind ${kind}`}>{kind}</span>
       <code>{command === '' ? 'says' : plain(command.split('\n', 1)[0]!.slice(0, 200))}</code>
       <span className="quiet facts">

@@ -6,6 +6,7 @@ import type { TrialDocument } from '../../documents/documents.ts';
 import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { plain } from '../text/foreignText.ts';
 import { nano, rate } from '../text/numbers.ts';
+import { type Box, labelPlaces } from './labelPlaces.ts';
 import { axis, ink, Plot } from './Plot.tsx';
 
 interface Point {
@@ -78,19 +79,20 @@ function plotOf(points: readonly Point[]): {
   return { options, data };
 }
 
+/** Half the width of a whisker's end. */
+const CAP = 4;
+const LINE_HEIGHT = 16;
+
 function whiskers(plot: uPlot, points: readonly Point[]): void {
   const { ctx } = plot;
   const scale = window.devicePixelRatio || 1;
   ctx.save();
   ctx.strokeStyle = ink('--accent');
-  ctx.fillStyle = ink('--text');
-  ctx.textAlign = 'left';
   ctx.lineWidth = 1.5 * scale;
-  ctx.font = `${12 * scale}px system-ui, sans-serif`;
-  for (const [i, point] of points.entries()) {
+  const cap = CAP * scale;
+  const drawn = points.map((point): Box => {
     const x = plot.valToPos(point.dollars, 'x', true);
     const [low, high] = [plot.valToPos(point.low, 'y', true), plot.valToPos(point.high, 'y', true)];
-    const cap = 4 * scale;
     ctx.beginPath();
     ctx.moveTo(x, low);
     ctx.lineTo(x, high);
@@ -99,11 +101,34 @@ function whiskers(plot: uPlot, points: readonly Point[]): void {
       ctx.lineTo(x + cap, y);
     }
     ctx.stroke();
-    ctx.fillText(
-      point.label.slice(0, 40),
-      x + 8 * scale,
-      plot.valToPos(point.share, 'y', true) + (14 * (i % 4) - 8) * scale,
-    );
-  }
+    return { left: x - cap, right: x + cap, top: high, bottom: low };
+  });
+  writeNames(plot, points, drawn, scale);
   ctx.restore();
+}
+
+function writeNames(plot: uPlot, points: readonly Point[], drawn: readonly Box[], scale: number): void {
+  const { ctx, bbox } = plot;
+  ctx.fillStyle = ink('--text');
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  ctx.font = `${12 * scale}px system-ui, sans-serif`;
+  const names = points.map((point) => {
+    const text = point.label.length > 40 ? `${point.label.slice(0, 39)}…` : point.label;
+    return {
+      text,
+      x: plot.valToPos(point.dollars, 'x', true),
+      y: plot.valToPos(point.share, 'y', true),
+      width: ctx.measureText(text).width,
+      height: LINE_HEIGHT * scale,
+    };
+  });
+  const area = {
+    left: bbox.left,
+    top: bbox.top,
+    right: bbox.left + bbox.width,
+    bottom: bbox.top + bbox.height,
+  };
+  for (const [i, { left, top, bottom }] of labelPlaces(names, area, drawn, scale).entries())
+    ctx.fillText(names[i]!.text, left, (top + bottom) / 2);
 }

@@ -142,7 +142,8 @@ export function Head({ doc }: { doc: AttemptDocument }) {
 function Task({ doc }: { doc: AttemptDocument }) {
   const { instance, attempt } = doc;
   return (
-    <div className="scroll pad">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
+    <section className="scroll pad" aria-label="Task" tabIndex={0}>
       <h2>Problem</h2>
       <pre className="output">{plain(instance.problem)}</pre>
       <h2>Tests</h2>
@@ -175,6 +176,6 @@ function Task({ doc }: { doc: AttemptDocument }) {
           <li key={i}>{plain(note)}</li>
         ))}
       </ul>
-    </div>
+    </section>
   );
 }

@@ -33,7 +33,8 @@ export function MissingList({ cells, run, working }: Missing) {
           <li key={`${verdict} ${reason}`}>
             <span className="count">{integer(n)}</span>
             <a href={href(['run', run, 'instances'], { verdict, reason })}>
-              <Badge word={verdict} /> {reason === verdict ? '' : plain(words(reason))}
+              <Badge word={verdict} />
+              {reason === verdict ? null : <span className="reason">{plain(words(reason))}</span>}
             </a>
             {working || !NEXT[verdict] ? null : <span className="quiet"> {NEXT[verdict](run)}</span>}
           </li>

@@ -28,13 +28,15 @@ export const clearFilters = (facets: readonly { readonly id: string }[]): void =
   setQuery({ f: undefined, ...Object.fromEntries(facets.map(({ id }) => [id, undefined])) });
 
 interface ChipsProps<Row> {
+  /** All rows of the table, and of them those that what is typed leaves. */
+  readonly all: readonly Row[];
   readonly rows: readonly Row[];
   readonly facets: readonly Facet<Row>[];
   readonly chosen: Chosen;
 }
 
-export function FilterChips<Row>({ rows, facets, chosen }: ChipsProps<Row>) {
-  const counts = useMemo(() => facetCounts(rows, facets, chosen), [rows, facets, chosen]);
+export function FilterChips<Row>({ all, rows, facets, chosen }: ChipsProps<Row>) {
+  const counts = useMemo(() => facetCounts(rows, facets, chosen, all), [all, rows, facets, chosen]);
   const valuesOf = ({ id }: Facet<Row>) => counts.get(id) ?? [];
   // A facet of which all rows have the same value narrows nothing.
   const useful = facets.filter(

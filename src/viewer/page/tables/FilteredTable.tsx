@@ -67,7 +67,7 @@ export function FilteredTable<Row extends object>(props: FilteredTableProps<Row>
           rows={rows}
         />
       </div>
-      {facets.length > 0 ? <FilterChips rows={typed} facets={facets} chosen={chosen} /> : null}
+      {facets.length > 0 ? <FilterChips all={all} rows={typed} facets={facets} chosen={chosen} /> : null}
       {props.wrapper ? <div className={props.wrapper}>{table}</div> : table}
     </>
   );

@@ -132,8 +132,8 @@ function One({ name, row }: { name: string; row: TrialDocument | undefined }) {
       {name}: <Badge word={row.verdict} />
     </span>
   ) : (
-    <a href={href(['attempt', row.attempt])} title={plain(text)}>
-      {name}: <Badge word={row.verdict} />
+    <a className="side" href={href(['attempt', row.attempt])} title={plain(text)}>
+      <span>{name}</span> <Badge word={row.verdict} />
     </a>
   );
 }

@@ -48,7 +48,7 @@ export function MessageItem({ row, attempt, live, active, index, count, asked, l
         <strong>{role}</strong>
         {row.step === null ? null : <StepLink attempt={attempt} step={row.step} linked={linked} />}
         <Facts row={row} />
-        <time className="quiet">{row.at.slice(11, 19)}</time>
+        {row.at === null ? null : <time className="quiet">{row.at.slice(11, 19)}</time>}
       </header>
       {message ? (
         <Conversation message={message} folded={isFolded(row)} asked={asked} />
@@ -79,7 +79,9 @@ function Facts({ row }: { row: OutlineRow }) {
     <>
       {call ? (
         <>
-          <span title="time of the model’s answer">{duration(call.latency_ms)}</span>
+          {call.latency_ms === null ? null : (
+            <span title="time of the model’s answer">{duration(call.latency_ms)}</span>
+          )}
           <span title="tokens in (of them cached) → out">
             {short((call.input_tokens ?? 0) + (call.cache_read_tokens ?? 0) + (call.cache_write_tokens ?? 0))}{' '}
             ({short(call.cache_read_tokens)}) → {short(call.output_tokens)}

@@ -23,7 +23,8 @@ export function RawPanel({ doc }: { doc: AttemptDocument }) {
   if (mode === 'single')
     return <p className="pad quiet">Raw messages are left out of a single file; swebatch view has them.</p>;
   return (
-    <div className="scroll pad">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
+    <section className="scroll pad" aria-label="Raw messages" tabIndex={0}>
       <div className="bar">
         <button type="button" disabled={chunk === 0} onClick={() => setChunk(chunk - 1)}>
           earlier
@@ -51,7 +52,7 @@ export function RawPanel({ doc }: { doc: AttemptDocument }) {
       ) : (
         <Waiting entry={entry} />
       )}
-    </div>
+    </section>
   );
 }
 

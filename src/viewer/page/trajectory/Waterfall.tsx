@@ -27,7 +27,8 @@ export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
   }, [doc, lanes, end]);
   if (doc.phases.length === 0) return <p className="pad quiet">No phases were recorded.</p>;
   return (
-    <div className="scroll pad">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
+    <section className="scroll pad" aria-label="Time" tabIndex={0}>
       <canvas
         ref={canvas}
         className="waterfall"
@@ -61,7 +62,7 @@ export function Waterfall({ doc: whole }: { doc: AttemptDocument }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 
