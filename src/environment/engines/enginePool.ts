@@ -14,7 +14,7 @@ import {
   type PoolListener,
   type PoolShell,
 } from './poolShell.ts';
-import { activeOn, isAway, type PoolEngine, phaseOf, takes } from './poolState.ts';
+import { activeOn, assignedTo, isAway, type PoolEngine, phaseOf, takes } from './poolState.ts';
 
 export { EngineDrains, type EnginePoolOptions, type PooledEngine, type PoolListener } from './poolShell.ts';
 
@@ -42,6 +42,8 @@ export interface EnginePool {
   join(engine: PooledEngine): void;
   alive(): readonly string[];
   drains(host: string): boolean;
+  /** Trials placed there, entered or not, and its slots (0: no limit). */
+  load(host: string): { readonly placed: number; readonly slots: number };
   /** Resolves when one of them answers; rejects with their names. */
   anyAnswers(): Promise<unknown>;
   states(): EngineState[];
@@ -94,6 +96,10 @@ function poolOf(shell: PoolShell, beside: boolean): EnginePool {
     remove: (host) => leave(shell, 'remove', host, false),
     join: shell.join,
     drains: (host) => engine(host)?.draining ?? false,
+    load: (host) => ({
+      placed: assignedTo(shell.state(), host, beside),
+      slots: engine(host)?.slots ?? 0,
+    }),
     alive: () =>
       [...shell.state().engines.values()].filter((e) => !isAway(e) && !e.removed).map(({ name }) => name),
     anyAnswers() {

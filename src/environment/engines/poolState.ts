@@ -93,7 +93,7 @@ const ticketsOn = ({ tickets }: PoolState, engine: string): Ticket[] =>
 export const activeOn = (state: PoolState, engine: string): number =>
   ticketsOn(state, engine).filter(({ stage, beside }) => stage === 'entered' && !beside).length;
 
-const assignedTo = (state: PoolState, engine: string, beside: boolean): number =>
+export const assignedTo = (state: PoolState, engine: string, beside: boolean): number =>
   ticketsOn(state, engine).filter((ticket) => ticket.beside === beside).length;
 
 export function phaseOf(state: PoolState, engine: PoolEngine): EnginePhase {

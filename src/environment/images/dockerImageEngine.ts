@@ -109,6 +109,7 @@ const infoSchema = z.object({
   OSType: z.string().default(''),
   Architecture: z.string().default(''),
   DockerRootDir: z.string().default(''),
+  MemTotal: z.number().optional(),
 });
 
 async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
@@ -116,7 +117,7 @@ async function factsOf(docker: Docker): ReturnType<ImageEngine['info']> {
   const architecture = ARCHITECTURES[info.Architecture] ?? info.Architecture;
   // Several engines on one machine have one ID, and so have copies of a virtual machine.
   const id = `${info.ID} ${info.Name}:${info.DockerRootDir}`;
-  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir };
+  return { id, os: info.OSType, architecture, rootDir: info.DockerRootDir, memoryBytes: info.MemTotal };
 }
 
 /** An image of ours is built, unless it is there: the end state of an agent cannot be made again. */

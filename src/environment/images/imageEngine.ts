@@ -42,7 +42,14 @@ export interface ListedImage {
 }
 
 export interface ImageEngine {
-  info(): Promise<{ id: string; os: string; architecture: string; rootDir: string }>;
+  info(): Promise<{
+    id: string;
+    os: string;
+    architecture: string;
+    rootDir: string;
+    /** Undefined where the engine does not tell. */
+    memoryBytes?: number | undefined;
+  }>;
   inspect(name: string): Promise<LocalImage | undefined>;
   list(): Promise<ListedImage[]>;
   /** Resolves when the engine says that the image is complete; rejects with the engine's words. */

@@ -35,6 +35,8 @@ export interface RunImagesConfig {
   readonly disk_low: string;
   /** environment.pull */
   readonly pull: 'never' | 'missing' | 'always';
+  /** environment.memory of the arm that asks for most; 0 for no limit. */
+  readonly memoryBytes?: number | undefined;
 }
 
 export interface RunImages {

@@ -1,11 +1,13 @@
 /** The images of a run on several engines: each trial gets a place on one of them, and its image there. */
 
+import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { EngineDrains, type EnginePool, isLoss } from '../engines/enginePool.ts';
 import { EnvironmentError, type Place } from '../environment.ts';
 import type { Collected } from './disk/collect.ts';
 import { ensureBy } from './ensureImage.ts';
 import type { ImageService } from './imageService.ts';
+import { bestEngines } from './placement.ts';
 import { planOf, type ReadyPlace, type RunImages, type RunImagesConfig, settingsOf } from './runImages.ts';
 
 interface Engines {
@@ -27,7 +29,7 @@ export function imagesOfSeveralEngines(
 ): RunImages {
   const engines: Engines = { services, pool };
   const all = [...services.values()];
-  const choosePlace = placesInTurn(engines);
+  const choosePlace = placesInTurn(engines, config.memoryBytes ?? 0);
   let among: readonly string[] | undefined;
   return {
     ...settingsOf(config, services.size),
@@ -58,21 +60,57 @@ export function imagesOfSeveralEngines(
 }
 
 /** `without`: engines that cannot have the image. */
-type ChoosePlace = (without: ReadonlySet<string>, signal: AbortSignal) => Promise<Place>;
+type ChoosePlace = (image: string, without: ReadonlySet<string>, signal: AbortSignal) => Promise<Place>;
 
 /** One after the other, so that trials are placed in their order; one that only a full engine can take is passed. */
-function placesInTurn(engines: Engines): ChoosePlace {
+function placesInTurn(engines: Engines, memoryBytes: number): ChoosePlace {
+  const { services, pool } = engines;
+  const factsOf = askedOnce(services);
   let placing: Promise<unknown> = Promise.resolve();
-  return (without, signal) => {
+  return (image, without, signal) => {
     const choose = async () => {
       const room = await withRoom(engines, without, signal);
-      // The least taken engine, even when another one has the image: the slots of all are to be used.
-      return engines.pool.choose((host) => room.has(host));
+      const facts = await Promise.all([...room].map((host) => factsOf(host, image)));
+      // Asked when the pool chooses: what is placed there may have changed meanwhile.
+      const best = () => {
+        const now = facts.map((one) => ({ ...one, ...pool.load(one.host) }));
+        return new Set(
+          bestEngines(
+            now.filter(({ host }) => !pool.drains(host)),
+            memoryBytes,
+          ),
+        );
+      };
+      let among: ReadonlySet<string> | undefined;
+      return pool.choose((host) => {
+        among ??= best();
+        return among.has(host);
+      });
     };
     if (without.size > 0) return choose();
     const place = placing.then(choose);
     placing = place.catch(() => {});
     return place;
+  };
+}
+
+/** An engine that is slow to say where an image is must not hold up the trials of others. */
+const ANSWER_MS = 2000;
+
+/** The memory of an engine does not change; where an image is does. */
+function askedOnce(services: Engines['services']) {
+  const memory = new Map<string, number>();
+  return async (host: string, image: string) => {
+    const { stage, engine } = services.get(host)!;
+    const asked = async () => {
+      if (!memory.has(host)) memory.set(host, (await engine.info()).memoryBytes ?? 0);
+      return stage.placeOf(image);
+    };
+    const place = await within(
+      asked().catch(() => 'absent' as const),
+      ANSWER_MS,
+    );
+    return { host, image: place ?? 'absent', memoryBytes: memory.get(host) || undefined };
   };
 }
 
@@ -109,7 +147,7 @@ async function readySomewhere(
 ): Promise<ReadyPlace> {
   const without = new Set<string>();
   for (;;) {
-    const place = await choosePlace(without, signal);
+    const place = await choosePlace(image, without, signal);
     try {
       const { warnings } = await services.get(place.host)!.stage.ensure(image, signal);
       await place.enter(signal);

@@ -1,5 +1,6 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
 
+import { parseSize } from '../../base/text/units.ts';
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
@@ -38,7 +39,8 @@ export async function openRunImages(
   const first = dockerArms(arms)[0]?.environment;
   if (!first) return undefined;
   const { hosts } = first;
-  const settings = { ...config, pull: first.pull };
+  const memoryBytes = Math.max(...dockerArms(arms).map(({ environment }) => parseSize(environment.memory)));
+  const settings = { ...config, pull: first.pull, memoryBytes };
   if (hosts.length === 0) {
     const service = await openImages(env, serviceOptions(first, config, events, undefined));
     return { images: shown(imagesOfOneEngine(service, settings), events) };

@@ -4,14 +4,25 @@ import { createEnginePool } from '../../../src/environment/engines/enginePool.ts
 import { EnvironmentError } from '../../../src/environment/environment.ts';
 import type { ImageService } from '../../../src/environment/images/imageService.ts';
 import { imagesOfOneEngine } from '../../../src/environment/images/oneEngineImages.ts';
+import type { ImagePlace } from '../../../src/environment/images/placement.ts';
 import { imagesOfSeveralEngines } from '../../../src/environment/images/severalEnginesImages.ts';
 
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
-const config = { ahead: 4, policy: 'keep', disk_low: '0', pull: 'missing' } as const;
+const config = {
+  ahead: 4,
+  policy: 'keep',
+  disk_low: '0',
+  pull: 'missing',
+  memoryBytes: 4 * 2 ** 30,
+} as const;
+const GIB = 2 ** 30;
 const nothing = { removed: [], kept: [] };
 
 function engine(name: string, slots = 0) {
-  const state = { alive: true, diskOpen: true, calls: [] as string[] };
+  const state = {
+    ...{ alive: true, diskOpen: true, calls: [] as string[] },
+    ...{ image: 'absent' as ImagePlace, memoryBytes: undefined as number | undefined },
+  };
   let roomAgain = Promise.withResolvers<void>();
   const answer = async <T>(call: string, value: T): Promise<T> => {
     state.calls.push(call);
@@ -29,6 +40,7 @@ function engine(name: string, slots = 0) {
           warnings: [],
         }),
       isReady: (image: string) => state.calls.includes(`ensure ${image}`),
+      placeOf: async () => state.image,
       status: () => ({ active: [], waiting: 0, ready: 0, paused: undefined }),
     },
     disk: {
@@ -41,6 +53,7 @@ function engine(name: string, slots = 0) {
               new Promise<void>((done) => signal.addEventListener('abort', () => done())),
             ]),
     },
+    engine: { info: async () => ({ memoryBytes: state.memoryBytes }) },
     need: (images: readonly string[]) => answer(`need ${images.join(',')}`, undefined),
     done: (image: string) => answer(`done ${image}`, nothing),
     collect: () => answer('collect', nothing),
@@ -78,6 +91,40 @@ describe('several engines', () => {
     expect(images.has('big', 'b')).toBe(true);
     expect(images.has('small', 'b')).toBe(false);
     expect(await images.ensureOn('big')('b')).toMatchObject({ digest: 'big@b' });
+  });
+
+  test('the engine that has the image or gets it comes before the emptiest, as long as it has a slot and memory', async () => {
+    const [a, b] = [engine('a', 3), engine('b', 3)];
+    const { images } = several(a, b);
+    const hostOf = async (image: string) => (await images.ready(image, signal)).place!.host;
+    b.state.image = 'here';
+    expect([await hostOf('x'), await hostOf('y')]).toEqual(['b', 'b']);
+    b.state.image = 'absent';
+    a.state.image = 'coming';
+    expect(await hostOf('x')).toBe('a');
+    a.state.image = 'absent';
+    b.state.image = 'here';
+    // The last slot of b, and then the slots of a, also for those whose image is on b.
+    expect(await Promise.all(['x', 'y', 'z'].map(hostOf))).toEqual(['b', 'a', 'a']);
+  });
+
+  test('an engine that does not say where the image is counts as one without it, and holds up nobody', async () => {
+    const [dumb, other] = [engine('dumb', 9), engine('other', 9)];
+    dumb.service.stage.placeOf = () => Promise.reject(lost());
+    other.state.image = 'here';
+    const { images } = several(dumb, other);
+    expect((await images.ready('x', signal)).place!.host).toBe('other');
+  });
+
+  test('memory that is promised to trials is not promised again while another engine has some', async () => {
+    const [small, big] = [engine('small', 8), engine('big', 8)];
+    small.state.memoryBytes = 8 * GIB;
+    big.state.memoryBytes = 64 * GIB;
+    small.state.image = 'here';
+    const { images } = several(small, big);
+    const places = [];
+    for (const name of ['a', 'b', 'c', 'd']) places.push((await images.ready(name, signal)).place!.host);
+    expect(places).toEqual(['small', 'small', 'big', 'big']);
   });
 
   test('an engine that dies while it gets the image is left; the image comes onto the next one', async () => {

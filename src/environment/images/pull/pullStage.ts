@@ -5,6 +5,7 @@
 
 import { imageKey } from '../../../base/imageReference.ts';
 import { localImages, type ReadyImage } from '../localImages.ts';
+import type { ImagePlace } from '../placement.ts';
 import { addJob, cancelled, engineLost, type Job, type Jobs, pump, type StageOptions } from './pullJobs.ts';
 import type { StageStatus } from './stageEvents.ts';
 
@@ -16,6 +17,8 @@ export interface PullStage {
   /** Images that will be asked for, in order; a few of them are pulled ahead. Called again, it replaces the list. */
   prefetch(images: readonly string[]): void;
   isReady(image: string): boolean;
+  /** Whether the engine has the image, or gets it. Where the engine does not say, it is absent. */
+  placeOf(image: string): Promise<ImagePlace>;
   status(): StageStatus;
   /** Stops all pulls. */
   close(): Promise<void>;
@@ -52,6 +55,7 @@ export function createPullStage(options: StageOptions): PullStage {
       if (state === 'ready' || state === 'failed') byKey.delete(key);
     },
     isReady: (image) => byKey.get(imageKey(image))?.state === 'ready',
+    placeOf: (image) => placeOf(jobs, image),
     status: () => statusOf([...byKey.values()], jobs.paused, clock.now()),
     async close() {
       closing.abort(new Error('the pull stage was closed'));
@@ -62,6 +66,16 @@ export function createPullStage(options: StageOptions): PullStage {
       await Promise.allSettled(jobs.running);
     },
   };
+}
+
+async function placeOf({ byKey, here, options }: Jobs, image: string): Promise<ImagePlace> {
+  const state = byKey.get(imageKey(image))?.state;
+  if (state === 'ready') return 'here';
+  if (state === 'failed') return 'absent';
+  if (state !== undefined && state !== 'looking') return 'coming';
+  if (options.policy === 'always') return 'absent';
+  const found = await here.find(image).catch(() => undefined);
+  return found ? 'here' : state === 'looking' ? 'coming' : 'absent';
 }
 
 /** A ready image may have been removed since, by the policy or by hand, or built anew. */
