@@ -28,9 +28,12 @@ interface Option {
 }
 
 export const completionScript = (shell: (typeof SHELLS)[number], verbs: readonly Completable[]): string =>
-  shell === 'fish'
-    ? fish(verbs)
-    : `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}${bash(verbs)}`;
+  shell === 'fish' ? fish(verbs) : `${shell === 'zsh' ? ZSH : ''}${bash(verbs)}`;
+
+/** A zsh without a configuration of its own has loaded neither. */
+const ZSH = `autoload -U +X bashcompinit && bashcompinit
+(( $+functions[compdef] )) || { autoload -U compinit && compinit -i }
+`;
 
 const optionsOf = ({ flags }: Completable): Option[] => [
   ...Object.entries(flags).flatMap(([name, { place, describe = '', choices = [], type }]) =>
@@ -41,9 +44,9 @@ const optionsOf = ({ flags }: Completable): Option[] => [
   { name: 'help', describe: 'show help', choices: [], takesValue: false },
 ];
 
-/** What may stand behind a verb: `baseline set`. */
+/** What may stand behind a verb: `baseline set`, `ctl RUN pause`. */
 const wordsOf = ({ flags }: Completable): readonly string[] =>
-  Object.values(flags).find(({ place }) => place)?.choices ?? [];
+  Object.values(flags).flatMap(({ place, choices }) => (place ? (choices ?? []) : []));
 
 const firstOf = (name: string): string => name.split(' ')[0]!;
 const seconds = (verbs: readonly Completable[], first: string): string[] =>

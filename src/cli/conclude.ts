@@ -9,6 +9,9 @@ import { commandOn } from './terminal/nextStep.ts';
 import { signalExitCode } from './terminal/signals.ts';
 import { countsText, spentText } from './terminal/table.ts';
 
+/** Arms and epochs have a file each. */
+const MANY_FILES = 3;
+
 export function conclude(outcome: RunOutcome, json: boolean): number {
   const { run, status, counts, spent, predictions, graded } = outcome;
   if (json)
@@ -23,7 +26,9 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
     });
   say(`run ${run}: ${status} · ${countsText(counts)} · ${spentText(spent)}`);
   if (graded) say(`graded: ${countsText(graded.outcomes)}`);
-  for (const path of predictions) say(`predictions: ${path}`);
+  const [first, ...more] = predictions;
+  if (first && more.length > MANY_FILES) say(`predictions: ${first} and ${more.length} more beside it`);
+  else for (const path of predictions) say(`predictions: ${path}`);
   return sayWhatNext(outcome);
 }
 

@@ -4,7 +4,7 @@ import { VERSION } from '../service/version.ts';
 import { COLOR, COLOR_SAYS, withColor } from './colorFlag.ts';
 import { ENV_FILE, ENV_FILE_SAYS, withEnvFile } from './envFile.ts';
 import { plainArgs } from './flags/plainArgs.ts';
-import { usageMessage } from './flags/usageMessage.ts';
+import { usageMessage, valueOfSwitch } from './flags/usageMessage.ts';
 import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
@@ -60,7 +60,9 @@ async function byYargs(verbs: readonly Verb[], args: readonly string[]): Promise
         exitCode = await verb.run(argv);
       },
     });
-  requireVerb(args[0]);
+  requireVerb(args);
+  const wrong = valueOfSwitch(args, verbs.length === 1 ? verbs[0] : undefined);
+  if (wrong) throw new UsageError(wrong);
   const [word = '', ...rest] = args;
   // What yargs itself prints is help and the version.
   await parser.parseAsync(
@@ -129,9 +131,18 @@ class UsageError extends Error {}
 const usageOf = (word: string | undefined): string =>
   word !== undefined && VERBS.includes(word) ? `swebatch ${word}` : 'swebatch';
 
-/** yargs would list every flag behind an unknown verb as unknown too. */
-function requireVerb(word: string | undefined): void {
-  if (word === undefined || word.startsWith('-') || VERBS.includes(word)) return;
-  const close = VERBS.find((verb) => verb.startsWith(`${word} `)) ?? closest(word, VERBS);
-  throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
+/** yargs would list every flag behind an unknown verb as unknown too, and no option without a verb. */
+function requireVerb(args: readonly string[]): void {
+  const [word] = args;
+  if (word === undefined || VERBS.includes(word)) return;
+  if (!word.startsWith('-')) {
+    const close = VERBS.find((verb) => verb.startsWith(`${word} `)) ?? closest(word, VERBS);
+    throw new UsageError(`there is no verb "${word}"${close ? `; did you mean "${close}"?` : ''}`);
+  }
+  const name = /^--([^=]+)/.exec(word)?.[1];
+  if (name === undefined || WITHOUT_VERB.includes(name) || args.some((arg) => VERBS.includes(arg))) return;
+  const close = closest(name, WITHOUT_VERB);
+  throw new UsageError(`there is no option --${name}${close ? `; did you mean --${close}?` : ''}`);
 }
+
+const WITHOUT_VERB: readonly string[] = ['help', 'version', ENV_FILE, COLOR, 'no-color'];

@@ -198,6 +198,7 @@ function problemsOf(issue: z.core.$ZodIssue, tree: Tree): string[] {
     return [`${where}: ${issueText(issue)}${value === undefined ? '' : ` (it is ${JSON.stringify(value)})`}`];
   }
   return issue.keys.map((key) => {
+    if (key.startsWith('//')) return `${key}: a comment begins with #, in JSON too`;
     const close = suggest(key, keysAt(path));
     const elsewhere = close ? null : allPaths().find((other) => other.split('.').at(-1) === key);
     const hint = close ?? elsewhere;

@@ -14,7 +14,8 @@ export async function checkArgs<T extends Flags>(flags: T, argv: Argv): Promise<
   const problems = parsed.error.issues.map((issue) => {
     const name = String(issue.path[0]);
     const repeated = issue.code === 'invalid_type' && issue.path.length === 1 && Array.isArray(argv[name]);
-    return `--${kebab(name)}: ${repeated ? 'given more than once' : issueText(issue)}`;
+    const typed = flags[name]?.place ? `<${name}>` : `--${kebab(name)}`;
+    return `${typed}: ${repeated ? 'given more than once' : issueText(issue)}`;
   });
   throw new UserError(problems.join('\n'));
 }

@@ -18,4 +18,5 @@ export const runName = (message: string) =>
   z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, message)
+    .refine((name) => name !== 'last', 'must not be "last", which means the newest run')
     .optional();

@@ -19,7 +19,10 @@ export const namedRun = {
 
 /** The formats of `report` and `compare`. */
 export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
-export const format = { choices: FORMATS, describe: 'default: terminal' } as const satisfies Flag;
+export const format = {
+  choices: FORMATS,
+  describe: 'default: what the name of --to ends in, else terminal',
+} as const satisfies Flag;
 export const to = {
   type: 'string',
   describe: 'write to this file instead of stdout',

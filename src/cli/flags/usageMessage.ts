@@ -24,6 +24,20 @@ export function usageMessage(message: string, args: readonly string[], verb?: Ve
   return message;
 }
 
+/** yargs reads `--evaluate=yes` as false. */
+export function valueOfSwitch(args: readonly string[], verb: Verb | undefined): string | undefined {
+  const switches = Object.entries(verb?.flags ?? {}).flatMap(([name, { type }]) =>
+    type === 'boolean' ? kebab(name) : [],
+  );
+  const end = args.indexOf('--');
+  for (const arg of end === -1 ? args : args.slice(0, end)) {
+    const [, name = '', value = ''] = /^--(?:no-)?([^=]+)=(.*)$/s.exec(arg) ?? [];
+    if (switches.includes(name) && value !== 'true' && value !== 'false')
+      return `--${name} takes no value (it is "${value}"); say --${name} or --no-${name}`;
+  }
+  return undefined;
+}
+
 const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
 const named = (name: string, command: string): string => (command.includes(name) ? name : dashed(name));
 

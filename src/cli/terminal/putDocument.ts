@@ -1,11 +1,13 @@
 /** A report in the format that was asked for, on stdout or in a file. */
+import { extname } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import type { Document } from '../../report/render/document.ts';
 import { jsonText } from '../../report/render/json.ts';
 import { renderHtml } from '../../report/render/renderHtml.ts';
 import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
-import type { FORMATS } from '../flags/commonFlags.ts';
+import { UserError } from '../../service/userError.ts';
+import { FORMATS } from '../flags/commonFlags.ts';
 import { printData, say } from './context.ts';
 
 interface Where {
@@ -15,8 +17,23 @@ interface Where {
   readonly to?: string | undefined;
 }
 
+const ENDINGS: Readonly<Record<string, (typeof FORMATS)[number]>> = {
+  ...{ '.json': 'json', '.html': 'html', '.htm': 'html', '.md': 'markdown', '.markdown': 'markdown' },
+  ...{ '': 'terminal', '.txt': 'terminal', '.log': 'terminal' },
+};
+
+/** Where no format is named, the file's name says it. */
+function formatOf({ json, format, to = '' }: Where): (typeof FORMATS)[number] {
+  if (json) return 'json';
+  const found = format ?? ENDINGS[extname(to).toLowerCase()];
+  if (found) return found;
+  throw new UserError(`--to ${to}: no report is written as ${extname(to)}`, {
+    hint: `name a file that ends in .html, .md, .json or .txt, or say --format ${FORMATS.join(', ')}`,
+  });
+}
+
 export async function putDocument(
-  { json, format = 'terminal', to }: Where,
+  where: Where,
   title: string,
   value: unknown,
   document: () => Document,
@@ -27,7 +44,8 @@ export async function putDocument(
     markdown: () => renderMarkdown(document()),
     terminal: () => renderTerminal(document()),
   };
-  const text = texts[json ? 'json' : format]();
+  const { to } = where;
+  const text = texts[formatOf(where)]();
   if (to === undefined || to === '') return printData(text);
   await writeAtomically(to, text);
   say(`written: ${to}`);

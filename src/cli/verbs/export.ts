@@ -14,6 +14,7 @@ import { recordingOf } from '../../runner/record/recording.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { redactorOfArms } from '../../service/secrets.ts';
+import { UserError } from '../../service/userError.ts';
 import { VERSION } from '../../service/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
@@ -61,6 +62,8 @@ export const exportVerb = defineVerb({
     const root = resultsRoot(args.output);
     using store = openForReading(root);
     const run = requireRun(store, args.run);
+    if (args.arm !== undefined && args.what !== 'submission')
+      throw new UserError('--arm chooses the arm of a submission; everything else is written for all arms');
     if (args.what === 'submission')
       return await submit({ ...args, store, run, folder: pathInside(root, run.name) });
     if (args.what === 'recording')

@@ -2,6 +2,7 @@
 import { inert } from '../../base/text/inert.ts';
 import { type ModelMeaning, modelMeaning, providerFacts } from '../../service/plan/modelMeaning.ts';
 import { UserError } from '../../service/userError.ts';
+import { filled } from '../flags/checks.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
@@ -13,7 +14,12 @@ export const modelsVerb = defineVerb({
   describe:
     'what a model name means: provider, dialect, address, key, prices, context; without a name the providers',
   flags: flags({
-    name: { type: 'string', place: 'optional', describe: 'as -m takes it: claude-opus-4-5, openrouter/…' },
+    name: {
+      type: 'string',
+      place: 'optional',
+      check: filled,
+      describe: 'as -m takes it: claude-opus-4-5, openrouter/…',
+    },
     json,
   }),
   examples: [

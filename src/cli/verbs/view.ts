@@ -1,5 +1,5 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
@@ -48,6 +48,10 @@ export const viewVerb = defineVerb({
   ],
   async run(args) {
     const results = resultsRoot(args.results ?? args.output);
+    if (statSync(results, { throwIfNoEntry: false })?.isFile())
+      throw new UserError(`${results} is a file`, {
+        hint: 'name the results root: the folder that holds swebatch.db',
+      });
     if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
     if (args.run !== undefined) throw new UserError('--run needs --bundle; the live page shows every run');
     return serve(results, args);

@@ -196,8 +196,11 @@ function inFile(path: string): Location {
 
 function notFound(source: string, repos: readonly string[], options: LocateOptions, cache: string): string {
   if (repos.length === 0) {
-    const close = closest(source, DATASET_ALIASES);
-    return `there is no file or directory ${source}, and it is not one of the names ${DATASET_ALIASES.join(', ')}${close ? `; did you mean ${close}?` : ''}`;
+    if (/^https?:/.test(source))
+      return `${source} is an address: download the file and name its path; a git repository is added first (datasets add)`;
+    const names = [...DATASET_ALIASES, ...Object.keys(BUNDLED)];
+    const close = closest(source.replace(/\.[a-z]+$/, ''), names);
+    return `there is no file or directory ${source}, and it is not one of the names ${names.join(', ')}${close ? `; did you mean ${close}?` : ''}`;
   }
   const name = basename(repos[0]!);
   const split = options.split ?? '<split>';

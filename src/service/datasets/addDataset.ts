@@ -65,11 +65,19 @@ async function cloned(source: string, name: string, { revision, env }: AddOption
     }
     return { path, commit };
   } catch (error) {
-    throw new UserError(`${source} cannot be cloned: ${errorText(error).slice(0, 1000)}`);
+    throw new UserError(`${source} cannot be cloned: ${gitText(error).slice(0, 1000)}`, {
+      hint: 'it must be the address of a git repository; a file is downloaded first, then named as a path',
+    });
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
 }
+
+/** What git said, without the command that it was called with. */
+const gitText = (error: unknown): string =>
+  errorText(error)
+    .replace(/^Command failed: .*\n/, '')
+    .trim();
 
 export async function addDataset(options: AddOptions): Promise<Added> {
   const { source, split, dataDir, env } = options;

@@ -106,6 +106,8 @@ export function findRun(db: Store, selector: string): RunRow | { candidates: str
   }
   const exact = runByName(db, selector);
   if (exact) return exact;
+  // It is the beginning of every name.
+  if (selector === '') return { candidates: [] };
   const matches = all<RunRow>(
     db,
     'SELECT * FROM runs WHERE substr(name, 1, length(?)) = ? ORDER BY id',

@@ -24,6 +24,7 @@ test('bash offers verbs, options, choices and second words', () => {
   expect(offered('run', 'stop', '--n')).toEqual(['--now']);
   expect(offered('config', '')).toEqual(['show']);
   expect(offered('help', 'dat')).toEqual(['datasets']);
+  expect(offered('ctl', 'night', 'pa')).toEqual(['pause']);
   expect(offered('report', '--co')).toContain('--color');
   expect(offered('report', '--env')).toEqual(['--env-file']);
 });
@@ -38,6 +39,8 @@ test('every option of every verb is offered', () => {
 
 test('zsh loads the functions of bash first; fish gets a line for every option', () => {
   expect(completionScript('zsh', verbs)).toMatch(/^autoload -U \+X bashcompinit && bashcompinit\n/);
+  // A zsh without a configuration of its own lacks compdef, which bashcompinit calls.
+  expect(completionScript('zsh', verbs)).toContain('(( $+functions[compdef] )) || {');
   const fish = completionScript('fish', [
     {
       name: 'run',

@@ -1,6 +1,6 @@
 // The mistakes of a new user: each is answered with what is wrong, where, and what to do next, and with the exit code of a mistake.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { main } from '../../../src/cli/main.ts';
 import { tempDir } from '../../support/cli.ts';
@@ -45,6 +45,17 @@ beforeAll(async () => {
   writeFileSync('typo.yaml', 'agnet:\n  step_limit: 3\n');
   writeFileSync('torn/swebatch.db', 'this is no database, and long enough to be looked at');
   writeFileSync('file', '');
+  writeFileSync('utf16.jsonl', `\ufeff${rows('a__a-1')}`, 'utf16le');
+  json('object.json', { data: [] });
+  mkdirSync('splits');
+  for (const split of ['a', 'b']) writeFileSync(`splits/${split}.jsonl`, rows('a__a-1'));
+  writeFileSync('tabs.yaml', 'agent:\n\tstep_limit: 3\n');
+  writeFileSync('twice.yaml', 'agent: {step_limit: 3}\nagent: {step_limit: 4}\n');
+  writeFileSync('comment.json', '{\n  // three steps\n  "agent": {"step_limit": 3}\n}');
+  writeFileSync('half.yaml', 'agent:\n  step_limit:\n');
+  writeFileSync('model.yaml', 'model: gpt-5.4\n');
+  writeFileSync('arms.yaml', 'arms:\n  - name: a\n  - name: a\n');
+  writeFileSync('two.yaml', 'run:\n  workers: "four"\n  retry: 3\n');
   json('preds.json', prediction('a__a-1'));
   json('strangers.json', prediction('z__z-1'));
   json('list.json', [1, 2]);
@@ -79,6 +90,8 @@ const PLAN = ['run', ...DATA, ...MODEL, '--dry-run'];
 
 type Mistake = readonly [args: readonly string[], code: number, ...said: (string | RegExp)[]];
 const VERBS_AND_OPTIONS: readonly Mistake[] = [
+  [['--hlep'], 2, 'there is no option --hlep; did you mean --help?'],
+  [['runs'], 2, 'there is no verb "runs"; did you mean "run"?'],
   [[], 2, 'name a verb; "swebatch run -c demo" is a first run', '"swebatch --help" shows what there is'],
   [['rnu'], 2, 'there is no verb "rnu"; did you mean "run"?'],
   [['config'], 2, 'there is no verb "config"; did you mean "config show"?'],
@@ -104,8 +117,40 @@ const VALUES: readonly Mistake[] = [
   [['resume', 'night', '--retry', 'nonsense'], 2, '--retry: must be one of agent, limit'],
   [['completion', 'tcsh'], 2, 'shell "tcsh" must be one of bash, zsh, fish'],
   [['export', 'night', 'jnuit'], 2, 'did you mean junit?'],
+  [[...PLAN, '--run-id', 'last'], 2, '--run-id: must not be "last", which means the newest run'],
+  [
+    [...PLAN, '--evaluate=yes'],
+    2,
+    '--evaluate takes no value (it is "yes"); say --evaluate or --no-evaluate',
+  ],
+  [[...PLAN, '-i', ''], 2, '--instance: must not be empty'],
+  [[...PLAN, '--seed', 'abc'], 2, '--seed: must be a whole number of 0 or more'],
+  [['run', ...DATA, '-m'], 2, '--model: needs a value'],
+  [['models', ''], 2, '<name>: must not be empty'],
+  [['images', 'rm', 'data.jsonl'], 2, 'action "rm" must be one of plan, pull, build, ls, gc, check'],
+  [
+    ['export', 'night', 'preds', '--arm', 'nobody'],
+    2,
+    '--arm chooses the arm of a submission; everything else is written for all arms',
+  ],
 ];
 const DATASETS: readonly Mistake[] = [
+  [['run', '--subset', 'demo.jsonl', ...MODEL], 2, 'multimodal, rebench, demo; did you mean demo?'],
+  [
+    ['run', '--subset', 'http://127.0.0.1:1/d.jsonl', ...MODEL],
+    2,
+    'is an address: download the file and name its path',
+  ],
+  [['run', '--subset', 'utf16.jsonl', ...MODEL], 2, 'utf16.jsonl line 1: not valid UTF-8'],
+  [['run', '--subset', 'object.json', ...MODEL], 2, 'object.json line 1: the row is a list, not an object'],
+  [['run', '--subset', 'splits', ...MODEL], 2, 'splits holds the splits a, b; choose one with --split'],
+  [['run', '--subset', 'org/name', ...MODEL], 2, 'no local copy of the dataset "org/name" was found'],
+  [[...PLAN, '--slice', '9:'], 2, '0 instances selected: 2 were there before --slice "9:", none after'],
+  [
+    ['datasets', 'add', 'http://127.0.0.1:1/d.jsonl'],
+    2,
+    /cannot be cloned: fatal: unable to access.*\n {2}it must be the address of a git repository/,
+  ],
   [['run', ...MODEL], 2, 'no dataset is named', 'add --subset', 'a file (data.jsonl'],
   [['run', '--subset', 'verifed', ...MODEL], 2, 'did you mean verified?'],
   [['run', '--subset', 'missing.jsonl', ...MODEL], 2, 'there is no file or directory missing.jsonl'],
@@ -125,6 +170,24 @@ const DATASETS: readonly Mistake[] = [
   [['datasets', 'pull', 'verifed'], 2, '"verifed" is not a dataset of the hub', 'did you mean verified?'],
 ];
 const CONFIGURATION: readonly Mistake[] = [
+  [[...PLAN, '-c', 'tabs.yaml'], 2, /tabs\.yaml: Tabs are not allowed as indentation at line 2, column 1/],
+  [[...PLAN, '-c', 'twice.yaml'], 2, /twice\.yaml: Map keys must be unique at line 2, column 1/],
+  [
+    [...PLAN, '-c', 'comment.json'],
+    2,
+    /\/\/ three steps.*: a comment begins with #, in JSON too \(in .*comment\.json\)/,
+  ],
+  [[...PLAN, '-c', 'half.yaml'], 2, /agent\.step_limit: must be a number \(it is null\) \(in .*half\.yaml\)/],
+  [['run', ...DATA, '-c', 'model.yaml'], 2, 'model: must be a section with keys (it is "gpt-5.4")'],
+  [[...PLAN, '-c', 'arms.yaml'], 2, 'arms[1]: the name "a" is taken by another arm; give each its own name'],
+  [
+    [...PLAN, '-c', 'two.yaml'],
+    2,
+    'run.workers: must be a number (it is "four")',
+    'run.retry: must be a section',
+  ],
+  [[...PLAN, '-c', '=3'], 2, '-c =3: expected key.path=value'],
+  [[...PLAN, '-c', 'agent.step_limit'], 2, 'there is no configuration "agent.step_limit"'],
   [[...PLAN, '-c', 'missing.yaml'], 2, /no configuration "missing.yaml"; looked for .* Built in are default/],
   [[...PLAN, '-c', 'folder.yaml'], 2, 'there is no configuration "folder.yaml"; looked for'],
   [[...PLAN, '-c', 'broken.yaml'], 2, /broken\.yaml: .* at line 3, column 1/],
@@ -186,9 +249,37 @@ const PLACES: readonly Mistake[] = [
     'cannot write folder: a folder stands there; name a file',
   ],
   [['export', 'night', 'preds', '--to', 'file'], 2, 'a file stands where a folder is needed'],
+  [
+    ['report', 'night', '--to', 'x.pdf'],
+    2,
+    '--to x.pdf: no report is written as .pdf',
+    'name a file that ends in',
+  ],
+  [['view', 'file'], 2, '/file is a file', 'the folder that holds swebatch.db'],
   [['report', 'night', '--to', 'folder'], 2, 'cannot write folder: a folder stands there; name a file'],
 ];
 const RUNS: readonly Mistake[] = [
+  [['report', ''], 2, 'there is no run ""', 'list them with "swebatch ls"'],
+  [['report', 'a/b'], 2, 'there is no run "a/b"', 'list them with "swebatch ls"'],
+  [['report', 'h', '--history', 'x'], 2, 'unexpected argument "x"'],
+  [['show', 'night', 'a__a'], 2, '"a__a" names several instances: a__a-1, a__a-2'],
+  [['ctl', 'night', 'pause'], 2, 'no process works on night; it is complete'],
+  [['ctl', 'night', 'budget'], 2, 'budget takes dollars for the whole run, like 12.50, or "none"'],
+  [
+    [
+      'run',
+      '--run-id',
+      'night',
+      '--subset',
+      'other.jsonl',
+      ...MODEL,
+      '-c',
+      'environment.environment_class=local',
+    ],
+    2,
+    'run night cannot go on',
+    'z__z-1 was not planned in this run',
+  ],
   [['report', 'nobody'], 2, 'there is no run "nobody"', 'list them with "swebatch ls"'],
   [['show', 'nigth'], 2, 'there is no run "nigth"; did you mean "night"?'],
   [['show', 'night', 'a__a-9'], 2, 'run night has no instance "a__a-9"', 'swebatch ls night'],
@@ -280,4 +371,30 @@ test.each(
   expect(answer.code).toBe(code);
   // A defect asks for a report; a mistake never does.
   expect(answer.said).not.toMatch(/please report|undefined|\n\s+at /);
+});
+
+test('a byte order mark and the line ends of Windows are no mistake, in configurations and in datasets', async () => {
+  writeFileSync('windows.yaml', '\ufeffagent:\r\n  step_limit: 7\r\n');
+  writeFileSync('windows.jsonl', `\ufeff${rows('a__a-1').replaceAll('\n', '\r\n')}`);
+  const plan = await swebatch([
+    ...['run', '--subset', 'windows.jsonl', ...MODEL, '-c', 'windows.yaml'],
+    ...['-c', 'environment.environment_class=local', '--dry-run', '--json'],
+  ]);
+  expect(plan.code, plan.said).toBe(0);
+  expect(plan.said).toContain('"trials": 1');
+  expect(plan.said).toMatch(/"step_?[lL]imit": 7/);
+});
+
+test('a report is written as the name of its file says', async () => {
+  for (const [name, begins] of [
+    ['r.html', '<!doctype html>'],
+    ['r.md', '# '],
+    ['r.json', '{'],
+    ['r.txt', 'Run night'],
+  ] as const) {
+    expect((await swebatch(['report', 'night', '--to', name])).code).toBe(0);
+    expect(readFileSync(name, 'utf8').slice(0, begins.length)).toBe(begins);
+  }
+  await swebatch(['report', 'night', '--format', 'markdown', '--to', 'r.html']);
+  expect(readFileSync('r.html', 'utf8')).toMatch(/^# /);
 });
