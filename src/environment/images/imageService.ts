@@ -12,7 +12,7 @@ import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
 import type { ImagesConfig } from './imagesConfig.ts';
 import { type PullClock, systemClock } from './pull/pullClock.ts';
 import { createPullStage, type PullStage } from './pull/pullStage.ts';
-import { pullThrottle } from './pull/pullThrottle.ts';
+import { type PullBook, pullThrottle } from './pull/pullThrottle.ts';
 import type { StageEvent } from './pull/stageEvents.ts';
 import type { ManifestAnswer } from './registry/askRegistry.ts';
 import { createRegistryQuestions, type RegistryQuestions } from './registry/registryQuestions.ts';
@@ -34,6 +34,8 @@ export interface ImageServiceOptions {
   readonly clock?: PullClock;
   /** Other engines serve the same run. */
   readonly elsewhere?: boolean;
+  /** The budget that it shares with other engines and processes; default: its own. */
+  readonly pullBook?: PullBook | undefined;
   readonly free?: () => Promise<number | undefined>;
 }
 
@@ -135,7 +137,7 @@ interface StageParts extends Pick<ImageService, 'engine' | 'ledger' | 'disk'> {
 }
 
 function stageOf(
-  { config, platform, elsewhere, stallSeconds, pull, onEvent }: ImageServiceOptions,
+  { config, platform, elsewhere, stallSeconds, pull, pullBook, onEvent }: ImageServiceOptions,
   { engine, clock, ledger, registries, disk }: StageParts,
 ): PullStage {
   return createPullStage({
@@ -148,7 +150,11 @@ function stageOf(
     policy: pull,
     elsewhere,
     stallMs: stallSeconds * 1000,
-    throttle: pullThrottle({ pulls: config.pulls_per_window, windowMs: config.window_seconds * 1000 }),
+    throttle: pullThrottle({
+      pulls: config.pulls_per_window,
+      windowMs: config.window_seconds * 1000,
+      book: pullBook,
+    }),
     askReset: registries.resetOf,
     beforePull: (_, signal) => disk.pass(signal),
     ...(onEvent && { onEvent }),

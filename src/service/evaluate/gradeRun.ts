@@ -173,6 +173,7 @@ const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'even
     imagesConfigSchema.parse(wholeConfig(run).images ?? {}),
     instancesOf(store, run.id).map(({ image }) => image),
     events,
+    store,
   );
 
 async function exported({ store, root, run, config, whole, only }: GradingTask) {

@@ -6,11 +6,14 @@ import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import { imagesOfOneEngine } from '../../environment/images/oneEngineImages.ts';
+import { ownPullBook, type PullBook } from '../../environment/images/pull/pullThrottle.ts';
 import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
 import { imagesOfSeveralEngines } from '../../environment/images/severalEnginesImages.ts';
 import type { RunEvents } from '../../runner/events.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
+import { takePull } from '../../store/live/pullBudget.ts';
+import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 import { imagesOn, openImages } from './engines.ts';
@@ -35,14 +38,16 @@ export async function openRunImages(
   arms: readonly ArmConfig[],
   config: ImagesConfig,
   events: RunEvents,
+  store: Store,
 ): Promise<OpenedImages | undefined> {
   const first = dockerArms(arms)[0]?.environment;
   if (!first) return undefined;
   const { hosts } = first;
+  const pullBook = sharedPulls(store);
   const memoryBytes = Math.max(...dockerArms(arms).map(({ environment }) => parseSize(environment.memory)));
   const settings = { ...config, pull: first.pull, memoryBytes };
   if (hosts.length === 0) {
-    const service = await openImages(env, serviceOptions(first, config, events, undefined));
+    const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
     return { images: shown(imagesOfOneEngine(service, settings), events) };
   }
   const differs = dockerArms(arms).find(
@@ -57,11 +62,25 @@ export async function openRunImages(
   const services = new Map(
     hosts.map(({ host }) => [
       host,
-      imagesOn(env, { ...serviceOptions(first, config, events, host), elsewhere: true }, host),
+      imagesOn(env, { ...serviceOptions(first, config, events, host), pullBook, elsewhere: true }, host),
     ]),
   );
   const images = imagesOfSeveralEngines(services, pool, settings, note);
   return { images: shown(images, events), pool };
+}
+
+/** One budget for all engines and processes. A pull is not held back because the record cannot be written: that is told elsewhere. */
+function sharedPulls(store: Store): PullBook {
+  const own = ownPullBook();
+  return {
+    take(ask) {
+      try {
+        return takePull(store, ask);
+      } catch {
+        return own.take(ask);
+      }
+    },
+  };
 }
 
 export interface GradingImages extends EngineImageSource {
@@ -76,12 +95,13 @@ export function openGradingImages(
   config: ImagesConfig,
   needed: readonly string[],
   events: RunEvents,
+  store: Store,
 ): GradingImages | undefined {
   if (dockerArms(arms).length === 0) return undefined;
   let opening: Promise<RunImages> | undefined;
   let opened: RunImages | undefined;
   const open = async () => {
-    opened = (await openRunImages(env, arms, config, events))!.images;
+    opened = (await openRunImages(env, arms, config, events, store))!.images;
     await opened.need(needed);
     return opened;
   };

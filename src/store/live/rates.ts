@@ -19,13 +19,13 @@ export interface RateAsk {
   readonly tokens: number;
 }
 
-interface Used {
+export interface Used {
   slot: number;
   requests: number;
   tokens: number;
 }
 
-const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
+export const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
 
 /** Takes one request and its tokens out of the limits. Returns 0, or after how many milliseconds there may be room. */
 export function takeRate(db: Store, ask: RateAsk): number {
@@ -43,18 +43,21 @@ export function takeRate(db: Store, ask: RateAsk): number {
     const waitMs = waitFor(used, ask);
     if (waitMs > 0) return waitMs;
     change(db, 'DELETE FROM rate_uses WHERE account = ? AND slot < ?', account, from);
-    change(
-      db,
-      `INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (?, ?, 1, ?)
-       ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
-      account,
-      slotAt(at),
-      ask.tokens,
-    );
+    countUse(db, account, at, ask.tokens);
     return 0;
   });
   return guarded(db, () => work.immediate());
 }
+
+export const countUse = (db: Store, account: string, at: number, tokens: number): number =>
+  change(
+    db,
+    `INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (?, ?, 1, ?)
+     ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
+    account,
+    slotAt(at),
+    tokens,
+  );
 
 /** Pure: until enough of what was used is old enough, in the minute and in the short span. */
 export function waitFor(used: readonly Used[], { at, rpm, tpm, tokens }: RateAsk): number {
@@ -69,7 +72,7 @@ export function waitFor(used: readonly Used[], { at, rpm, tpm, tokens }: RateAsk
 }
 
 /** A request that is larger than the limit itself goes when nothing else counts. */
-function freeAfter(
+export function freeAfter(
   used: readonly Used[],
   column: 'requests' | 'tokens',
   room: number,

@@ -16,7 +16,7 @@ import {
   pullError,
 } from '../../../src/environment/images/pull/pullFailure.ts';
 import { pullProgress } from '../../../src/environment/images/pull/pullProgress.ts';
-import { pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
+import { ownPullBook, pullThrottle } from '../../../src/environment/images/pull/pullThrottle.ts';
 import type { ManifestAnswer } from '../../../src/environment/images/registry/askRegistry.ts';
 import { findLogin } from '../../../src/environment/images/registry/credentials.ts';
 import fc from '../../support/property.ts';
@@ -460,9 +460,9 @@ describe('throttle and progress', () => {
           let now = 0;
           for (const gap of gaps) {
             now += gap;
-            now += throttle.wait(now);
-            expect(throttle.wait(now)).toBe(0);
-            throttle.begin(now);
+            const wait = throttle.take('r', now);
+            now += wait;
+            if (wait > 0) expect(throttle.take('r', now)).toBe(0);
             begun.push(now);
           }
           for (const [i, at] of begun.entries())
@@ -470,6 +470,17 @@ describe('throttle and progress', () => {
         },
       ),
     );
+  });
+
+  test('each registry has a budget of its own, and engines with one book have one budget', () => {
+    const book = ownPullBook();
+    const [a, b] = [1, 2].map(() => pullThrottle({ pulls: 2, windowMs: 1000, book }));
+    expect([a!.take('hub', 0), b!.take('hub', 10), a!.take('hub', 20), b!.take('hub', 30)]).toEqual([
+      0, 0, 980, 970,
+    ]);
+    expect(b!.take('quay', 40)).toBe(0);
+    expect([b!.take('hub', 1000), a!.take('hub', 1000)]).toEqual([0, 10]);
+    expect(pullThrottle({ pulls: 2, windowMs: 1000 }).take('hub', 1001)).toBe(0);
   });
 
   test('a later refusal never shortens the pause', () => {

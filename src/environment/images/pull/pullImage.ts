@@ -129,7 +129,7 @@ function errorOf(image: string, round: readonly Failed[], { platform }: PullCont
 const rest = (context: PullContext, ms: number, signal: AbortSignal): Promise<void> =>
   context.resting ? context.resting(() => context.clock.sleep(ms, signal)) : context.clock.sleep(ms, signal);
 
-/** Waits for the budget, then pulls. Checking and beginning is one synchronous step, so parallel pulls share one budget. */
+/** Waits for the budget, then pulls. Asking and counting is one step, so parallel pulls share one budget. */
 async function tryOnce(
   image: string,
   reference: ImageReference,
@@ -146,14 +146,13 @@ async function tryOnce(
       const message = `refuses pulls until ${new Date(until).toISOString()}`;
       return { ok: false, kind: 'rate_limited', message };
     }
-    const ms = throttle.wait(now);
+    const ms = throttle.take(registry, now);
     if (ms === 0) break;
     const message = 'the budget of pulls for this window is used up';
     onEvent({ type: 'paused', reason: 'budget', until: now + ms, message });
     await clock.sleep(ms, signal);
     if (signal.aborted) return { ok: false, kind: 'cancelled', message: 'cancelled' };
   }
-  throttle.begin(clock.now());
   const result = await pullOnce({
     engine,
     reference,

@@ -1,19 +1,45 @@
 /**
- * When a pull may begin: a sliding window of pulls, and the pause that a registry's 429 imposes on all pulls from it, and on nothing else:
+ * When a pull may begin: a sliding window of pulls for each registry, which engines and processes share, and the pause that a registry's 429 imposes on all pulls from it, and on nothing else:
  * a mirror serves on while the registry behind it refuses.
  */
 
 export interface PullThrottle {
-  /** Milliseconds until the budget allows the next pull. */
-  wait(now: number): number;
-  /** A pull begins. */
-  begin(now: number): void;
+  /** 0 when the pull may begin, and is counted; else after how many milliseconds there may be room. */
+  take(registry: string, now: number): number;
   /** The registry refused; returns when pulls from it go on. */
   refuse(registry: string, now: number, resetMs: number | undefined): number;
   /** Until when the registry is to be left alone; undefined when it may be asked. */
   refusedUntil(registry: string, now: number): number | undefined;
   /** A pull came through: the next refusal starts from the short pause again. */
   succeed(registry: string): void;
+}
+
+export interface PullAsk {
+  readonly registry: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Pulls of one window. */
+  readonly pulls: number;
+  readonly windowMs: number;
+}
+
+/** The pulls of all who share a budget. */
+export interface PullBook {
+  take(ask: PullAsk): number;
+}
+
+/** Of those who have nothing else in common. */
+export function ownPullBook(): PullBook {
+  const begunOf = new Map<string, number[]>();
+  return {
+    take({ registry, at, pulls, windowMs }) {
+      const begun = (begunOf.get(registry) ?? []).filter((one) => one > at - windowMs);
+      begunOf.set(registry, begun);
+      if (begun.length >= pulls) return begun[begun.length - pulls]! + windowMs - at;
+      begun.push(at);
+      return 0;
+    },
+  };
 }
 
 const FIRST_PAUSE_MS = 60_000;
@@ -28,22 +54,13 @@ export function pullThrottle(limits: {
   pulls: number;
   windowMs: number;
   firstPauseMs?: number;
-  /** Moments of pulls that an earlier process began. */
-  begun?: readonly number[];
+  /** Shared with other engines and processes. */
+  book?: PullBook | undefined;
 }): PullThrottle {
-  const begun = [...(limits.begun ?? [])].sort((a, b) => a - b).slice(-Math.max(1, limits.pulls));
+  const { pulls, windowMs, book = ownPullBook() } = limits;
   const refusals = new Map<string, Refusal>();
   return {
-    wait(now) {
-      if (limits.pulls === 0) return 0;
-      while (begun.length > 0 && begun[0]! <= now - limits.windowMs) begun.shift();
-      return begun.length < limits.pulls ? 0 : begun[0]! + limits.windowMs - now;
-    },
-    begin(now) {
-      if (limits.pulls === 0) return;
-      begun.push(now);
-      if (begun.length > limits.pulls) begun.shift();
-    },
+    take: (registry, at) => (pulls === 0 ? 0 : book.take({ registry, at, pulls, windowMs })),
     refuse(registry, now, resetMs) {
       const before = refusals.get(registry) ?? { until: 0, times: 0 };
       // Pulls that ran side by side are refused together: that is one refusal.
