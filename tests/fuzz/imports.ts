@@ -1,11 +1,12 @@
 // Folders of other tools, broken: what imports and compares them answers with their own errors, and reads no file outside.
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { readParquet } from '../../src/dataset/read/readParquet.ts';
 import { readSide, SideError } from '../../src/report/compare/readSide.ts';
+import { readInspectLogs } from '../../src/service/import/readInspectLog.ts';
 import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
 import {
   runFromInstanceReports,
@@ -13,6 +14,8 @@ import {
   verdictsOfLeaderboard,
   verdictsOfRunReport,
 } from '../../src/service/import/readReports.ts';
+import { readSource } from '../../src/service/import/readSource.ts';
+import { UserError } from '../../src/service/userError.ts';
 import { CORPORA, textLike } from './corpus.ts';
 import { type Target, target } from './target.ts';
 
@@ -53,13 +56,21 @@ const name = fc.constantFrom(
   'm.r.json',
   'a__a-1.traj',
   'logs/a__a-1/report.json',
+  'result.json',
+  'a/result.json',
+  'a/agent/trajectory.json',
+  'config.json',
+  'x.eval',
+  '2026-01-01T00-00-00_a.json',
+  'a__a-1.atif.json',
+  'results/results.json',
 );
 const tree = fc.array(fc.tuple(name, content, fc.boolean()), { maxLength: 5 });
 
-function inFolder(
+async function inFolder(
   files: readonly (readonly [string, string, boolean])[],
-  read: (folder: string) => void,
-): void {
+  read: (folder: string) => unknown,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'swebatch-fuzz-'));
   try {
     for (const [path, text, bytes] of files) {
@@ -68,7 +79,7 @@ function inFolder(
       writeFileSync(whole, bytes ? Buffer.from(text, 'latin1') : text);
     }
     symlinkSync('/etc', join(folder, 'link'));
-    read(folder);
+    await read(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -93,14 +104,49 @@ const good = new Uint8Array(
   }),
 );
 
+const evalLog = readFileSync(
+  join(import.meta.dirname, '..', 'service', 'import', 'inspectLogs', 'made.eval'),
+);
+
+const sourceTargets = (): Target[] => [
+  target(
+    'whatever another runner left',
+    fc.asyncProperty(tree, (files) =>
+      inFolder(files, async (folder) => {
+        for (const path of ['', ...files.map(([name]) => name)])
+          await readSource(join(folder, path)).catch((error: unknown) => {
+            if (!(error instanceof UserError)) throw error;
+          });
+      }),
+    ),
+  ),
+  target(
+    'a log of Inspect with wrong bytes',
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat({ max: evalLog.length - 1 }), fc.nat({ max: 255 })), { maxLength: 5 }),
+      fc.nat({ max: evalLog.length }),
+      fc.boolean(),
+      (changes, end, cut) => {
+        const bytes = Uint8Array.from(evalLog);
+        for (const [at, byte] of changes) bytes[at] = byte;
+        return inFolder([], (folder) => {
+          writeFileSync(join(folder, 'x.eval'), cut ? bytes.subarray(0, end) : bytes);
+          return readInspectLogs(join(folder, 'x.eval'));
+        });
+      },
+    ),
+  ),
+];
+
 export const importTargets = (): Target[] => [
+  ...sourceTargets(),
   target(
     'a folder of mini-swe-agent',
-    fc.property(tree, (files) => inFolder(files, (folder) => void readMiniRun(folder))),
+    fc.asyncProperty(tree, (files) => inFolder(files, (folder) => void readMiniRun(folder))),
   ),
   target(
     'a folder of reports',
-    fc.property(tree, (files) =>
+    fc.asyncProperty(tree, (files) =>
       inFolder(files, (folder) => {
         runFromInstanceReports(folder);
         const report = join(folder, 'm.r.json');
@@ -113,7 +159,7 @@ export const importTargets = (): Target[] => [
   ),
   target(
     'sides of a comparison',
-    fc.property(tree, (files) =>
+    fc.asyncProperty(tree, (files) =>
       inFolder(files, (folder) => {
         refused(() => readSide(folder), SideError);
         for (const [path] of files) refused(() => readSide(join(folder, path)), SideError);

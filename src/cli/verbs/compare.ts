@@ -9,6 +9,7 @@ import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { namedSides } from '../../service/compare/compareSources.ts';
+import { foreignSides } from '../../service/compare/foreignSides.ts';
 import { fixedTest, type NamedSide } from '../../service/compare/sides.ts';
 import { runGate, writeArtifacts } from '../../service/night/gateRun.ts';
 import { remeasure } from '../../service/night/remeasure.ts';
@@ -34,7 +35,8 @@ const compareFlags = flags({
     place: 'required',
     list: true,
     check: z.array(z.coerce.string()).min(1),
-    describe: 'RUN, RUN/ARM, baseline[:NAME], or a file or folder; the first is the reference',
+    describe:
+      'RUN, RUN/ARM, baseline[:NAME], or a file or folder of another runner; the first is the reference',
   },
   output,
   format,
@@ -71,12 +73,13 @@ const TITLE = 'Comparison';
 
 export const compareVerb = defineVerb({
   name: 'compare',
-  describe: 'compare runs, arms, run reports, predictions or leaderboard results on the same instances',
+  describe: 'compare runs, arms, and results of other runners on the same instances',
   flags: compareFlags,
   examples: [
     ['$0 compare nightly-0821 nightly-0822', 'what changed'],
     ['$0 compare baseline last --gate --max-drop 2% --remeasure 3', 'exit 1 if it regressed'],
     ['$0 compare a.json b.json --json', "the harness's own run reports"],
+    ['$0 compare nightly-0822 logs/2026-01-31_swe-bench.eval', 'a run and a log of Inspect'],
     ['$0 compare r1 r2 --instance django__django-11095', 'where two trajectories part'],
     ['$0 compare r1 r2 --config', 'only the configuration'],
   ],
@@ -87,7 +90,8 @@ export const compareVerb = defineVerb({
       await compareInstance(args, args.instance, root, store.get);
       return EXIT.done;
     }
-    const sides = namedSides(args.sides, root, store.get);
+    const foreign = await foreignSides(args.sides, { root, store: store.get, caller: thisProcess() });
+    const sides = namedSides(args.sides, root, store.get, foreign);
     sayWhenSame(sides);
     if (args.config) return await compareConfig(args, sides);
     if (args.gate) return await gateSides(args, root, sides);

@@ -6,6 +6,7 @@ import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
 import { pricesOfRun } from '../../runner/record/tokenPrices.ts';
+import { foreignRun } from '../../service/import/foreignRun.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
@@ -15,9 +16,15 @@ import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT } from '../terminal/context.ts';
 import { putDocument } from '../terminal/putDocument.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const reportFlags = flags({
-  run: { ...namedRun, place: 'optional', default: 'last' },
+  run: {
+    ...namedRun,
+    place: 'optional',
+    default: 'last',
+    describe: 'name, unique prefix, "last", or a file or folder of another runner',
+  },
   output,
   format,
   to,
@@ -37,11 +44,14 @@ export const reportVerb = defineVerb({
   examples: [
     ['$0 report last', 'the newest run'],
     ['$0 report nightly-0822 --format html --to report.html', 'one file that reads in a mail'],
+    ['$0 report logs/2026-01-31_swe-bench.eval', 'what Inspect ran, by the same rules'],
     ['$0 report last --json | jq .arms[0].resolved', 'numbers for a program'],
   ],
   async run(args) {
-    using store = openForReading(resultsRoot(args.output));
-    const run = requireRun(store, args.run);
+    const root = resultsRoot(args.output);
+    const foreign = await foreignRun(args.run, root, thisProcess());
+    using store = openForReading(foreign?.root ?? root);
+    const run = requireRun(store, foreign?.run ?? args.run);
     if (args.history) {
       const instances = historyOf(nightsOf(store, run.id).map(nightOf));
       const document = () => historyDocument(run.name, instances);

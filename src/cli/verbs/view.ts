@@ -1,6 +1,7 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
 import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { openSource } from '../../service/import/openSource.ts';
 import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
 import { UserError } from '../../service/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
@@ -10,9 +11,14 @@ import { json, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, env, printResult, say } from '../terminal/context.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const viewFlags = flags({
-  results: { type: 'string', place: 'optional', describe: 'results root; default: -o' },
+  results: {
+    type: 'string',
+    place: 'optional',
+    describe: 'results root, or a file or folder of another runner; default: -o',
+  },
   output,
   port: {
     type: 'number',
@@ -44,13 +50,16 @@ export const viewVerb = defineVerb({
   flags: viewFlags,
   examples: [
     ['$0 view', 'the runs of ./results, live'],
+    ['$0 view jobs/2026-01-31', 'a job of Harbor; nothing is written beside it'],
     ['$0 view nightly --bundle public', 'the same as static files'],
   ],
   async run(args) {
-    const results = resultsRoot(args.results ?? args.output);
+    const asked = args.results ?? args.output;
+    const foreign = asked === undefined ? null : await openSource(asked, thisProcess());
+    const results = foreign?.root ?? resultsRoot(asked);
     if (statSync(results, { throwIfNoEntry: false })?.isFile())
       throw new UserError(`${results} is a file`, {
-        hint: 'name the results root: the folder that holds swebatch.db',
+        hint: 'name the results root, which is the folder that holds swebatch.db, or what another runner left',
       });
     if (args.bundle !== undefined) return bundle(results, args.bundle, args.run, args.json);
     if (args.run !== undefined) throw new UserError('--run needs --bundle; the live page shows every run');

@@ -28,9 +28,17 @@ export function compare({ sides: selectors, results, test, seed }: CompareOption
   );
 }
 
-export function namedSides(selectors: readonly string[], root: string, store: () => Store): NamedSide[] {
+/** `read`: sides of other runners that were read before, by selector. */
+export function namedSides(
+  selectors: readonly string[],
+  root: string,
+  store: () => Store,
+  read: ReadonlyMap<string, readonly NamedSide[]> = new Map(),
+): NamedSide[] {
   const sides = labelled(
-    selectors.flatMap((selector) => sidesOf(selector, root, store).map((found) => ({ selector, found }))),
+    selectors.flatMap((selector) =>
+      (read.get(selector) ?? sidesOf(selector, root, store)).map((found) => ({ selector, found })),
+    ),
   );
   if (sides.length < 2)
     throw new UserError('compare needs two sides', { hint: 'name a second run, arm or file' });

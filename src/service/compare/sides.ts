@@ -34,7 +34,7 @@ export function sidesOf(selector: string, root: string, store: () => Store): Nam
 }
 
 /** A file can be compared even when the database cannot be opened. */
-function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
+export function runNamed(selector: string, root: string, store: () => Store): NamedSide[] | null {
   if (!existsSync(databasePath(root))) return null;
   try {
     return runOf(selector, store());
@@ -75,7 +75,7 @@ export function labelled(
   );
 }
 
-function readFileSide(path: string): Side {
+export function readFileSide(path: string): Side {
   try {
     return readSide(path);
   } catch (error) {

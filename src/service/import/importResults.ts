@@ -1,5 +1,5 @@
-/** Results of other tools as a run of a results root: mini-swe-agent's folders, and what the harness or sb-cli reported. */
-import { existsSync, rmSync, statSync } from 'node:fs';
+/** Results of other tools as a run of a results root. */
+import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import type { Outcome } from '../../outcome.ts';
@@ -7,6 +7,7 @@ import { exportRun } from '../../runner/record/exportRun.ts';
 import type { Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
 import { removeRun } from '../../store/records/removeRun.ts';
+import { loadRunData } from '../../store/records/reportQueries.ts';
 import { type RunRow, runByName } from '../../store/records/runs.ts';
 import { trialLines } from '../../store/records/trialResults.ts';
 import { attemptById } from '../../store/records/trials.ts';
@@ -17,19 +18,10 @@ import { UserError } from '../userError.ts';
 import { VERSION } from '../version.ts';
 import { placeKey } from './importedRun.ts';
 import { importRun, placeInRecord } from './importRun.ts';
-import { readHarborJob } from './readHarborJob.ts';
-import { readInspectLogs } from './readInspectLog.ts';
-import { readMiniRun } from './readMiniRun.ts';
-import {
-  type GradedElsewhere,
-  type RunReportVerdicts,
-  runFromInstanceReport,
-  runFromInstanceReports,
-  runFromReport,
-  type Verdicts,
-  verdictsOfLeaderboard,
-  verdictsOfRunReport,
-} from './readReports.ts';
+import { kindOfSource } from './lookAtSource.ts';
+import { readLine } from './readLine.ts';
+import type { Verdicts } from './readReports.ts';
+import { readSource } from './readSource.ts';
 
 export interface ImportOptions {
   /** A folder or file of another tool, relative to the working directory of the process. */
@@ -54,13 +46,20 @@ export interface ImportedResults {
   readonly verdicts: { readonly found: number; readonly judged: number };
 }
 
+type Told = Pick<Caller, 'env' | 'tell'>;
+
 /** Throws a UserError when something cannot be read, before anything is written. */
-export async function importResults(
+export const importResults = (options: ImportOptions, caller: Told): Promise<ImportedResults> =>
+  importInto(options, caller, { files: true });
+
+/** `files`: the run's exported files are written beside the record. */
+export async function importInto(
   options: ImportOptions,
-  { env, tell }: Pick<Caller, 'env' | 'tell'>,
+  { env, tell }: Told,
+  { files }: { readonly files: boolean },
 ): Promise<ImportedResults> {
   const { source, results: root } = options;
-  const { imported, verdicts } = await read(source, options.report);
+  const { imported, verdicts } = await readSource(source, options.report);
   for (const text of imported.warnings) tell({ level: 'warning', text });
   if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
   if (imported.instances.length === 0)
@@ -85,7 +84,8 @@ export async function importResults(
     });
     return { run: added, judged: importVerdicts(store, added, verdicts) };
   })();
-  await exportOrTakeBack(store, run, dir);
+  tell({ level: 'info', text: readLine(loadRunData(store, run.id)!, kindOfSource(source)) });
+  if (files) await exportOrTakeBack(store, run, dir);
   return {
     run: run.name,
     instances: new Set(imported.instances.map(({ instanceId }) => instanceId)).size,
@@ -109,7 +109,7 @@ async function exportOrTakeBack(store: Store, run: RunRow, dir: string): Promise
 }
 
 /** That of the folder or file, as one component of a path that is short enough for a run. */
-function importedName(source: string): string {
+export function importedName(source: string): string {
   // `..` is a path with a name, but not a name for a run.
   const name = basename(resolve(source))
     .replace(/\.(?:json|eval)$/, '')
@@ -126,42 +126,6 @@ function refuseName(store: Store, name: string, source: string, root: string): v
     });
   if (runByName(store, name))
     throw new UserError(`run ${name} already exists`, { next: { do: 'choose_name' } });
-}
-
-/** A folder of trajectories or predictions, a folder of instance reports, or a run report. */
-async function read(source: string, report: string | undefined): Promise<GradedElsewhere> {
-  const found = statSync(source, { throwIfNoEntry: false });
-  if (!found)
-    throw new UserError(`there is no file or folder ${source}`, {
-      hint: 'name a folder of mini-swe-agent, logs/run_evaluation of the harness, or a run report',
-    });
-  const logs = await readInspectLogs(source);
-  if (logs) return logs;
-  if (!found.isDirectory())
-    return runFromInstanceReport(source) ?? runFromReport(source, checked(verdictsOfRunReport(source)));
-  const job = readHarborJob(source);
-  if (job) return job;
-  const mini = readMiniRun(source);
-  const run =
-    mini.instances.length > 0 || mini.problems.length > 0
-      ? { imported: mini, verdicts: new Map() }
-      : runFromInstanceReports(source);
-  return report === undefined ? run : { ...run, verdicts: verdictsAt(report, run.imported) };
-}
-
-/** A run report, a leaderboard entry's results.json, or a folder of instance reports. */
-function verdictsAt(path: string, run: GradedElsewhere['imported']): Verdicts {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw new UserError(`there is no report ${path}`);
-  if (!found.isDirectory()) return checked(verdictsOfLeaderboard(path, run) ?? verdictsOfRunReport(path));
-  const { verdicts } = runFromInstanceReports(path);
-  if (verdicts.size === 0) throw new UserError(`there are no instance folders in ${path}`);
-  return verdicts;
-}
-
-function checked(read: RunReportVerdicts): Verdicts {
-  if (!read.ok) throw new UserError(read.message);
-  return read.verdicts;
 }
 
 const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | undefined> = {

@@ -11,7 +11,7 @@ import { FILES, modelInName } from '../../formats/harness/logLayout.ts';
 import { verdictInRunLog } from '../../formats/harness/runLogVerdict.ts';
 import { NO_MODEL, type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
 import { readInstanceReport, reportedIds } from '../../formats/reports/instanceReport.ts';
-import { readLeaderboardResults } from '../../formats/reports/leaderboardResults.ts';
+import { readLeaderboardResults, readRepoTotals } from '../../formats/reports/leaderboardResults.ts';
 import { type ReportedVerdict, readRunReport } from '../../formats/reports/runReport.ts';
 import { readVerdictMap } from '../../formats/reports/verdictMap.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
@@ -32,8 +32,14 @@ export interface GradedElsewhere {
   readonly verdicts: Verdicts;
 }
 
+/** The rate that the source itself states. */
+export interface Printed {
+  readonly resolved: number;
+  readonly of: number;
+}
+
 export type RunReportVerdicts =
-  | { readonly ok: true; readonly verdicts: Verdicts }
+  | { readonly ok: true; readonly verdicts: Verdicts; readonly printed?: Printed }
   | { readonly ok: false; readonly message: string };
 
 export function verdictsOfRunReport(path: string): RunReportVerdicts {
@@ -42,15 +48,22 @@ export function verdictsOfRunReport(path: string): RunReportVerdicts {
   if (map.ok) return { ok: true, verdicts: verdictsOfMap(map.value) };
   const read = readRunReport(bytes);
   if (!read.ok) return { ok: false, message: `${path} cannot be used: ${read.message}` };
-  const { verdicts, reasons, kind } = read.value;
+  const { verdicts, reasons, kind, infra, total } = read.value;
+  // What the environment broke is listed as unresolved too; here it is missing.
+  const ofInstance = (id: string, verdict: ReportedVerdict): ReportedVerdict =>
+    infra.has(id) && verdict === 'unresolved' ? 'error' : verdict;
   return {
     ok: true,
     verdicts: new Map(
       [...verdicts].map(([id, verdict]) => [
         id,
-        { verdict, reason: reasons.get(id) ?? null, report: null, grader: kind },
+        { verdict: ofInstance(id, verdict), reason: reasons.get(id) ?? null, report: null, grader: kind },
       ]),
     ),
+    printed: {
+      resolved: [...verdicts.values()].filter((verdict) => verdict === 'resolved').length,
+      of: total ?? verdicts.size,
+    },
   };
 }
 
@@ -84,7 +97,15 @@ export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReport
         { verdict: verdictOf(i), reason: null, report: null, grader: 'harness' },
       ]),
     ),
+    printed: { resolved: won.size, of: datasetSize(path) ?? run.instances.length },
   };
+}
+
+/** The leaderboard's rate is over the whole dataset, also where a prediction is missing. */
+function datasetSize(results: string): number | null {
+  const path = join(dirname(results), 'resolved_by_repo.json');
+  const totals = existsSync(path) ? readRepoTotals(readFileSync(path)) : null;
+  return totals?.ok ? [...totals.value.values()].reduce((sum, total) => sum + total, 0) : null;
 }
 
 /** `<model>.<run>.json` with its predictions beside it, or without. Instances that have no prediction are left out. */
@@ -154,7 +175,8 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
     const read = report === null ? null : readInstanceReport(report, id);
     const log = report === null ? bytesOf(join(path, FILES.runLog)) : null;
     const stated = read?.ok ? read.value : log === null ? undefined : verdictInRunLog(log, id);
-    const verdict = !stated ? 'error' : stated.resolved ? 'resolved' : 'unresolved';
+    const lost = !stated || (stated.infra_failure === true && !stated.resolved);
+    const verdict = lost ? 'error' : stated.resolved ? 'resolved' : 'unresolved';
     const reason = stated?.infra_failure_reason ?? null;
     const text = report !== null && read?.ok ? textOfBody(report) : null;
     verdicts.set(id, { verdict, reason, report: text, grader: 'harness' });

@@ -32,6 +32,7 @@ import { readInstanceReport, reportedIds } from '../../../src/formats/reports/in
 import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/reports/leaderboardResults.ts';
 import { readRunReport } from '../../../src/formats/reports/runReport.ts';
 import { readVerdictMap } from '../../../src/formats/reports/verdictMap.ts';
+import { sourceKind } from '../../../src/formats/sourceKind.ts';
 import { readTrajectory } from '../../../src/formats/trajectories/miniTrajectory.ts';
 import { readAtif } from '../../../src/formats/trajectories/readAtif.ts';
 import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.ts';
@@ -135,6 +136,9 @@ export const FILE_READERS: readonly Reader[] = [
         return [instanceOfSample(log, read.value), verdictOfSample(log, read.value), inspectDifference(log)];
       },
       readAtif,
+      'sourceKind, a file': (text) => sourceKind({ name: 'report.json', files: null, head: () => text }),
+      'sourceKind, a folder': (text) =>
+        sourceKind({ name: text, files: ['result.json', 'results.json', text], head: () => text }),
       verdictInRunLog: (text) => verdictInRunLog(`report: {${text}`, 'a'),
       'rows of datasets': (text) => {
         for (const name of [...Object.keys(ROW), 'image', 'docker_image', 'FAIL_TO_PASS', 'eval_script'])
