@@ -6,6 +6,7 @@ import { parseSize } from '../../base/text/units.ts';
 import { type Collected, type CollectOptions, collectImages } from './disk/collect.ts';
 import { createDiskGate, type DiskGate, type DiskGateState } from './disk/diskGate.ts';
 import { type ImageLedger, openImageLedger } from './disk/imageLedger.ts';
+import { measuredDisk } from './disk/measuredDisk.ts';
 import { dockerImageEngine } from './dockerImageEngine.ts';
 import type { ImageEngine } from './imageEngine.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
@@ -36,6 +37,8 @@ export interface ImageServiceOptions {
   readonly elsewhere?: boolean;
   /** The budget that it shares with other engines and processes; default: its own. */
   readonly pullBook?: PullBook | undefined;
+  /** Whether the disk of an engine that is not reached through a local socket is measured, by a short container there. */
+  readonly measureDisk?: boolean;
   readonly free?: () => Promise<number | undefined>;
 }
 
@@ -44,7 +47,7 @@ export interface ImageService {
   readonly stage: PullStage;
   readonly disk: DiskGate;
   readonly ledger: ImageLedger;
-  /** Where its layers are; undefined when that disk cannot be seen from here. */
+  /** Where its layers are; undefined when that is not known. */
   freeBytes(): Promise<number | undefined>;
   /** Where the engine keeps its layers, on this machine. */
   layersDir(): Promise<string | undefined>;
@@ -64,10 +67,12 @@ export interface ImageService {
   close(): Promise<void>;
 }
 
+const isLocal = (docker: Docker): boolean =>
+  (docker.modem as { socketPath?: string }).socketPath !== undefined;
+
 /** Where a local engine keeps its layers. A remote engine's disk cannot be seen from here, and has the same paths. */
 async function layersDir(docker: Docker, engine: ImageEngine): Promise<string | undefined> {
-  const { socketPath } = docker.modem as { socketPath?: string };
-  return socketPath ? (await engine.info()).rootDir : undefined;
+  return isLocal(docker) ? (await engine.info()).rootDir : undefined;
 }
 
 async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | undefined> {
@@ -81,6 +86,23 @@ async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | 
   }
 }
 
+/** Images that are ready are likely to be there in a moment; those that were pulled once may be. */
+function freeSpaceOf(
+  { docker, measureDisk = false }: ImageServiceOptions,
+  engine: ImageEngine,
+  ledger: ImageLedger,
+  ready: () => readonly string[],
+): () => Promise<number | undefined> {
+  if (isLocal(docker) || !measureDisk) return () => freeBytes(docker, engine);
+  return measuredDisk({
+    docker,
+    async images() {
+      const own = await ledger.own((await engine.info()).id);
+      return [...ready(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
+    },
+  });
+}
+
 export function createImageService(options: ImageServiceOptions): ImageService {
   const { docker, config, platform, dockerConfigDir, clock = systemClock, onWarning = () => {} } = options;
   const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
@@ -91,7 +113,7 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
     return result;
   };
-  const free = options.free ?? (() => freeBytes(docker, engine));
+  const free = options.free ?? freeSpaceOf(options, engine, ledger, () => stage.ready());
   const disk = createDiskGate({
     free,
     lowBytes: parseSize(config.disk_low),

@@ -168,6 +168,7 @@ function serviceOptions(
     pull: environment.pull,
     platform: environment.platform,
     stallSeconds: environment.pull_timeout,
+    measureDisk: true,
     onWarning: note,
     onEvent: (event: StageEvent) => {
       const text = sentence(event);

@@ -1,8 +1,10 @@
 // A real engine on a small disk (T-33), and two real engines side by side.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import { createEnginePool } from '../../../src/environment/engines/enginePool.ts';
@@ -139,6 +141,38 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const ids = await Promise.all(engines.map(async (engine) => (await engine.info()).id));
     expect(new Set(ids)).toHaveLength(2);
     expect((await engines[0]!.info()).id).toBe(ids[0]);
+  });
+
+  test('the disk of an engine over TCP is measured in a container there, and its floor holds', async () => {
+    const line = createServer((client) => {
+      const engine = connect(second.socket);
+      client.pipe(engine).pipe(client);
+      for (const end of [client, engine]) end.on('error', () => undefined);
+    });
+    await new Promise<void>((listening) => line.listen(0, '127.0.0.1', listening));
+    const { port } = line.address() as AddressInfo;
+    const { bavail, bsize } = await statfs(second.disk);
+    const seen = bavail * bsize;
+    const floor = `${Math.ceil(seen / MB) + 100}m`;
+    const said: string[] = [];
+    const made = createImageService({
+      docker: new Docker({ host: '127.0.0.1', port }),
+      config: imagesConfigSchema.parse({ disk_low: floor, disk_high: floor }),
+      ...{ pull: 'never', stallSeconds: 60, dockerConfigDir: dir, stateDir: dir, measureDisk: true },
+      onDisk: (state) => said.push(state.message),
+    });
+    try {
+      // Found there, not pulled: the ledger knows nothing of it.
+      await made.stage.ensure(BASE_IMAGE);
+      const free = await made.freeBytes();
+      expect(Math.abs(free! - seen)).toBeLessThan(20 * MB);
+      expect(await made.disk.check()).toMatchObject({ open: false, freeBytes: free });
+      expect(said).toEqual([expect.stringMatching(/^disk_full .* floor$/)]);
+      expect(await second.docker.listContainers({ all: true })).toEqual([]);
+    } finally {
+      await made.close();
+      line.close();
+    }
   });
 
   test('both are used; when one is killed its attempt ends and the next ones run on the other', async () => {

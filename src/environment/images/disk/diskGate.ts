@@ -5,7 +5,7 @@
 import { formatLimit } from '../../../base/text/units.ts';
 
 export interface DiskGateOptions {
-  /** Free bytes of the file system that fills up; undefined when it cannot be seen (a remote engine). */
+  /** Free bytes of the file system that fills up; undefined when it is not known. */
   readonly free: () => Promise<number | undefined>;
   readonly lowBytes: number;
   readonly highBytes: number;

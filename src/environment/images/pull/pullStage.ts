@@ -17,6 +17,8 @@ export interface PullStage {
   /** Images that will be asked for, in order; a few of them are pulled ahead. Called again, it replaces the list. */
   prefetch(images: readonly string[]): void;
   isReady(image: string): boolean;
+  /** The images that are ready, by the names that the engine has for them, the newest first. */
+  ready(): readonly string[];
   /** Whether the engine has the image, or gets it. Where the engine does not say, it is absent. */
   placeOf(image: string): Promise<ImagePlace>;
   status(): StageStatus;
@@ -55,6 +57,7 @@ export function createPullStage(options: StageOptions): PullStage {
       if (state === 'ready' || state === 'failed') byKey.delete(key);
     },
     isReady: (image) => byKey.get(imageKey(image))?.state === 'ready',
+    ready: () => [...byKey.values()].flatMap(({ held }) => held?.as ?? []).toReversed(),
     placeOf: (image) => placeOf(jobs, image),
     status: () => statusOf([...byKey.values()], jobs.paused, clock.now()),
     async close() {
