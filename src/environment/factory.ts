@@ -77,7 +77,15 @@ export function enginePoolOf(
   hosts: EnvironmentConfig['hosts'],
   onWarning: (message: string) => void = () => {},
 ): EnginePool {
-  return createEnginePool(hosts.map(pooledEngine), {
+  return createRunPool(hosts.map(pooledEngine), onWarning);
+}
+
+/** Says which engines are lost and back. */
+export function createRunPool(
+  engines: readonly PooledEngine[],
+  onWarning: (message: string) => void,
+): EnginePool {
+  return createEnginePool(engines, {
     onChange: (host, state, reason) => onWarning(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
   });
 }
@@ -134,7 +142,8 @@ export async function createEnvironmentFactory(
 ): Promise<EnvironmentFactory> {
   const { images } = options;
   if (config.environment_class === 'docker')
-    return config.hosts.length > 0
+    // The engines of a file are those of the run's pool: without one there is nobody who reads it.
+    return config.hosts.length > 0 || (config.engines_file !== undefined && options.pool)
       ? severalEngines(config, options)
       : createDockerFactory(config, {
           ...options.docker,

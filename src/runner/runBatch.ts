@@ -18,6 +18,7 @@ import { type LiveControlPorts, liveControls } from './control/liveControls.ts';
 import { createPauses } from './control/pauses.ts';
 import { createRecordFailure, type RecordFailure } from './control/recordFailure.ts';
 import type { StopLadder } from './control/stop.ts';
+import type { JoinEngine } from './engines/sessionEngines.ts';
 import type { RunEvents } from './events.ts';
 import type { TrialImages } from './images/trialImages.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
@@ -53,6 +54,7 @@ export interface BatchPorts {
   readonly hooks: BatchHooks;
   /** Several engines, of which one can be drained. */
   readonly pool?: EnginePool | undefined;
+  readonly join?: JoinEngine | undefined;
   /** Requests of people while it works. */
   readonly controls?: ControlInbox | undefined;
 }

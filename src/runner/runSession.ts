@@ -160,8 +160,9 @@ async function sit(
   });
   // Neither the sleep of this machine nor an outage of the engine counts against a limit.
   const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
+  const { join } = engines ?? {};
   const result = await runBatch(
-    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls, pool },
+    { config, join, record, events, stop, budget, disk, engine, images, attempts, hooks, controls, pool },
     trials,
   );
   warnOfBias(session, result);

@@ -51,6 +51,8 @@ export interface EnginePool {
   endOf(host: string): AbortSignal;
   /** Asks every engine once whether it answers. */
   look(): Promise<void>;
+  /** Sends who waits for a full engine where there is room. */
+  balance(): void;
   /** Tells who follows that an attempt has its environment there. Returns what ends that, with how it ended. */
   lease(host: string, attempt: string): (how: LeaseEnd) => void;
   follow(listener: PoolListener): void;
@@ -100,8 +102,13 @@ function poolOf(shell: PoolShell, beside: boolean): EnginePool {
       placed: assignedTo(shell.state(), host, beside),
       slots: engine(host)?.slots ?? 0,
     }),
+    // One that is silent may be back at once; until then nothing is asked of it.
     alive: () =>
-      [...shell.state().engines.values()].filter((e) => !isAway(e) && !e.removed).map(({ name }) => name),
+      namesOf(
+        [...shell.state().engines.values()].filter(
+          (e) => !isAway(e) && !e.removed && e.silentSince === undefined,
+        ),
+      ),
     anyAnswers() {
       // One that is drained does not help those who wait.
       const asked = namesOf(wantedOf(shell));
@@ -115,6 +122,7 @@ function poolOf(shell: PoolShell, beside: boolean): EnginePool {
         .map((e) => ({ name: e.name, active: activeOn(shell.state(), e.name), lost: isAway(e) })),
     endOf: shell.endOf,
     look: () => lookAt(shell),
+    balance: () => void shell.apply({ is: 'balance' }),
     lease: shell.lease,
     follow: (listener) => {
       shell.listeners.push(listener);

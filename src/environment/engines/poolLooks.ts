@@ -44,7 +44,7 @@ async function ask(shell: PoolShell, name: string): Promise<void> {
 }
 
 /** Looks every few seconds, until the returned function is called. One look does not begin before the last has ended. */
-export function keepLooking(look: () => Promise<void>): () => void {
+export function keepLooking(look: () => Promise<void>, everyMs = LOOK_MS): () => void {
   let looking = false;
   const timer = setInterval(() => {
     if (looking) return;
@@ -52,7 +52,7 @@ export function keepLooking(look: () => Promise<void>): () => void {
     void look().finally(() => {
       looking = false;
     });
-  }, LOOK_MS);
+  }, everyMs);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -47,7 +47,9 @@ export type PoolEvent =
       readonly among?: readonly string[];
       readonly beside?: boolean;
     }
-  | { readonly is: 'enter' | 'release'; readonly ticket: number };
+  | { readonly is: 'enter' | 'release'; readonly ticket: number }
+  /** From time to time: whoever waits for a full engine goes where nobody is meant to be. */
+  | { readonly is: 'balance' };
 
 /** Why a trial that waited for its engine goes to another one. */
 export type TurnedAway = 'lost' | 'draining' | 'elsewhere';
@@ -121,6 +123,8 @@ export function poolStep(state: PoolState, event: PoolEvent): PoolStep {
       return ofTicket(state, event);
     case 'join':
       return join(state, event);
+    case 'balance':
+      return balance(state, []);
     default:
       return ofEngine(state, event);
   }
@@ -176,7 +180,8 @@ function join(state: PoolState, { engine: name, slots }: { engine: string; slots
     ...{ name, slots, draining: false, removed: false, lost: false },
     ...{ silentSince: undefined, failedAt: undefined },
   };
-  return newRoom(withEngine(state, engine), engine);
+  const { state: joined, decisions } = settled(withEngine(state, engine), name, []);
+  return balance(joined, decisions);
 }
 
 function ofEngine(
@@ -227,15 +232,18 @@ function answered(state: PoolState, engine: PoolEngine): PoolStep {
   return settled(withEngine(state, next), engine.name, back);
 }
 
-/** Trials that wait for a full engine go where the new one has room, the longest wait first. */
-function newRoom(state: PoolState, engine: PoolEngine): PoolStep {
-  const step = settled(state, engine.name, []);
-  const taken = assignedTo(step.state, engine.name, false);
-  const free = engine.slots === 0 ? Number.POSITIVE_INFINITY : engine.slots - taken;
-  const waiting = [...step.state.tickets].filter(
-    ([, { stage, engine: where }]) => stage === 'waiting' && where !== engine.name,
-  );
-  const moved = waiting.slice(0, Math.max(0, free)).map(([id]) => id);
+/** Trials that wait for a full engine go where there is room that no trial is meant for, the longest wait first. */
+function balance(state: PoolState, before: readonly PoolDecision[]): PoolStep {
+  const waiting = [...state.tickets].filter(([, { stage }]) => stage === 'waiting');
+  const step = { state, decisions: before };
+  if (waiting.length === 0) return step;
+  const free = [...state.engines.values()]
+    .filter(takes)
+    .map(({ name, slots }) =>
+      slots === 0 ? waiting.length : Math.max(0, slots - assignedTo(state, name, false)),
+    )
+    .reduce((sum, room) => sum + room, 0);
+  const moved = waiting.slice(0, free).map(([id]) => id);
   return turnAway(step, moved, 'elsewhere');
 }
 

@@ -28,18 +28,19 @@ export function imagesOfSeveralEngines(
   onError: (message: string) => void = () => {},
 ): RunImages {
   const engines: Engines = { services, pool };
-  const all = [...services.values()];
+  // Engines join while the run works.
+  const all = () => [...services.values()];
   const choosePlace = placesInTurn(engines, config.memoryBytes ?? 0);
   let among: readonly string[] | undefined;
   return {
-    ...settingsOf(config, services.size),
+    ...settingsOf(config, Math.max(1, services.size)),
     ready: (image, signal) => readySomewhere(engines, choosePlace, image, signal),
     ensureOn: (host) => ensureBy(services.get(host!)!.stage),
     // A trial whose place is on a drained engine goes back, and gets one elsewhere.
     hasRoom: async (host) => !pool.drains(host!) && (await services.get(host!)!.disk.check()).open,
     has: (host, image) => services.get(host)!.stage.isReady(image),
     // One list for all: who waits is not meant for an engine yet.
-    need: (images) => all[0]!.need(images),
+    need: async (images) => all()[0]?.need(images),
     belong(images) {
       among = images;
     },
@@ -54,7 +55,7 @@ export function imagesOfSeveralEngines(
     engineDir: async () => undefined,
     status: () => [...services].map(([host, service]) => ({ host, status: service.stage.status() })),
     async close() {
-      await Promise.allSettled(all.map((service) => service.close()));
+      await Promise.allSettled(all().map((service) => service.close()));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** What may be asked of a run while it works: the words, and what each of them takes. Pure. */
+import { type EngineSpec, readEngineLine } from '../../environment/engines/engineSpec.ts';
 import { dollarsToNano } from '../../money.ts';
 
 /** What each command takes, as its handler gets it. */
@@ -13,6 +14,10 @@ export interface ControlValues {
   cancel: string;
   /** The name of an engine. */
   drain: string;
+  /** An engine that joins. */
+  join: EngineSpec;
+  /** The name of an engine; what runs on it ends. */
+  remove: string;
 }
 export type ControlCommand = keyof ControlValues;
 
@@ -59,6 +64,12 @@ const READERS: { readonly [C in ControlCommand]: (argument: string | null) => Co
   budget: budgetIn,
   cancel: named('cancel', 'an instance, or the number of a trial'),
   drain: named('drain', 'the name of an engine'),
+  join(argument) {
+    const read = readEngineLine(named('join', 'an engine: ADDRESS slots=N')(argument));
+    if (!read.ok) throw new ControlRefusal(`join takes ADDRESS slots=N NAME=VALUE…: ${read.problem}`);
+    return read.engine;
+  },
+  remove: named('remove', 'the name of an engine'),
 };
 
 export const CONTROL_COMMANDS = Object.keys(READERS) as ControlCommand[];

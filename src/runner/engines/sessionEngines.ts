@@ -4,6 +4,8 @@ import { errorText } from '../../base/text/errorText.ts';
 import { reapLeft } from '../../environment/docker/reaper.ts';
 import { engineClient, engineOptionsOf } from '../../environment/engines/engineClient.ts';
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
+import type { EngineSpec } from '../../environment/engines/engineSpec.ts';
+import type { FileEngines } from '../../environment/engines/fileEngines.ts';
 import { keepLooking } from '../../environment/engines/poolLooks.ts';
 import type { RunImages } from '../../environment/images/runImages.ts';
 import { currentOwner } from '../../environment/owner.ts';
@@ -13,11 +15,18 @@ import type { RunRow } from '../../store/records/runs.ts';
 import type { RunEvents } from '../events.ts';
 import { recordEngines } from './engineRecord.ts';
 
+/** Rejects with why it does not join. */
+export type JoinEngine = (engine: EngineSpec, origin: 'file' | 'person') => Promise<void>;
+
 /** The engines of the containers; absent when every arm is local. */
 export interface SessionEngines {
   readonly images: RunImages;
   /** Places on several engines; absent with one. */
   readonly pool?: EnginePool;
+  /** Another one joins; absent with one. */
+  readonly join?: JoinEngine;
+  /** A file that says which engines there are, while the run works. */
+  readonly fileEngines?: FileEngines;
   /** Where the engine on this machine keeps its layers. */
   readonly engineDir?: string | undefined;
 }
@@ -39,6 +48,8 @@ export function keepEngines(
   const pool = engines?.pool;
   if (!pool) return;
   closing.add(keepLooking(pool.look));
+  closing.add(keepLooking(async () => pool.balance(), BALANCE_MS));
+  if (engines.fileEngines) closing.add(keepLooking(engines.fileEngines.look, FILE_MS));
   closing.add(recordEngines({ store, runId: run.id, pool, isoNow, onError }));
   const here = leasedNow(pool);
   pool.follow({
@@ -49,6 +60,10 @@ export function keepEngines(
     },
   });
 }
+
+const FILE_MS = 1_000;
+/** Long enough for the next trial to take what has just become free. */
+const BALANCE_MS = 1_000;
 
 /** A slow engine is not waited for: the next run removes what is left. */
 const REAP_LIMIT_MS = 20_000;

@@ -1,15 +1,18 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
 
+import { resolve } from 'node:path';
 import { parseSize } from '../../base/text/units.ts';
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
+import type { FileEngines } from '../../environment/engines/fileEngines.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
+import { createRunPool, type EngineImageSource } from '../../environment/factory.ts';
 import type { ImagesConfig } from '../../environment/images/imagesConfig.ts';
 import { imagesOfOneEngine } from '../../environment/images/oneEngineImages.ts';
 import { ownPullBook, type PullBook } from '../../environment/images/pull/pullThrottle.ts';
 import type { StageEvent } from '../../environment/images/pull/stageEvents.ts';
-import type { RunImages } from '../../environment/images/runImages.ts';
+import type { RunImages, RunImagesConfig } from '../../environment/images/runImages.ts';
 import { imagesOfSeveralEngines } from '../../environment/images/severalEnginesImages.ts';
+import type { JoinEngine } from '../../runner/engines/sessionEngines.ts';
 import type { RunEvents } from '../../runner/events.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
 import { takePull } from '../../store/live/pullBudget.ts';
@@ -17,10 +20,15 @@ import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
 import { imagesOn, openImages } from './engines.ts';
+import { createJoiner, knownEngine, openFileEngines } from './joinEngine.ts';
 
 export interface OpenedImages {
   readonly images: RunImages;
   readonly pool?: EnginePool;
+  /** Several engines: another one joins the run. */
+  readonly join?: JoinEngine;
+  /** The file that names engines while the run works. */
+  readonly fileEngines?: FileEngines;
 }
 
 const dockerArms = (arms: readonly ArmConfig[]) =>
@@ -28,8 +36,12 @@ const dockerArms = (arms: readonly ArmConfig[]) =>
 
 /** Names of the engines that containers of these arms may be on; undefined is the default one. */
 export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
-  const named = dockerArms(arms).map(({ environment }) => environment.hosts.map(({ host }) => host));
-  return [...new Set(named.flatMap((hosts) => (hosts.length > 0 ? hosts : [undefined])))];
+  const named = dockerArms(arms).map(({ environment }) => ({
+    hosts: environment.hosts.map(({ host }) => host),
+    file: environment.engines_file,
+  }));
+  // Those of a file join when the run reads it.
+  return [...new Set(named.flatMap(({ hosts, file }) => (hosts.length > 0 || file ? hosts : [undefined])))];
 }
 
 /** Undefined when no arm runs in Docker. Arms share their engines, and the pull policy of the first. */
@@ -39,34 +51,59 @@ export async function openRunImages(
   config: ImagesConfig,
   events: RunEvents,
   store: Store,
+  cwd = '.',
 ): Promise<OpenedImages | undefined> {
   const first = dockerArms(arms)[0]?.environment;
   if (!first) return undefined;
-  const { hosts } = first;
   const pullBook = sharedPulls(store);
   const memoryBytes = Math.max(...dockerArms(arms).map(({ environment }) => parseSize(environment.memory)));
   const settings = { ...config, pull: first.pull, memoryBytes };
-  if (hosts.length === 0) {
-    const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
-    return { images: shown(imagesOfOneEngine(service, settings), events) };
+  if (first.hosts.length > 0 || first.engines_file !== undefined) {
+    refuseDifferent(dockerArms(arms));
+    return openSeveral({ env, first, settings, events, pullBook }, cwd);
   }
-  const differs = dockerArms(arms).find(
-    ({ environment }) => JSON.stringify(environment.hosts) !== JSON.stringify(hosts),
-  );
+  const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
+  return { images: shown(imagesOfOneEngine(service, settings), events) };
+}
+
+const enginesIn = ({ environment: { hosts, engines_file } }: ArmConfig) =>
+  JSON.stringify([hosts, engines_file]);
+
+function refuseDifferent(arms: readonly ArmConfig[]): void {
+  const differs = arms.find((arm) => enginesIn(arm) !== enginesIn(arms[0]!));
   if (differs)
     throw new UserError(`arm ${differs.name} has other engines than the first arm`, {
       hint: 'give all arms the same environment.hosts',
     });
+}
+
+interface SeveralParts {
+  readonly env: Variables;
+  readonly first: EnvironmentConfig;
+  readonly settings: ImagesConfig & RunImagesConfig;
+  readonly events: RunEvents;
+  readonly pullBook: PullBook;
+}
+
+async function openSeveral(
+  { env, first, settings, events, pullBook }: SeveralParts,
+  cwd: string,
+): Promise<OpenedImages> {
+  const { hosts, engines_file, platform } = first;
   const note = (text: string) => events.emit({ type: 'note', text });
-  const pool = enginePoolOf(hosts, note);
-  const services = new Map(
-    hosts.map(({ host }) => [
-      host,
-      imagesOn(env, { ...serviceOptions(first, config, events, host), pullBook, elsewhere: true }, host),
-    ]),
+  const serviceOf = (host: string) =>
+    imagesOn(env, { ...serviceOptions(first, settings, events, host), pullBook, elsewhere: true }, host);
+  const services = new Map(hosts.map(({ host }) => [host, serviceOf(host)]));
+  const pool = createRunPool(
+    hosts.map((host) => knownEngine({ env, services }, host, 'config')),
+    note,
   );
+  const asked = { platform, emulation: settings.allow_emulation };
+  const join = createJoiner({ env, pool, services, serviceOf, note, platform: asked });
+  const path = engines_file === undefined ? undefined : resolve(cwd, engines_file);
+  const fileEngines = path === undefined ? undefined : await openFileEngines(path, { pool, note }, join);
   const images = imagesOfSeveralEngines(services, pool, settings, note);
-  return { images: shown(images, events), pool };
+  return { images: shown(images, events), pool, join, ...(fileEngines && { fileEngines }) };
 }
 
 /** One budget for all engines and processes. A pull is not held back because the record cannot be written: that is told elsewhere. */

@@ -87,6 +87,15 @@ describe('an engine that does not answer', () => {
 });
 
 describe('engines that come and go', () => {
+  test('who waits for a full engine goes to one that has become empty, when that is looked at', () => {
+    const two = stepped([join('a'), join('b'), choose(1, ['a']), enter(1), choose(2, ['a']), enter(2)]);
+    const moved: PoolDecision = { is: 'turned_away', ticket: 2, engine: 'a', why: 'elsewhere' };
+    expect(stepped([{ is: 'balance' }], two.state).decisions).toEqual([moved]);
+    const meant = stepped([choose(3, ['b']), { is: 'balance' }], two.state);
+    expect(meant.decisions).toEqual([{ is: 'placed', ticket: 3, engine: 'b' }]);
+    expect(stepped([release(3), { is: 'balance' }], meant.state).decisions).toEqual([moved]);
+  });
+
   test('one that joins takes those who wait longest for a full one, as many as it has room for', () => {
     const full = stepped([join('a'), ...[1, 2, 3, 4].flatMap((id) => [choose(id), enter(id)])]);
     const { decisions } = stepped([join('b', 2)], full.state);
@@ -202,6 +211,24 @@ describe('whatever happens in whatever order', () => {
             expect(['ready', 'silent']).toContain(phaseOf(state, engine));
           }
         });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('nobody waits for a full engine while another has room that nobody is meant for, once that was looked at', () => {
+    fc.assert(
+      fc.property(events, (all) => {
+        const { state } = poolStep(
+          run(all, () => {}),
+          { is: 'balance' },
+        );
+        const tickets = [...state.tickets.values()];
+        const meant = (name: string) => tickets.filter((one) => one.engine === name && !one.beside).length;
+        const idle = [...state.engines.values()].filter(
+          (engine) => takes(engine) && (engine.slots === 0 || meant(engine.name) < engine.slots),
+        );
+        if (idle.length > 0) expect(tickets.filter(({ stage }) => stage === 'waiting')).toEqual([]);
       }),
       { numRuns: 500 },
     );

@@ -13,6 +13,9 @@ describe('a request to a live run', () => {
     ['budget', 'none', null],
     ['cancel', ' a__a-1 ', 'a__a-1'],
     ['drain', 'big', 'big'],
+    ['remove', ' big', 'big'],
+    ['join', 'ssh://me@lab2 slots=8 zone=a', { host: 'ssh://me@lab2', slots: 8, labels: { zone: 'a' } }],
+    ['join', 'lab3', { host: 'lab3', slots: 0 }],
   ])('%s %s', (command, argument, value) => {
     expect(readControl(command, argument)).toEqual({ command, value });
   });
@@ -33,6 +36,11 @@ describe('a request to a live run', () => {
     ['budget', '9999999'],
     ['cancel', '  '],
     ['drain', null],
+    ['remove', ''],
+    ['join', null],
+    ['join', 'lab2 slots=many'],
+    ['join', 'lab2 fast'],
+    ['join', 'slots=8 lab2'],
     ['constructor', null],
     ['__proto__', null],
     ['toString', 'x'],

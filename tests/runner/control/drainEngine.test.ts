@@ -28,3 +28,33 @@ test('a run that stops drains nothing, and one with a single engine has no such 
   expect(() => handlersOf({ pool, stop }).drain!('a')).toThrow('the run is stopping already (Ctrl-C)');
   expect(handlersOf({}).drain).toBeUndefined();
 });
+
+test('an engine is removed once; the last one stays', async () => {
+  const pool = createEnginePool([
+    { name: 'a', slots: 2, ping },
+    { name: 'b', slots: 2, ping },
+  ]);
+  const place = await pool.choose((host) => host === 'a');
+  await place.enter();
+  const { remove } = handlersOf({ pool });
+  expect(() => remove!('c')).toThrow('no engine "c"');
+  expect(remove!('a')).toBe('a is removed; what ran on it ends and runs again elsewhere (1)');
+  expect(remove!('a')).toBe('a is removed already');
+  expect(() => remove!('b')).toThrow('b is the last engine that takes trials');
+});
+
+test('an engine joins, or the answer says why it does not; with a single engine there is no such request', async () => {
+  const joined: unknown[] = [];
+  const { join } = handlersOf({
+    join: async (engine, origin) => {
+      if (engine.host === 'off') throw new Error('the engine does not answer: refused');
+      joined.push([engine.host, engine.slots, origin]);
+    },
+  });
+  expect(await join!({ host: 'c', slots: 4 })).toBe('c takes 4 trials at a time in this sitting');
+  expect(joined).toEqual([['c', 4, 'person']]);
+  await expect(join!({ host: 'off', slots: 0 })).rejects.toThrow(
+    'off does not join: the engine does not answer: refused',
+  );
+  expect(handlersOf({}).join).toBeUndefined();
+});

@@ -1,5 +1,4 @@
 /** `swebatch ctl`: changes a run while it works, from another terminal. */
-import { hostname, userInfo } from 'node:os';
 import { inert } from '../../../base/text/inert.ts';
 import { askRun } from '../../../service/askRun.ts';
 import { resultsRoot } from '../../../service/resultsRoot.ts';
@@ -7,18 +6,10 @@ import { UserError } from '../../../service/userError.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';
+import { asker } from '../../terminal/asker.ts';
 import { EXIT, printJson, say } from '../../terminal/context.ts';
 
 const COMMANDS = ['pause', 'resume', 'workers', 'budget', 'cancel', 'drain'] as const;
-
-/** A user without a name, as in some containers, has a number. */
-function asker(): string {
-  try {
-    return `${userInfo().username}@${hostname()} (terminal)`;
-  } catch {
-    return `uid ${process.getuid?.() ?? '?'}@${hostname()} (terminal)`;
-  }
-}
 
 export const ctlVerb = defineVerb({
   name: 'ctl',
