@@ -1,48 +1,17 @@
 // The image of the Dockerfile, built from what npm would publish: swebatch in a container, instances beside it on the host's engine.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BASE_IMAGE } from '../../src/demo/baseImage.ts';
 import { REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
+import { buildProgramImage, docker } from '../support/program/programImage.ts';
 
 const ready = await dockerAvailable();
 const NAME = `swebatch-test/program:${process.pid}`;
 const NODE = `swebatch-test/node:${process.pid}`;
 const work = tempDir('swebatch-image-');
 const results = join(work, 'results');
-
-const docker = (...args: string[]) => spawnSync('docker', args, { encoding: 'utf8' });
-function built(tag: string, folder: string, ...more: string[]): void {
-  const made = docker('build', '-q', '-t', tag, ...more, folder);
-  if (made.status !== 0) throw new Error(made.stderr);
-}
-
-interface Locked {
-  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>;
-}
-
-/** The published files with their packages beside them: no registry can be reached from within a build here. */
-function context(): string {
-  const folder = join(work, 'context');
-  mkdirSync(folder, { recursive: true });
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work], {
-      cwd: REPO,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
-  ) as [{ filename: string }];
-  execFileSync('tar', ['-xzf', join(work, packed.filename), '-C', folder, '--strip-components=1']);
-  const lock = JSON.parse(readFileSync(join(REPO, 'package-lock.json'), 'utf8')) as Locked;
-  for (const [path, { dev, devOptional }] of Object.entries(lock.packages)) {
-    if (!path.startsWith('node_modules/') || dev || devOptional || !existsSync(join(REPO, path))) continue;
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    cpSync(join(REPO, path), join(folder, path), { recursive: true, force: false });
-  }
-  return folder;
-}
 
 /** On the host's engine, as the compose file starts it. */
 const inContainer = (...args: string[]): string[] => [
@@ -52,12 +21,7 @@ const inContainer = (...args: string[]): string[] => [
 
 describe.skipIf(!ready || !existsSync('/var/run/docker.sock'))('swebatch in a container', () => {
   beforeAll(() => {
-    const node = join(work, 'node');
-    mkdirSync(node, { recursive: true });
-    cpSync(join(REPO, 'node_modules/node/bin/node'), join(node, 'node'));
-    writeFileSync(join(node, 'Dockerfile'), `FROM ${BASE_IMAGE}\nCOPY node /usr/local/bin/node\n`);
-    built(NODE, node);
-    built(NAME, context(), '-f', join(REPO, 'Dockerfile'), '--build-arg', `BASE=${NODE}`);
+    buildProgramImage({ work, name: NAME, node: NODE });
   });
   afterAll(() => {
     docker('rmi', '-f', NAME, NODE);
