@@ -44,7 +44,9 @@ const SHOTS: readonly Shot[] = [
   { name: 'phone', hash: 'attempt/1', ready: 'THOUGHT: step 1', width: 390, height: 800 },
 ];
 
-const dir = mkdtempSync(join(tmpdir(), 'swebatch-shots-'));
+const root = mkdtempSync(join(tmpdir(), 'swebatch-shots-'));
+const dir = join(root, 'results');
+mkdirSync(dir);
 const built = await buildPage();
 const store = openFixture(dir);
 for (const n of [1, 2, 3])
@@ -147,5 +149,5 @@ try {
   await browser.close();
   await viewer.close();
   await built.remove();
-  rmSync(dir, { recursive: true, force: true });
+  rmSync(root, { recursive: true, force: true });
 }

@@ -36,6 +36,9 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     store = openFixture(dir);
     addRun(store, { name: 'nightly-1', instances: 60, steps: 12, seed: 1 });
     addRun(store, { name: 'nightly-2', instances: 60, steps: 12, seed: 2, day: 1 });
+    const bare = addRun(store, { name: 'ungraded', instances: 5, steps: 2, day: 4, imported: true });
+    const own = '(SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?)';
+    store.prepare(`DELETE FROM evaluations WHERE attempt_id IN ${own}`).run(bare);
     evil = addHostileRun(store);
     viewer = await startViewer({ results: dir, port: 0, pageDir: built.dir, pollMs: 50 });
   });
@@ -66,6 +69,23 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
         document.querySelector('main h1, main p') !== null,
     );
   const shown = async (locator: Locator) => (await locator.allInnerTexts()).join('\n');
+  /** What axe finds wrong, of which kind and where. */
+  const violations = async (): Promise<string[]> => {
+    await page.evaluate(axe.source);
+    return page.evaluate(async () => {
+      const { axe: engine } = window as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      };
+      return (await engine.run()).violations.map(
+        (violation) =>
+          `${violation.id}: ${violation.nodes
+            .map((node) => node.html.slice(0, 160))
+            .slice(0, 3)
+            .join(' | ')}`,
+      );
+    });
+  };
+  const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   const rowCount = async () => Number(await page.getByRole('grid').first().getAttribute('aria-rowcount')) - 1;
 
   test('lists the runs and leads from a run to its instances to an attempt', async () => {
@@ -223,6 +243,25 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(await page.locator('.plot').count()).toBe(0);
   });
 
+  test('before the first verdict nothing is drawn of shares, and what nobody timed has no tab', async () => {
+    await open('run/ungraded');
+    await page.getByRole('heading', { name: 'By repository' }).waitFor();
+    expect(await shown(page.locator('main'))).not.toMatch(/95 % interval|imported · imported/);
+    expect(await page.locator('.interval').count()).toBe(0);
+    await page.getByRole('listbox', { name: 'Trials' }).press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.getByRole('tab', { name: 'Task' }).waitFor();
+    expect(await page.getByRole('tab', { name: 'Time' }).count()).toBe(0);
+    // Where all rows have one verdict its chips are left out; those of repositories stay in their menu.
+    await page.goto(`${viewer.url}#/run/ungraded/instances`);
+    await page.locator('summary', { hasText: 'Repository' }).waitFor();
+    expect(await page.locator('.chips button').count()).toBe(0);
+    await page.goto(`${viewer.url}#/compare?s=999:main`);
+    await page.getByText('None of the runs of this address is here.').waitFor();
+    expect(await page.locator('main table').count()).toBe(0);
+    expect(errors).toEqual([]);
+  });
+
   test('columns stay for the next visit', async () => {
     await open('run/nightly-1/instances');
     await page.getByText('Columns', { exact: true }).click();
@@ -234,9 +273,20 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
   test('before the first run the page says how to start one, and shows it when it comes', async () => {
     const root = mkdtempSync(join(tmpdir(), 'swebatch-first-'));
     const other = await startViewer({ results: root, port: 0, pageDir: built.dir, pollMs: 50 });
-    page = await (await browser.newContext()).newPage();
+    page = await (await browser.newContext({ bypassCSP: true })).newPage();
     await page.goto(other.url);
     await page.getByText('npx swebatch run -c demo').waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    expect(await sideways()).toBeLessThanOrEqual(0);
+    for (const look of [
+      { colorScheme: 'light' },
+      { colorScheme: 'dark' },
+      { colorScheme: 'light', media: 'print' },
+    ] as const) {
+      await page.emulateMedia(look);
+      expect(await violations(), JSON.stringify(look)).toEqual([]);
+    }
+    await page.emulateMedia({ media: 'screen' });
     const first = openFixture(root);
     addRun(first, { name: 'the-first', instances: 3, steps: 2 });
     await page.getByRole('link', { name: 'the-first' }).waitFor();
@@ -491,6 +541,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     for (const place of [
       '',
       'run/nightly-1',
+      'run/ungraded',
       'run/nightly-1/instances',
       'attempt/1',
       'attempt/1?tab=patch',
@@ -507,20 +558,7 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
       await page.goto(`${viewer.url}#/${place}`);
       await page.locator('main h1').first().waitFor();
       await settled();
-      await page.evaluate(axe.source);
-      const result = await page.evaluate(async () => {
-        const { axe: engine } = window as unknown as {
-          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-        };
-        return (await engine.run()).violations.map(
-          (violation) =>
-            `${violation.id}: ${violation.nodes
-              .map((node) => node.html.slice(0, 160))
-              .slice(0, 3)
-              .join(' | ')}`,
-        );
-      });
-      wrong.push(...result.map((line) => `${place} ${line}`));
+      wrong.push(...(await violations()).map((line) => `${place} ${line}`));
     }
     expect(wrong).toEqual([]);
   });
@@ -530,18 +568,23 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     for (const place of [
       '',
       'run/nightly-1',
-      'run/nightly-1/instances',
+      'run/ungraded',
+      'run/nightly-1/instances?verdict=unresolved',
       'attempt/1',
       'attempt/1?tab=patch',
+      'attempt/1?tab=time',
+      'attempt/1?tab=task',
+      'attempt/1?tab=raw',
+      'side?a=1&b=2',
       'compare?s=2:main|1:main',
       'compare/nightly-1/nightly-2/sympy__sympy-10001',
       'history/django__django-10000',
+      'nowhere',
     ]) {
       await page.goto(`${viewer.url}#/${place}`);
       await page.locator('main h1').first().waitFor();
       await settled();
-      const sideways = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-      expect(sideways, place).toBeLessThanOrEqual(0);
+      expect(await sideways(), place).toBeLessThanOrEqual(0);
     }
   });
 

@@ -25,7 +25,7 @@ export function likeness(a: StepFacts, b: StepFacts): number {
   if (shared > 0) return 4 + Math.min(shared, 3) + (a.files[0] === b.files[0] ? 1 : 0);
   if (a.kind === 'submit') return 6;
   // Steps about different files do different things, whatever their commands are called.
-  if (a.files.length > 0 && b.files.length > 0) return a.kind === 'test' ? 2 : 0;
+  if (a.files.length > 0 || b.files.length > 0) return a.kind === 'test' ? 2 : 0;
   if (a.kind === 'test') return 3;
   return a.command !== '' && firstWord(a.command) === firstWord(b.command) ? 1 : 0;
 }

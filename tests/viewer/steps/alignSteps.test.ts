@@ -36,6 +36,18 @@ describe('alignSteps', () => {
     expect(likeness(cat!, cat!)).toBeGreaterThan(likeness(cat!, sed!));
   });
 
+  test('a step about a file is not alike to one that names none, though both call the same program', () => {
+    const [everywhere, inFile, script, inline] = steps(
+      'grep -rn inlines django',
+      'grep -n x pkg/a.py',
+      'python3 reproduce.py',
+      "python3 -c 'import pkg'",
+    );
+    expect(likeness(everywhere!, inFile!)).toBe(0);
+    expect(likeness(script!, inline!)).toBe(0);
+    expect(likeness(everywhere!, steps('grep -rn get_inlines django')[0]!)).toBeGreaterThan(0);
+  });
+
   test('two equal trajectories never part; nothing against something is all alone', () => {
     const a = steps('ls', 'cat a.py', 'pytest');
     expect(partingOf(alignSteps(a, a))).toBeNull();

@@ -25,13 +25,15 @@ export function AttemptPage({ id }: { id: string }) {
   const { query } = useRoute();
   if (!entry.data) return <Waiting entry={entry} />;
   const doc = entry.data;
-  const tab = TABS.some(([name]) => name === query.get('tab')) ? query.get('tab')! : 'trajectory';
+  // An import brings no times of phases.
+  const tabs = TABS.filter(([name]) => name !== 'time' || doc.phases.length > 0);
+  const tab = tabs.some(([name]) => name === query.get('tab')) ? query.get('tab')! : 'trajectory';
   return (
     <section className="page">
       <Neighbours doc={doc} />
       <Head doc={doc} />
       <Tabs
-        tabs={TABS}
+        tabs={tabs}
         current={tab}
         onChange={(next) => setQuery({ tab: next === 'trajectory' ? undefined : next })}
       />
@@ -98,8 +100,9 @@ export function Head({ doc }: { doc: AttemptDocument }) {
         >
           {short(tokens(attempt.money))}
         </Fact>
-        <Fact name="Calls, failed">
-          {integer(attempt.money.calls)}, {integer(attempt.money.failedCalls)}
+        <Fact name="Calls">
+          {integer(attempt.money.calls)}
+          {attempt.money.failedCalls > 0 ? `, ${integer(attempt.money.failedCalls)} failed` : ''}
         </Fact>
         {attempt.elapsedMs === null ? null : (
           <>

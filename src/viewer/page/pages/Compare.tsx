@@ -11,7 +11,7 @@ import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';
 import { PairSection } from '../tables/PairSection.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, rate, rewardRange } from '../text/numbers.ts';
+import { cost, DASH, rate, rewardRange } from '../text/numbers.ts';
 
 const MOST = 8;
 
@@ -64,7 +64,7 @@ export function ComparePage() {
   if (!entry.data) return <Waiting entry={entry} />;
   const choose = (keys: readonly string[]) => setQuery({ s: keys.join('|'), a: undefined });
   const keys = chosen.map((side) => side.key);
-  const [a, b] = chosen;
+  const [a] = chosen;
   if (all.length < 2)
     return (
       <Nothing title="Two runs are needed to compare">
@@ -81,7 +81,21 @@ export function ComparePage() {
       <h1>Compare</h1>
       <Picker all={all} keys={keys} choose={choose} />
       {error ? <p role="alert">{plain(error)}</p> : null}
-      <Summary sides={chosen} rowsOf={rowsOf} />
+      {a ? <Compared sides={chosen} rowsOf={rowsOf} /> : <p>None of the runs of this address is here.</p>}
+    </article>
+  );
+}
+
+interface ComparedProps {
+  readonly sides: readonly Side[];
+  readonly rowsOf: ReadonlyMap<string, readonly TrialDocument[]>;
+}
+
+function Compared({ sides, rowsOf }: ComparedProps) {
+  const [a, b] = sides;
+  return (
+    <>
+      <Summary sides={sides} rowsOf={rowsOf} />
       {a && b ? <Warnings a={a} b={b} /> : null}
       {a && b ? (
         <PairSection a={a} b={b} pairs={pairsOf(rowsOf.get(a.key) ?? [], rowsOf.get(b.key) ?? [])} />
@@ -89,10 +103,10 @@ export function ComparePage() {
         <p>Choose a second run to see where the two disagree.</p>
       )}
       <h2>Cost against resolved</h2>
-      <CostPlot sides={chosen} rowsOf={rowsOf} />
+      <CostPlot sides={sides} rowsOf={rowsOf} />
       <h2>Matrix</h2>
-      <Matrix sides={chosen} rowsOf={rowsOf} />
-    </article>
+      <Matrix sides={sides} rowsOf={rowsOf} />
+    </>
   );
 }
 
@@ -208,11 +222,11 @@ function Summary({
                   {score.graded} / {score.planned}
                 </td>
                 <td>
-                  {score.resolved}: {rate(score.resolved, score.graded)}
+                  {score.graded === 0 ? DASH : `${score.resolved}: ${rate(score.resolved, score.graded)}`}
                 </td>
                 {rewarded ? <td>{rewardRange(score.reward)}</td> : null}
                 <td>{cost(score.money)}</td>
-                <td>{cost({ ...score.money, costNano: each })}</td>
+                <td>{each === null ? DASH : cost({ ...score.money, costNano: each })}</td>
               </tr>
             );
           })}

@@ -15,7 +15,7 @@ import { rate, time } from '../text/numbers.ts';
 const SHOWN = new Set('verdict reason class arm model epoch steps cost time flags'.split(' '));
 const COLUMNS: readonly Column<HistoryRow>[] = [
   textColumn('run', 'Run', 180, (r) => r.run),
-  textColumn('date', 'Started', 140, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
+  textColumn('date', 'Started', 165, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   ...TRIAL_COLUMNS.filter((column) => SHOWN.has(column.id)),
 ];
 const ALL = new Set(COLUMNS.map((column) => column.id));

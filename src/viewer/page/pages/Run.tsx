@@ -37,8 +37,8 @@ function Report({ run }: { run: RunDocument }) {
         {plain(summary.name)} <Badge word={summary.status} />
       </h1>
       <p className="sub">
-        {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)}
-        {summary.imported ? ', imported' : ''} · <When run={run} />
+        {plain(summary.arms.map((arm) => arm.model).join(', '))} on {plain(summary.dataset)} ·{' '}
+        <When run={run} />
       </p>
       <div className="hero">
         <Headline run={run} />

@@ -22,15 +22,19 @@ const share = (run: RunSummary): number | null =>
 const spentShare = (run: RunSummary): number | null =>
   run.budgetNano ? (run.money.costNano ?? 0) / run.budgetNano : null;
 
+/** The name of an arm tells it from others, so a single arm needs none. */
+const armsOf = ({ arms }: RunSummary): string =>
+  arms.length === 1 ? arms[0]!.model : arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ');
+
 const COLUMNS: readonly Column<RunSummary>[] = [
   textColumn('run', 'Run', 180, (r) => r.name),
   badgeColumn('status', 'Status', 100, (r) => r.status),
   {
     id: 'arms',
     header: 'Arms',
-    width: 170,
+    width: 190,
     value: (r) => r.arms.map((arm) => arm.model),
-    cell: (r) => plain(r.arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ')),
+    cell: (r) => plain(armsOf(r)),
   },
   numberColumn('coverage', 'Valid', 110, (r) => r.tally.valid, {
     title: 'trials whose ending says something final about the model, of those planned',
@@ -51,7 +55,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     title: 'trials that ended for reasons that are not the model’s',
   }),
   numberColumn('flags', 'Flags', 70, (r) => r.tally.flagged, { title: 'trials with a suspicion' }),
-  textColumn('created', 'Started', 140, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
+  textColumn('created', 'Started', 165, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   textColumn('dataset', 'Dataset', 220, (r) => r.dataset),
 ];
 

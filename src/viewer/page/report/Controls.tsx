@@ -26,11 +26,11 @@ export function Controls({ run: { summary, slots } }: { run: RunDocument }) {
       <button type="button" disabled={busy} onClick={() => ask('resume')}>
         Go on
       </button>
-      <Value name="Slots" value={workers} onChange={setWorkers} hint="16" />
+      <Value name="Slots" value={workers} onChange={setWorkers} hint="slots" />
       <button type="button" disabled={busy || workers === ''} onClick={() => ask('workers', workers)}>
         Set slots
       </button>
-      <Value name="Budget in dollars" value={budget} onChange={setBudget} hint="none" />
+      <Value name="Budget in dollars" value={budget} onChange={setBudget} hint="dollars" />
       <button type="button" disabled={busy || budget === ''} onClick={() => ask('budget', budget)}>
         Set budget
       </button>

@@ -18,6 +18,8 @@ interface GroupTableProps {
 export function GroupTable({ title, cells, by, run }: GroupTableProps) {
   const groups = useMemo(() => groupCells(cells, by), [cells, by]);
   if (groups.length < 2) return null;
+  // Before the first verdict there is no share to draw.
+  const isGraded = groups.some(({ graded }) => graded > 0);
   return (
     <section className="keep">
       <h2>{title}</h2>
@@ -27,16 +29,20 @@ export function GroupTable({ title, cells, by, run }: GroupTableProps) {
             <tr>
               <th scope="col">{by === 'repo' ? 'Repository' : 'Difficulty'}</th>
               <th scope="col">Graded</th>
-              <th scope="col">
-                <span className="hide">Interval, drawn</span>
-              </th>
-              <th scope="col">Resolved, 95 % interval</th>
+              {isGraded ? (
+                <>
+                  <th scope="col">
+                    <span className="hide">Interval, drawn</span>
+                  </th>
+                  <th scope="col">Resolved, 95 % interval</th>
+                </>
+              ) : null}
               <th scope="col">Median cost</th>
             </tr>
           </thead>
           <tbody>
             {groups.map((group) => (
-              <Line key={group.name} group={group} by={by} run={run} />
+              <Line key={group.name} group={group} by={by} run={run} isGraded={isGraded} />
             ))}
           </tbody>
         </table>
@@ -50,7 +56,15 @@ function median(group: CellGroup): number | null {
   return costs[Math.floor(costs.length / 2)] ?? null;
 }
 
-function Line({ group, by, run }: { group: CellGroup; by: 'repo' | 'difficulty'; run: string }) {
+interface LineProps {
+  readonly group: CellGroup;
+  readonly by: 'repo' | 'difficulty';
+  readonly run: string;
+  /** Some group has a verdict. */
+  readonly isGraded: boolean;
+}
+
+function Line({ group, by, run, isGraded }: LineProps) {
   const { name, cells, graded, resolved } = group;
   return (
     <tr>
@@ -65,10 +79,14 @@ function Line({ group, by, run }: { group: CellGroup; by: 'repo' | 'difficulty';
         {integer(graded)}
         {graded < cells.length ? <span className="quiet"> of {integer(cells.length)}</span> : null}
       </td>
-      <td className="drawn">
-        <Interval x={resolved} n={graded} />
-      </td>
-      <td>{graded === 0 ? DASH : rate(resolved, graded)}</td>
+      {isGraded ? (
+        <>
+          <td className="drawn">
+            <Interval x={resolved} n={graded} />
+          </td>
+          <td>{graded === 0 ? DASH : rate(resolved, graded)}</td>
+        </>
+      ) : null}
       <td>{nano(median(group))}</td>
     </tr>
   );

@@ -42,18 +42,20 @@ export function FilterChips<Row>({ all, rows, facets, chosen }: ChipsProps<Row>)
   const useful = facets.filter(
     (facet) => valuesOf(facet).length > 1 || chosen.has(facet.id) || facet.id === 'flags',
   );
+  // Its few values are what people ask for most; of any other facet there may be hundreds.
+  const open = facets[0];
   return (
     <fieldset className="chips">
       <legend className="hide">Narrow by</legend>
-      {useful.map((facet, i) =>
-        i === 0 ? (
+      {useful.map((facet) =>
+        facet === open ? (
           <Toggles key={facet.id} facet={facet} values={valuesOf(facet)} chosen={chosen} />
         ) : (
           <Menu key={facet.id} facet={facet} values={valuesOf(facet)} chosen={chosen} />
         ),
       )}
       {[...chosen].flatMap(([id, values]) =>
-        id === useful[0]?.id
+        id === open?.id
           ? []
           : [...values].map((value) => (
               <button
@@ -78,7 +80,7 @@ interface FacetProps {
   readonly chosen: Chosen;
 }
 
-/** The first facet stands open: its values are what people ask for most. */
+/** A facet that stands open: each value is a button. */
 function Toggles({ facet, values, chosen }: FacetProps) {
   return values.map(({ value, n }) => {
     const isOn = chosen.get(facet.id)?.has(value) ?? false;

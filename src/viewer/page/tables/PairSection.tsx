@@ -43,10 +43,12 @@ export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly
           <Rewards pairs={pairs} />
         </>
       )}
-      <div className="pair">
-        <Discordant a={a} b={b} title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
-        <Discordant a={a} b={b} title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
-      </div>
+      {n === 0 ? null : (
+        <div className="pair">
+          <Discordant a={a} b={b} title={`Only A resolved (${onlyA.length})`} pairs={onlyA} />
+          <Discordant a={a} b={b} title={`Only B resolved (${onlyB.length})`} pairs={onlyB} />
+        </div>
+      )}
       {apart.length > 0 ? (
         <Foldout title={`Not comparable (${apart.length})`}>
           {() => <Discordant a={a} b={b} title="" pairs={apart} />}
@@ -111,7 +113,7 @@ function Discordant({ a, b, title, pairs }: DiscordantProps) {
               href={href(['side'], { a: pair.a?.attempt ?? undefined, b: pair.b?.attempt ?? undefined })}
               title="both trajectories side by side"
             >
-              whole
+              both
             </a>{' '}
             <a href={href(['history', pair.instanceId])}>history</a>
           </li>

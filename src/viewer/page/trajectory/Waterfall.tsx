@@ -114,6 +114,7 @@ function paint(canvas: HTMLCanvasElement, doc: AttemptDocument, lanes: readonly 
   context.fillStyle = ink('--quiet');
   for (let i = 0; i <= 4; i += 1) {
     const text = duration((end * i) / 4);
-    context.fillText(text, Math.min(x((end * i) / 4), width - 60), lanes.length * LANE + 14);
+    const last = width - context.measureText(text).width - 2;
+    context.fillText(text, Math.min(x((end * i) / 4), last), lanes.length * LANE + 14);
   }
 }
