@@ -119,9 +119,8 @@ export function createImageService(options: ImageServiceOptions): ImageService {
     lowBytes: parseSize(config.disk_low),
     highBytes: parseSize(config.disk_high),
     clock,
-    makeRoom: async (needBytes) => {
-      await collect({ needBytes });
-    },
+    // An engine that does not answer makes no room. That it is away is told elsewhere.
+    makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
     ...(options.onDisk && { onChange: options.onDisk }),
   });
   const stage = stageOf(options, { engine, clock, ledger, registries, disk });

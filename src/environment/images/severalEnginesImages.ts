@@ -13,6 +13,8 @@ import { planOf, type ReadyPlace, type RunImages, type RunImagesConfig, settings
 interface Engines {
   readonly services: ReadonlyMap<string, ImageService>;
   readonly pool: EnginePool;
+  /** Drains an engine that must not get trials. */
+  readonly admit: (host: string) => Promise<void>;
 }
 
 const NOT_HERE: ReadonlySet<string> = new Set(['image_missing', 'image_pull_failed', 'disk_full']);
@@ -26,8 +28,9 @@ export function imagesOfSeveralEngines(
   pool: EnginePool,
   config: RunImagesConfig,
   onError: (message: string) => void = () => {},
+  admit: Engines['admit'] = async () => {},
 ): RunImages {
-  const engines: Engines = { services, pool };
+  const engines: Engines = { services, pool, admit };
   // Engines join while the run works.
   const all = () => [...services.values()];
   const choosePlace = placesInTurn(engines, config.memoryBytes ?? 0);
@@ -123,6 +126,7 @@ async function withRoom(
 ): Promise<ReadonlySet<string>> {
   for (;;) {
     signal.throwIfAborted();
+    await Promise.all(aliveOnes(engines).map(({ host }) => engines.admit(host)));
     const alive = aliveOnes(engines).filter(({ host }) => !engines.pool.drains(host) && !without.has(host));
     const looked = await Promise.all(
       alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),

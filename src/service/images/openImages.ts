@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { parseSize } from '../../base/text/units.ts';
+import { engineInfo } from '../../environment/engines/engineInfo.ts';
 import type { EnginePool } from '../../environment/engines/enginePool.ts';
 import type { FileEngines } from '../../environment/engines/fileEngines.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
@@ -19,7 +20,8 @@ import { takePull } from '../../store/live/pullBudget.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import { UserError } from '../userError.ts';
-import { imagesOn, openImages } from './engines.ts';
+import { createAdmission } from './admission.ts';
+import { imagesOn, openImages, requireEngine } from './engines.ts';
 import { createJoiner, knownEngine, openFileEngines } from './joinEngine.ts';
 
 export interface OpenedImages {
@@ -77,6 +79,9 @@ function refuseDifferent(arms: readonly ArmConfig[]): void {
     });
 }
 
+/** An engine that hangs must not keep the others waiting. */
+const ANSWER_MS = 5000;
+
 interface SeveralParts {
   readonly env: Variables;
   readonly first: EnvironmentConfig;
@@ -102,7 +107,9 @@ async function openSeveral(
   const join = createJoiner({ env, pool, services, serviceOf, note, platform: asked });
   const path = engines_file === undefined ? undefined : resolve(cwd, engines_file);
   const fileEngines = path === undefined ? undefined : await openFileEngines(path, { pool, note }, join);
-  const images = imagesOfSeveralEngines(services, pool, settings, note);
+  const ask = (host: string) => engineInfo(requireEngine(env, host).docker, ANSWER_MS);
+  const admit = createAdmission({ pool, ask, platform: asked, note });
+  const images = imagesOfSeveralEngines(services, pool, settings, note, admit);
   return { images: shown(images, events), pool, join, ...(fileEngines && { fileEngines }) };
 }
 
