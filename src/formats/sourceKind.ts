@@ -54,7 +54,8 @@ function kindOfFile(name: string, head: string): SourceKind | null {
   return VERDICT_MAP.test(head) ? 'verdict_map' : null;
 }
 
-const PREDICTIONS = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl'];
+/** In the order in which they are looked for. */
+export const PREDICTIONS = ['preds.json', 'all_preds.jsonl', 'predictions.jsonl'];
 
 function kindOfFolder(files: readonly string[], head: Listing['head']): SourceKind | null {
   const top = new Set(files.filter((file) => !file.includes('/')));

@@ -6,7 +6,7 @@ import { filled, runName } from '../flags/checks.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printJson, say } from '../terminal/context.ts';
+import { EXIT, printJson, say, sayNotice } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 
 const importFlags = flags({
@@ -15,7 +15,7 @@ const importFlags = flags({
     place: 'required',
     check: z.string().min(1),
     describe:
-      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
+      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, predictions, trajectories in ATIF, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
   },
   output,
   runId: {
@@ -58,7 +58,7 @@ export const importVerb = defineVerb({
         ...(args.subset && { dataset: { subset: args.subset, split: args.split } }),
         ...{ dataDir: args.dataDir, report: args.report },
       },
-      { env: process.env, tell: ({ level, text }) => say(`${level}: ${text}`) },
+      { env: process.env, tell: sayNotice },
     );
     if (args.json) printJson({ run, instances, trials, verdicts: verdicts.judged });
     say(

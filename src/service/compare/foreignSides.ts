@@ -1,6 +1,7 @@
 /** Sides that are files or folders of other runners. What holds more than verdicts is read as a run: epochs, rewards, cost and tokens are compared too. */
 import { existsSync } from 'node:fs';
-import { SOURCE_WORDS, type SourceKind } from '../../formats/sourceKind.ts';
+import { join } from 'node:path';
+import { PREDICTIONS, SOURCE_WORDS, type SourceKind } from '../../formats/sourceKind.ts';
 import { type Side, sideOfArm } from '../../report/compare/side.ts';
 import { percent } from '../../report/render/format.ts';
 import type { Store } from '../../store/open.ts';
@@ -31,7 +32,8 @@ export async function foreignSides(
   for (const selector of new Set(selectors)) {
     if (!existsSync(selector) || runNamed(selector, root, store)) continue;
     const kind = kindOfSource(selector);
-    const opened = VERDICTS_ALONE.has(kind) ? null : await openSource(selector, caller);
+    const alone = VERDICTS_ALONE.has(kind) && !namesItsInstances(selector, kind);
+    const opened = alone ? null : await openSource(selector, caller);
     if (opened) found.set(selector, sidesOf(opened));
     else {
       const side = readFileSide(selector);
@@ -41,6 +43,12 @@ export async function foreignSides(
   }
   return found;
 }
+
+/** Without totals of the dataset, the predictions of an entry say which instances were not resolved. */
+const namesItsInstances = (entry: string, kind: SourceKind | null): boolean =>
+  kind === 'leaderboard' &&
+  PREDICTIONS.some((name) => existsSync(join(entry, name))) &&
+  !['results/resolved_by_repo.json', 'resolved_by_repo.json'].some((name) => existsSync(join(entry, name)));
 
 function sidesOf({ root, run }: OpenedSource): NamedSide[] {
   using store = openForReading(root);
@@ -55,7 +63,11 @@ function lineOf(side: Side, kind: SourceKind | null): string {
   const valid = results.filter(({ scores }) => scores.length > 0);
   const resolved = valid.filter(({ scores }) => scores[0]).length;
   const of = side.open ? side.open.total : valid.length;
-  const rate = of ? `${resolved} of ${of} resolved = ${percent(resolved / of)}` : `${resolved} resolved`;
+  const rate = of
+    ? `${resolved} of ${of} resolved = ${percent(resolved / of)}`
+    : side.open
+      ? `${resolved} resolved, of how many is not said`
+      : 'no verdicts';
   const missing = [...Map.groupBy(results, ({ why }) => why)].flatMap(([why, group]) =>
     why === null ? [] : [`missing ${group.length} (${why.replaceAll('_', ' ')})`],
   );

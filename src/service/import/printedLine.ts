@@ -7,7 +7,9 @@ import type { GradedElsewhere, Printed } from './readReports.ts';
 /** A trial that infrastructure lost, or that has no verdict, is no failure. */
 export function measuredOf({ imported, verdicts }: GradedElsewhere): { resolved: number; of: number } {
   const found = imported.instances.flatMap((instance) => {
-    const verdict = verdicts.get(placeKey(instance))?.verdict;
+    // The harness never runs an empty patch: it is a failure of a run that was graded.
+    const unseen = verdicts.size > 0 && instance.modelPatch === '' ? ('empty_patch' as const) : undefined;
+    const verdict = verdicts.get(placeKey(instance))?.verdict ?? unseen;
     const counts = SEALED_CLASSES.has(exitClassOf(instance.exitReason));
     return counts && (verdict === 'resolved' || verdict === 'unresolved' || verdict === 'empty_patch')
       ? [verdict]

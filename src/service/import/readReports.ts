@@ -115,7 +115,7 @@ export function runFromReport(path: string, verdicts: Verdicts): GradedElsewhere
   const model = named === NO_MODEL ? modelInName(basename(path)) : named;
   const ids = [...verdicts].filter(([, v]) => v.verdict !== 'incomplete' && v.verdict !== 'pending');
   const instances = ids
-    .map(([id, { verdict }]) => instance(id, model, patchOf(predictions.get(id), verdict)))
+    .map(([id, { verdict }]) => instanceOfPrediction(id, model, patchOf(predictions.get(id), verdict)))
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
   const warnings =
     predictions.size === 0
@@ -159,8 +159,8 @@ function patchIn(path: string, id: string, warnings: string[]): FoundPatch {
 }
 
 /** Empty when there is none. */
-export function runFromInstanceReports(folder: string): GradedElsewhere {
-  const found = findInstanceFolders(folder).map((each) => {
+export function runFromInstanceReports(folder: string, wanted?: ReadonlySet<string>): GradedElsewhere {
+  const found = findInstanceFolders(folder, wanted).map((each) => {
     const report = bytesOf(join(each.path, FILES.report));
     return { ...each, report, id: idOf(each.name, report) };
   });
@@ -181,7 +181,7 @@ export function runFromInstanceReports(folder: string): GradedElsewhere {
     const text = report !== null && read?.ok ? textOfBody(report) : null;
     verdicts.set(id, { verdict, reason, report: text, grader: 'harness' });
     const patch = patchIn(join(path, FILES.patch), id, warnings);
-    instances.set(id, { ...instance(id, model, patch.modelPatch), ...patch });
+    instances.set(id, { ...instanceOfPrediction(id, model, patch.modelPatch), ...patch });
   }
   const several = found.length - verdicts.size;
   if (several > 0) warnings.push(`${several} instance(s) have several folders; the last of each is imported`);
@@ -208,7 +208,11 @@ function predictionsBeside(path: string, verdicts: Verdicts): Beside {
   return { predictions: new Map(), problems: [] };
 }
 
-const instance = (instanceId: string, model: string, modelPatch: string | null): ImportedInstance => ({
+export const instanceOfPrediction = (
+  instanceId: string,
+  model: string,
+  modelPatch: string | null,
+): ImportedInstance => ({
   instanceId,
   model,
   format: 'report',

@@ -1,6 +1,7 @@
 /** Reads what another tool left, whatever it is, and finds its verdicts. Throws a UserError for what cannot be read. */
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { PREDICTIONS } from '../../formats/sourceKind.ts';
 import { UserError } from '../userError.ts';
 import type { ImportedRun } from './importedRun.ts';
 import { kindOfSource } from './lookAtSource.ts';
@@ -9,6 +10,7 @@ import { readAtifFiles } from './readAtifFiles.ts';
 import { readHarborJob } from './readHarborJob.ts';
 import { readInspectLogs } from './readInspectLog.ts';
 import { readMiniRun } from './readMiniRun.ts';
+import { readPredictionsFile } from './readPredictionsFile.ts';
 import {
   type GradedElsewhere,
   type RunReportVerdicts,
@@ -39,6 +41,9 @@ export async function readSource(source: string, report?: string | undefined): P
       return withReport(readAtifFiles(source), report);
     case 'leaderboard':
       return leaderboardEntry(source, report);
+    case 'predictions':
+    case 'graded_predictions':
+      return predictions(source, report);
     default:
       return readPlain(source, report);
   }
@@ -53,8 +58,21 @@ function readPlain(source: string, report: string | undefined): GradedElsewhere 
     return withPrinted(runFromReport(source, checked(read)), read);
   }
   const mini = readMiniRun(source);
-  const found = mini.instances.length > 0 || mini.problems.length > 0;
-  return withReport(found ? { imported: mini, verdicts: new Map() } : runFromInstanceReports(source), report);
+  if (mini.instances.length === 0 && mini.problems.length === 0)
+    return withReport(runFromInstanceReports(source), report);
+  const ids = new Set(mini.instances.map(({ instanceId }) => instanceId));
+  return withReport({ imported: mini, verdicts: runFromInstanceReports(source, ids).verdicts }, report);
+}
+
+/** Mini-swe-agent's own names are read by its rules: broken lines are told, and the others are taken. */
+function predictions(source: string, report: string | undefined): GradedElsewhere {
+  const isFolder = statSync(source).isDirectory();
+  const file = isFolder ? join(source, PREDICTIONS.find((name) => existsSync(join(source, name)))!) : source;
+  const { run, report: beside } = readPredictionsFile(file);
+  const whole = isFolder && basename(file) !== 'predictions.jsonl' ? readPlain(source, undefined) : run;
+  const graded = { imported: whole.imported, verdicts: run.verdicts };
+  if (report !== undefined) return withReport(graded, report);
+  return beside ? withPrinted(graded, beside) : graded;
 }
 
 function withReport(run: GradedElsewhere, report: string | undefined): GradedElsewhere {
