@@ -84,6 +84,12 @@ describe('texts', () => {
     const stopping: RunEvent = { type: 'stopping', stage: 1, reason: 'SIGINT', next: 'nothing new' };
     expect(overallText(stateAfter(...started, ended, stopping), 2)).not.toContain('ETA');
   });
+  test('a run that is paused says so instead of a remaining time', () => {
+    const paused: RunEvent = { type: 'paused', reason: 'a person paused the run' };
+    expect(overallText(stateAfter(...started, ended, paused), 2)).toMatch(/ · paused$/);
+    const resumed: RunEvent = { type: 'resumed', reason: 'a person lets the run go on' };
+    expect(overallText(stateAfter(...started, ended, paused, resumed), 2)).toContain('ETA');
+  });
   test('a slot shows instance, step, phase and cost; an unknown cost is not 0', () => {
     const state = stateAfter(...started, { type: 'phase', trial: trial(1), slot: 1, phase: 'exec' });
     expect(slotText(state.slots.get(1))).toMatch(/^a__a-1 +step {3}1 exec 0:00 +\$0\.25$/);

@@ -51,6 +51,8 @@ export interface State {
   /** Lengths of the longest names so far, so that columns stay where they are. */
   widest: { id: number; arm: number };
   pulls: Pulls | undefined;
+  /** Nothing new starts until somebody, or the disk, lets it. */
+  paused: boolean;
   /** Nothing new starts. */
   stopping: boolean;
   lastNote: string;
@@ -78,6 +80,7 @@ export const newState = (): State => ({
   workers: null,
   widest: { id: 0, arm: 0 },
   pulls: undefined,
+  paused: false,
   stopping: false,
   lastNote: '',
   lastFailure: '',
@@ -149,8 +152,14 @@ const APPLY: Appliers = {
     // What was not run says nothing about how long the others take.
     if (event.durationMs > 0) state.grading.durations.push(event.durationMs);
   },
-  paused: noteReason,
-  resumed: noteReason,
+  paused(state, event) {
+    state.paused = true;
+    noteReason(state, event);
+  },
+  resumed(state, event) {
+    state.paused = false;
+    noteReason(state, event);
+  },
   breaker: noteReason,
   control(state, event) {
     state.lastNote = `${event.by} asked: ${event.command}; ${event.answer}`;
@@ -219,11 +228,14 @@ const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
 const openText = (grading: State['grading']): string =>
   grading && grading.open > 0 ? ` · ${grading.open} to grade` : '';
 
-/** Shows no remaining time once the run is stopping: it would count trials that will not run. */
+/** No remaining time of a run that is stopping, whose other trials will not run, or that waits for nobody knows how long. */
+const leftText = ({ stopping, paused }: State, left: string): string =>
+  stopping ? '' : paused ? ' · paused' : ` · ETA ${left}`;
+
 export function overallText(state: State, slots: number): string {
   const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';
   const forecast = forecastMs(state, slots, Date.now());
   const trials = { durations: state.durations, remaining: state.toDo - state.done, slots, forecast };
   const left = etaWithGradings(trials, state.grading ?? NOTHING_TO_GRADE);
-  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${state.stopping ? '' : ` · ETA ${left}`}${graded}${openText(state.grading)}`;
+  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${leftText(state, left)}${graded}${openText(state.grading)}`;
 }

@@ -61,7 +61,7 @@ export function watchLines(store: Store, run: RunRow, now: number): string[] {
   );
   return [
     `run ${run.name} (${run.status}) · ${sealed.length}/${planned} sealed · ${countsText(counts)}`,
-    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)}${isLive(run) ? ` · ETA ${remaining}` : ''}` +
+    `${spentText(money)}${run.budget_nano === null ? '' : ` of ${formatCost(run.budget_nano)}`} · ${formatCost(Math.round(perHour))}/h · ${clock(elapsedMs)}${run.status === 'running' ? ` · ETA ${remaining}` : ''}` +
       (graded.length > 0 ? ` · resolved ${resolved}/${graded.length}` : '') +
       (grading.open > 0 ? ` · ${grading.open} to grade` : ''),
     ...slots.map((slot) => slotLine(slot, now, several(lines))),
