@@ -588,6 +588,29 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     }
   });
 
+  test('what opens on a phone lies within it, and two trajectories lie below each other', async () => {
+    await open('run/nightly-1/instances', { viewport: { width: 390, height: 800 } });
+    await expect.poll(rowCount).toBe(60);
+    const inside = async (place: Locator, what: string) => {
+      const box = (await place.boundingBox())!;
+      expect([box.x >= 0, box.x + box.width <= 390], what).toEqual([true, true]);
+    };
+    for (const name of ['Columns', 'Ended', 'Repository', 'Difficulty', 'Flags']) {
+      const opener = page.locator('summary', { hasText: name });
+      await opener.click();
+      await inside(page.locator('details[open] fieldset'), name);
+      await opener.click();
+    }
+    await page.keyboard.press('?');
+    await inside(page.locator('.help'), 'keys');
+    await page.goto(`${viewer.url}#/side?a=1&b=2`);
+    await page.getByRole('feed').nth(1).waitFor();
+    const [above, below] = [page.getByRole('feed').first(), page.locator('.half').nth(1)];
+    const end = (await above.boundingBox())!;
+    expect(end.y + end.height).toBeLessThanOrEqual((await below.boundingBox())!.y);
+    expect(errors).toEqual([]);
+  });
+
   test('a static bundle opens from any web server with the same pages', async () => {
     const out = join(dir, 'bundle');
     const { files } = writeBundle(dir, out, { pageDir: built.dir });

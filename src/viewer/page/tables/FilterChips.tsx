@@ -38,9 +38,9 @@ interface ChipsProps<Row> {
 export function FilterChips<Row>({ all, rows, facets, chosen }: ChipsProps<Row>) {
   const counts = useMemo(() => facetCounts(rows, facets, chosen, all), [all, rows, facets, chosen]);
   const valuesOf = ({ id }: Facet<Row>) => counts.get(id) ?? [];
-  // A facet of which all rows have the same value narrows nothing.
+  // A facet of which all rows have the same value narrows nothing; a flag is a value that most rows do not have.
   const useful = facets.filter(
-    (facet) => valuesOf(facet).length > 1 || chosen.has(facet.id) || facet.id === 'flags',
+    (facet) => valuesOf(facet).length > (facet.id === 'flags' ? 0 : 1) || chosen.has(facet.id),
   );
   // Its few values are what people ask for most; of any other facet there may be hundreds.
   const open = facets[0];
