@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
+import { table } from '../../src/cli/terminal/table.ts';
 import { statement } from '../../src/store/open.ts';
 import { cli, REPO, tempDir } from '../support/cli.ts';
 import { addRun, openFixture } from '../viewer/fixture.ts';
@@ -41,6 +42,26 @@ test('following a run whose process is gone ends with a word', async () => {
   const { stdout, stderr, code } = await cli(['ls', '--watch', '-o', dir]);
   expect([code, stdout]).toEqual([0, expect.stringContaining('run night (running)')]);
   expect(stderr).toMatch(/^no process works on night any more; "swebatch resume night -o \S+" goes on$/m);
+});
+
+test('where a table is too wide its long columns give way; a status and a date stay whole', () => {
+  const row = [
+    'run-20261123-084002-3rzh',
+    'interrupted',
+    '11-23 08:45',
+    '42',
+    'agent 19 cancelled 20 limit 1',
+    '≥ $0.00',
+  ];
+  const [, , line = ''] = table(['run', 'status', 'created', 'planned', 'by class', 'cost'], [row], 80).split(
+    '\n',
+  );
+  expect(line).toMatch(
+    /^run-20261123-084002-3rzh {2}interrupted {2}11-23 08:45 {2}42 {7}agent 19 … {2}≥ \$0\.00$/,
+  );
+  // Without a long column the others are cut, down to what still says something.
+  const short = table(['name', 'b', 'c'], [['n'.repeat(60), 'interrupted', 'interrupted']], 80).split('\n');
+  expect(short[2]).toMatch(/^n{60} {2}interru… {2}interru…$/);
 });
 
 test('a run whose process was killed is not called running by who asks something of it', async () => {

@@ -4,6 +4,8 @@ import { formatCost } from '../../money.ts';
 import type { Spent } from '../../store/records/runs.ts';
 
 const LEAST = 6;
+/** A word, a date or a number: it says nothing when it is cut, so longer columns give way first. */
+const SHORT = 12;
 const terminalWidth = (): number => Math.max(80, process.stdout.isTTY ? process.stdout.columns : 0);
 
 const BLOCK = 1000;
@@ -32,11 +34,7 @@ export function* tableBlocks(
   const over = () => widths.reduce((a, b) => a + b, 2 * (widths.length - 1)) - width;
   // What is wider than the whole table is so by megabytes at worst: the loop below takes one column at a time.
   for (let i = 1; i < widths.length; i++) widths[i] = Math.min(widths[i]!, Math.max(LEAST, width));
-  while (over() > 0) {
-    const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
-    if (widest < 1 || widths[widest]! <= LEAST) break;
-    widths[widest] = widths[widest]! - 1;
-  }
+  narrow(widths, over);
   const fitted = (c: string, i: number) => pad(shorten(c, widths[i]!), widths[i]!);
   const line = (cells: readonly string[]) => {
     const last = cells.length - 1;
@@ -55,6 +53,21 @@ export function* tableBlocks(
     lines.push(line(row));
   }
   yield lines.join('\n');
+}
+
+function narrow(widths: number[], over: () => number): void {
+  const long = widths.map((width) => width > SHORT);
+  const widest = (some: (i: number) => boolean): number =>
+    widths.reduce(
+      (best, width, i) => (i > 0 && some(i) && width > LEAST && width > (widths[best] ?? 0) ? i : best),
+      -1,
+    );
+  while (over() > 0) {
+    const found = widest((i) => long[i]!);
+    const at = found === -1 ? widest(() => true) : found;
+    if (at === -1) return;
+    widths[at] = widths[at]! - 1;
+  }
 }
 
 /** "agent 3 · infra 1" */
