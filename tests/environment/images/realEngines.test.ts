@@ -14,6 +14,7 @@ import { dockerImageEngine } from '../../../src/environment/images/dockerImageEn
 import { createImageService, type ImageService } from '../../../src/environment/images/imageService.ts';
 import { imagesConfigSchema } from '../../../src/environment/images/imagesConfig.ts';
 import { systemClock } from '../../../src/environment/images/pull/pullClock.ts';
+import { imagesOfSeveralEngines } from '../../../src/environment/images/severalEnginesImages.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { loadBase } from '../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
@@ -141,6 +142,40 @@ describe.skipIf(!ready)('two engines side by side (needs root and dockerd)', () 
     const ids = await Promise.all(engines.map(async (engine) => (await engine.info()).id));
     expect(new Set(ids)).toHaveLength(2);
     expect((await engines[0]!.info()).id).toBe(ids[0]);
+  });
+
+  test('a trial goes to the engine that has its image, although another one is named first and is as empty', async () => {
+    const image = `swebatch-placement/only:${process.pid}`;
+    const [repo, tag] = image.split(':');
+    await second.docker.getImage(BASE_IMAGE).tag({ repo: repo!, tag: tag! });
+    const events: string[] = [];
+    const serviceOf = (engine: Docker) =>
+      createImageService({
+        docker: engine,
+        config: imagesConfigSchema.parse({ disk_low: '0', disk_high: '0' }),
+        ...{ pull: 'never', stallSeconds: 60, dockerConfigDir: dir, stateDir: dir },
+        onEvent: ({ type }) => events.push(type),
+      });
+    const services = new Map([
+      ['first', serviceOf(docker)],
+      ['second', serviceOf(second.docker)],
+    ]);
+    const pool = createEnginePool(
+      ['first', 'second'].map((name) => ({ name, slots: 1, ping: () => services.get(name)!.engine.info() })),
+    );
+    const config = { ahead: 0, policy: 'keep', disk_low: '0', pull: 'never', memoryBytes: 1 } as const;
+    const images = imagesOfSeveralEngines(services, pool, config);
+    try {
+      const { signal } = new AbortController();
+      expect((await images.ready(image, signal)).place!.host).toBe('second');
+      // It was not looked for in vain on the first.
+      expect(events).toEqual(['ready']);
+      // The slot of second is taken: another image goes to the free one.
+      expect((await images.ready(BASE_IMAGE, signal)).place!.host).toBe('first');
+    } finally {
+      await images.close();
+      await second.docker.getImage(image).remove();
+    }
   });
 
   test('the disk of an engine over TCP is measured in a container there, and its floor holds', async () => {
