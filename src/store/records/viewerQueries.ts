@@ -163,6 +163,9 @@ const aboutRuns = ({ all, one }: Reader) => ({
      LEFT JOIN phases p ON p.attempt_id = a.id AND p.seq = (SELECT max(q.seq) FROM phases q WHERE q.attempt_id = a.id)
      WHERE t.run_id = ? ORDER BY a.slot, a.id`,
   ),
+  engines: all<{ name: string; state: string }, OfRun>(
+    'SELECT name, state FROM engines WHERE run_id = ? ORDER BY id',
+  ),
   events: all<EventRow, [runId: number, limit: number]>(
     'SELECT seq, at, type, data FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT ?',
   ),

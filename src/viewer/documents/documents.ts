@@ -91,10 +91,9 @@ export interface RunDocument {
   manifest: string;
   trialPages: number;
   slots: Slot[];
-  /**
-   * Points where an attempt ended: cumulated spend, ended attempts, sealed and resolved trials. Of a large run some hundred of them;
-   * of an imported one none, because its times are those of the import.
-   */
+  /** Of a run that works: its engines, where it has several. */
+  engines: { name: string; state: string }[];
+  /** Where attempts ended: sums of spend, ended, sealed, resolved. Some hundred of a large run; none of an import, which knows no times. */
   series: { at: string; costNano: number; ended: number; sealed: number; resolved: number }[];
   phases: { name: string; n: number; ms: number }[];
   breaker: { open: boolean; reason: string; at: string } | null;

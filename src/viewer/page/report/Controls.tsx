@@ -4,12 +4,16 @@ import type { RunDocument } from '../../documents/documents.ts';
 import { askRun } from '../data/control.ts';
 import { plain } from '../text/foreignText.ts';
 
-export function Controls({ run: { summary, slots } }: { run: RunDocument }) {
+export function Controls({ run: { summary, slots, engines } }: { run: RunDocument }) {
   const [said, setSaid] = useState('');
   const [busy, setBusy] = useState(false);
   const [workers, setWorkers] = useState('');
   const [budget, setBudget] = useState('');
-  const [trial, setTrial] = useState('');
+  const trials = slots.map((slot) => ({ value: String(slot.trial), text: slot.instanceId }));
+  // One that is lost has nothing that could be drained, and the last one is never let go.
+  const ready = engines
+    .filter(({ state }) => state === 'ready')
+    .map(({ name }) => ({ value: name, text: name }));
   const ask = (command: string, argument: string | null = null) => {
     setBusy(true);
     setSaid('asking …');
@@ -34,19 +38,57 @@ export function Controls({ run: { summary, slots } }: { run: RunDocument }) {
       <button type="button" disabled={busy || budget === ''} onClick={() => ask('budget', budget)}>
         Set budget
       </button>
-      <select aria-label="Trial" value={trial} onChange={(event) => setTrial(event.target.value)}>
-        <option value="">a trial that runs</option>
-        {slots.map((slot) => (
-          <option key={slot.attempt} value={String(slot.trial)}>
-            {plain(slot.instanceId)}
+      <Choice
+        name="Trial"
+        hint="a trial that runs"
+        options={trials}
+        button="Cancel trial"
+        busy={busy}
+        onPress={(value) => ask('cancel', value)}
+      />
+      {ready.length > 1 ? (
+        <Choice
+          name="Engine"
+          hint="an engine"
+          options={ready}
+          button="Drain engine"
+          busy={busy}
+          onPress={(value) => ask('drain', value)}
+        />
+      ) : null}
+      <output>{plain(said)}</output>
+    </section>
+  );
+}
+
+interface ChoiceProps {
+  readonly name: string;
+  readonly hint: string;
+  readonly options: readonly { readonly value: string; readonly text: string }[];
+  readonly button: string;
+  readonly busy: boolean;
+  readonly onPress: (value: string) => void;
+}
+
+/** One of a list, and the button for it. */
+function Choice({ name, hint, options, button, busy, onPress }: ChoiceProps) {
+  const [asked, setAsked] = useState('');
+  // What has ended in the meantime is chosen no longer.
+  const value = options.some((option) => option.value === asked) ? asked : '';
+  return (
+    <>
+      <select aria-label={name} value={value} onChange={(event) => setAsked(event.target.value)}>
+        <option value="">{hint}</option>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {plain(option.text)}
           </option>
         ))}
       </select>
-      <button type="button" disabled={busy || trial === ''} onClick={() => ask('cancel', trial)}>
-        Cancel trial
+      <button type="button" disabled={busy || value === ''} onClick={() => onPress(value)}>
+        {button}
       </button>
-      <output>{plain(said)}</output>
-    </section>
+    </>
   );
 }
 
