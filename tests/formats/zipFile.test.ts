@@ -15,7 +15,7 @@ function file(bytes: Buffer): string {
   return path;
 }
 
-async function read(parts: readonly ZipPart[], name: string, most = 1_000_000): Promise<string> {
+async function read(parts: readonly ZipPart[], name: string, most = 2 ** 20): Promise<string> {
   await using zip = await openZip(file(zipBytes(parts)));
   return (await zip.read(name, most)).toString('utf8');
 }

@@ -98,4 +98,4 @@ async function collected(source: AsyncIterable<Buffer>, name: string, most: numb
 }
 
 const tooLong = (name: string, most: number): ZipError =>
-  new ZipError(`${name} is longer than ${Math.round(most / 1e6)} MB`);
+  new ZipError(`${name} is longer than ${Math.round(most / 2 ** 20)} MB`);

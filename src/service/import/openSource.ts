@@ -14,10 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { sha256 } from '../../base/sha256.ts';
+import type { SourceKind } from '../../formats/sourceKind.ts';
 import { type Caller, type Notice, type Variables, variable } from '../caller.ts';
 import { VERSION } from '../version.ts';
 import { importedName, importInto } from './importResults.ts';
@@ -42,7 +43,7 @@ export async function openSource(
 ): Promise<OpenedSource | null> {
   const kind = kindOfSource(source);
   if (kind === null || kind === 'results_root') return null;
-  const folder = join(cacheFolder(env), keyOf(source));
+  const folder = join(cacheFolder(env), keyOf(source, kind));
   const opened = readAgain(folder) ?? (await readNow(source, folder, env));
   // What it was read as comes first.
   const first = opened.notices.filter(({ level }) => level === 'info');
@@ -57,13 +58,22 @@ const cacheFolder = (env: Variables): string =>
     ...['swebatch', 'read'],
   );
 
-/** Of all files there, by path, size and times, and of this version: what changed is read again. Contents may be gigabytes. */
-function keyOf(source: string): string {
+/** Files that hold all they say. */
+const ALONE: ReadonlySet<SourceKind> = new Set(['inspect_log', 'atif']);
+
+/**
+ * Of all files there, by path, size and times, and of this version: what changed is read again. Contents may be gigabytes. Predictions, patches and
+ * reports lie beside a report, and reports below predictions.
+ */
+function keyOf(source: string, kind: SourceKind): string {
   const isFolder = statSync(source).isDirectory();
-  // Predictions and patches lie beside a report.
   const folder = isFolder ? source : dirname(resolve(source));
-  const found = readdirSync(folder, { recursive: isFolder, encoding: 'utf8' }).sort();
-  const lines = found.flatMap((file) => {
+  const names = ALONE.has(kind)
+    ? [basename(resolve(source))]
+    : readdirSync(folder, { recursive: isFolder || kind === 'predictions', encoding: 'utf8' })
+        .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
+        .sort();
+  const lines = names.map((file) => {
     const { size, mtimeMs, ctimeMs } = lstatSync(join(folder, file));
     return `${file} ${size} ${mtimeMs} ${ctimeMs}`;
   });

@@ -46,7 +46,9 @@ async function logIn(zip: ZipFile, name: string): Promise<Omit<InspectLog, 'path
     const summary = summaries.get(place);
     summaries.delete(place);
     if (typeof found === 'string') {
-      warnings.push(`${name}, ${file}: ${found}${summary ? '; its summary is used' : ''}`);
+      warnings.push(
+        `${name}: ${found.startsWith(file) ? found : `${file}: ${found}`}${summary ? '; its summary is used' : ''}`,
+      );
       samples.push({ ...(summary ?? lostSample(place, found)), unread: found });
       continue;
     }

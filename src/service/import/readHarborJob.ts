@@ -123,13 +123,23 @@ function trialsIn(folder: string, problems: string[]): Found[] {
       problems.push(`${path}: ${read.message}`);
       continue;
     }
-    const id = read.value.task_name.split('/').at(-1)!;
-    const noId = instanceIdProblem(id);
-    if (noId !== null)
-      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
-    else found.push({ id, folder: at, trial: read.value, measured: rewardOf(read.value) });
+    found.push({ id: '', folder: at, trial: read.value, measured: rewardOf(read.value) });
   }
-  return found;
+  const idOf = idsOf(found.map(({ trial }) => trial.task_name));
+  return found.flatMap((each) => {
+    const id = idOf(each.trial.task_name);
+    const noId = instanceIdProblem(id);
+    if (noId === null) return [{ ...each, id }];
+    problems.push(`${each.folder}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    return [];
+  });
+}
+
+/** "org/task" is `task`, unless the job has a task of that name from elsewhere: two tasks are not two trials of one. */
+function idsOf(names: readonly string[]): (name: string) => string {
+  const last = (name: string): string => name.split('/').at(-1)!;
+  const sources = Map.groupBy(new Set(names), last);
+  return (name) => (sources.get(last(name))!.length > 1 ? name.replaceAll('/', '__') : last(name));
 }
 
 const by =

@@ -48,6 +48,10 @@ test('a log is read once, says the same again, and is read anew when it changed;
   expect(said[1]).toMatch(/^warning: .*Inspect's mean is 0\.375/);
   expect(await openSource(log, caller)).toEqual(first);
   expect(told.splice(0)).toEqual(said);
+  writeFileSync(join(home, 'logs', 'other.json'), '{}');
+  expect(await openSource(log, caller)).toEqual(first);
+  rmSync(join(home, 'logs', 'other.json'));
+  told.length = 0;
   expect(cached()).toHaveLength(1);
   const opened = openResults(first!.root);
   expect(opened.report(first!.run).arms[0]?.valid).toBe(7);
@@ -55,6 +59,24 @@ test('a log is read once, says the same again, and is read anew when it changed;
   copyFileSync(join(LOGS, 'older.eval'), log);
   expect((await openSource(log, caller))?.root).not.toBe(first!.root);
   expect(readdirSync(join(home, 'logs'))).toEqual(['made.eval']);
+});
+
+test('a file of predictions is read anew when a report comes below it', async () => {
+  const { home, caller, told } = setUp();
+  const file = join(home, 'preds', 'all_preds.jsonl');
+  mkdirSync(join(home, 'preds', 'logs', 'a__a-1'), { recursive: true });
+  writeFileSync(
+    file,
+    JSON.stringify({ instance_id: 'a__a-1', model_name_or_path: 'm', model_patch: 'diff --git a/f b/f' }),
+  );
+  await openSource(file, caller);
+  expect(told.splice(0).join()).toMatch(/read as predictions: 1 instances; no verdicts/);
+  writeFileSync(
+    join(home, 'preds', 'logs', 'a__a-1', 'report.json'),
+    JSON.stringify({ 'a__a-1': { resolved: true } }),
+  );
+  await openSource(file, caller);
+  expect(told.join()).toMatch(/1 of 1 resolved/);
 });
 
 test('what nobody looked at for a month goes; a damaged entry is read again', async () => {

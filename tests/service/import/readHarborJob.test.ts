@@ -135,6 +135,20 @@ test('further trials of a task are epochs in the order in which they began; othe
   expect(opened.run('theirs').status).toBe('incomplete');
 });
 
+test('tasks of one name from two places are two tasks', () => {
+  const dir = job([
+    trialOf('x/a__a-1', rewards(1)),
+    trialOf('y/a__a-1', rewards(0)),
+    trialOf('x/b', rewards(0)),
+  ]);
+  const read = readHarborJob(dir);
+  expect(read?.imported.instances.map((i) => [i.instanceId, i.epoch])).toEqual([
+    ['b', 1],
+    ['x__a__a-1', 1],
+    ['y__a__a-1', 1],
+  ]);
+});
+
 test('a damaged trial is a problem with its file; another folder is no job', () => {
   const dir = job([trialOf('a__a-1', rewards(1)), trialOf('a__a-1', rewards(0))]);
   expect(readHarborJob(dir)?.imported.warnings).toEqual([]);
