@@ -4,7 +4,7 @@
  * of an engine are counted once. poolState.ts decides; this file asks the engines, and wakes those who wait.
  */
 import { EnvironmentError, type Place } from '../environment.ts';
-import { lookAt, revive } from './poolLooks.ts';
+import { askNow, lookAt, revive } from './poolLooks.ts';
 import { openPlace } from './poolPlace.ts';
 import {
   createShell,
@@ -49,6 +49,8 @@ export interface EnginePool {
   states(): EngineState[];
   /** Fires when what runs on the engine has to end: it was lost or removed. The reason is the error of the attempts. */
   endOf(host: string): AbortSignal;
+  /** Asks one engine at once; false where it takes no trials. */
+  takesNow(host: string): Promise<boolean>;
   /** Asks every engine once whether it answers. */
   look(): Promise<void>;
   /** Sends who waits for a full engine where there is room. */
@@ -121,6 +123,7 @@ function poolOf(shell: PoolShell, beside: boolean): EnginePool {
         .filter((e) => !e.removed || activeOn(shell.state(), e.name) > 0)
         .map((e) => ({ name: e.name, active: activeOn(shell.state(), e.name), lost: isAway(e) })),
     endOf: shell.endOf,
+    takesNow: (host) => askNow(shell, host),
     look: () => lookAt(shell),
     balance: () => void shell.apply({ is: 'balance' }),
     lease: shell.lease,
@@ -146,7 +149,7 @@ async function chooseFrom(
   const ticket = shell.newTicket();
   const { decisions } = shell.apply({ is: 'choose', ticket, among: ready.filter(prefer), beside });
   const [placed] = decisions;
-  if (placed?.is === 'placed') return openPlace(shell, ticket, placed.engine);
+  if (placed?.is === 'placed') return openPlace(shell, ticket, placed.engine, beside);
   throw new EnvironmentError('daemon_lost', `${noneAnswers(namesOf(wanted))}; start one and resume`);
 }
 

@@ -121,6 +121,18 @@ async function untilEnd<T>(
   }
 }
 
+/**
+ * The start has a slot of the run, and those who have the places of the other engines may wait for that slot: so it never waits for a place.
+ * The attempt ends as one whose engine was lost, and its trial comes back.
+ */
+async function otherPlace(parts: HostsParts, request: StartRequest, error: unknown): Promise<Place> {
+  const place = await chosen(parts, request);
+  if (place.hasRoom()) return place;
+  place.release();
+  if (!(error instanceof EngineDrains)) throw error;
+  throw new EnvironmentError('daemon_lost', error.message, { evidence: { engine: request.place!.host } });
+}
+
 export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
   const { factories } = parts;
 
@@ -173,7 +185,7 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
           place.release();
           leaveEngine(parts, place.host, error);
           begun?.abort(error);
-          place = undefined;
+          place = request.place && (await otherPlace(parts, request, error));
         }
       }
     },

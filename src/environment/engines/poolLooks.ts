@@ -2,7 +2,7 @@
 import { errorText } from '../../base/text/errorText.ts';
 import { daemonAnswer } from './daemonAnswer.ts';
 import type { PoolShell } from './poolShell.ts';
-import { isAway, type PoolEngine } from './poolState.ts';
+import { isAway, type PoolEngine, takes } from './poolState.ts';
 
 const PING_MS = 15_000;
 const LOOK_MS = 5_000;
@@ -27,6 +27,12 @@ export async function lookAt(shell: PoolShell): Promise<void> {
       !removed && (failedAt === undefined || shell.now() - failedAt >= shell.retryMs),
   );
   await Promise.all(asked.map(({ name }) => ask(shell, name)));
+}
+
+/** Whether it takes trials, once it has been asked. */
+export async function askNow(shell: PoolShell, name: string): Promise<boolean> {
+  await ask(shell, name);
+  return takes(shell.state().engines.get(name)!);
 }
 
 async function ask(shell: PoolShell, name: string): Promise<void> {

@@ -1,9 +1,9 @@
 /** A place of one trial on an engine of a pool. */
 import type { Place } from '../environment.ts';
 import type { PoolShell } from './poolShell.ts';
-import { hasRoom } from './poolState.ts';
+import { hasRoom, takes } from './poolState.ts';
 
-export function openPlace(shell: PoolShell, ticket: number, host: string): Place {
+export function openPlace(shell: PoolShell, ticket: number, host: string, beside: boolean): Place {
   let turn: PromiseWithResolvers<void> | undefined;
   const wait = (): Promise<void> => {
     if (turn) return turn.promise;
@@ -17,7 +17,10 @@ export function openPlace(shell: PoolShell, ticket: number, host: string): Place
   };
   return {
     host,
-    hasRoom: () => hasRoom(shell.state(), shell.state().engines.get(host)!),
+    hasRoom() {
+      const engine = shell.state().engines.get(host)!;
+      return beside ? takes(engine) : hasRoom(shell.state(), engine);
+    },
     async enter(signal) {
       signal?.throwIfAborted();
       await orAborted(wait(), signal);

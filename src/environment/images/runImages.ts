@@ -45,8 +45,8 @@ export interface RunImages {
   readonly policy: ImagePolicy;
   /** Free space below which nothing new starts. */
   readonly floorBytes: number;
-  /** Waits until an engine has the image and room for it. Rejects with an EnvironmentError, or with the signal. */
-  ready(image: string, signal: AbortSignal): Promise<ReadyPlace>;
+  /** Waits until an engine has the image and room for it. `onImage`: it has the image, and only its slot is waited for. Rejects with an EnvironmentError, or with the signal. */
+  ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<ReadyPlace>;
   /** How a start on that engine gets its image; here it is at once after `ready`. */
   ensureOn(host: string | undefined): EnsureImage;
   /** Whether something may start there now: the disk may have filled up since `ready`. */

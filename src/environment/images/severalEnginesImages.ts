@@ -37,10 +37,10 @@ export function imagesOfSeveralEngines(
   let among: readonly string[] | undefined;
   return {
     ...settingsOf(config, Math.max(1, services.size)),
-    ready: (image, signal) => readySomewhere(engines, choosePlace, image, signal),
+    ready: (image, signal, onImage) => readySomewhere(engines, choosePlace, { image, signal, onImage }),
     ensureOn: (host) => ensureBy(services.get(host!)!.stage),
     // A trial whose place is on a drained engine goes back, and gets one elsewhere.
-    hasRoom: async (host) => !pool.drains(host!) && (await services.get(host!)!.disk.check()).open,
+    hasRoom: (host) => roomOn(engines, host!),
     has: (host, image) => services.get(host)!.stage.isReady(image),
     // One list for all: who waits is not meant for an engine yet.
     need: async (images) => all()[0]?.need(images),
@@ -118,6 +118,15 @@ function askedOnce(services: Engines['services']) {
   };
 }
 
+/** An engine that has gone away is looked for half a minute: its disk must not hold up the trials of all others. */
+async function roomOn({ services, pool }: Engines, host: string): Promise<boolean> {
+  if (pool.drains(host) || !pool.alive().includes(host)) return false;
+  const check = services.get(host)!.disk.check();
+  const looked = await within(check, ANSWER_MS);
+  if (looked) return looked.open;
+  return (await pool.takesNow(host)) && (await check).open;
+}
+
 /** Engines whose disk has room, of those that may have the image; waits while none has. */
 async function withRoom(
   engines: Engines,
@@ -129,7 +138,7 @@ async function withRoom(
     await Promise.all(aliveOnes(engines).map(({ host }) => engines.admit(host)));
     const alive = aliveOnes(engines).filter(({ host }) => !engines.pool.drains(host) && !without.has(host));
     const looked = await Promise.all(
-      alive.map(async ({ host, service }) => ({ host, open: (await service.disk.check()).open })),
+      alive.map(async ({ host }) => ({ host, open: await roomOn(engines, host) })),
     );
     const open = looked.filter((one) => one.open).map((one) => one.host);
     if (open.length > 0 || alive.length === 0) return new Set(open);
@@ -144,17 +153,23 @@ async function withRoom(
 const others = (pool: EnginePool, host: string): readonly string[] =>
   pool.alive().filter((other) => other !== host && !pool.drains(other));
 
+interface Wanted {
+  readonly image: string;
+  readonly signal: AbortSignal;
+  readonly onImage: (() => void) | undefined;
+}
+
 async function readySomewhere(
   { services, pool }: Engines,
   choosePlace: ChoosePlace,
-  image: string,
-  signal: AbortSignal,
+  { image, signal, onImage }: Wanted,
 ): Promise<ReadyPlace> {
   const without = new Set<string>();
   for (;;) {
     const place = await choosePlace(image, without, signal);
     try {
       const { warnings } = await services.get(place.host)!.stage.ensure(image, signal);
+      onImage?.();
       await place.enter(signal);
       return { place, warnings };
     } catch (error) {

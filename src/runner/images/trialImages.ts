@@ -25,8 +25,8 @@ export interface TrialImages {
   readonly ahead: number;
   /** It was on every engine when the sitting began: nobody waits long for it. */
   isHere(image: string): boolean;
-  /** Waits, outside of slots, until the image is here and the disk has room. Never rejects. */
-  ready(image: string, signal: AbortSignal): Promise<Admission>;
+  /** Waits, outside of slots, until the image is here and the disk has room. `onImage`: only a slot of its engine is waited for. Never rejects. */
+  ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<Admission>;
   /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
   mayStart(admission: Admission): Promise<boolean>;
   /** Ends the sitting: removes what the policy allows, including images that a container just used. */
@@ -115,9 +115,9 @@ export function createTrialImages(parts: TrialImagesParts): TrialImages {
       // A failure needs no room, and an engine that does not answer is handled by the start.
       return failure !== undefined || (await service.hasRoom(place?.host).catch(() => true));
     },
-    async ready(image, signal) {
+    async ready(image, signal, onImage) {
       try {
-        const { place, warnings } = await readyOnEngine(parts, image, signal);
+        const { place, warnings } = await readyOnEngine(parts, image, signal, onImage);
         for (const text of warnings) events.emit({ type: 'note', text });
         return { failure: undefined, place };
       } catch (error) {
@@ -133,12 +133,13 @@ async function readyOnEngine(
   { service, engine }: TrialImagesParts,
   image: string,
   signal: AbortSignal,
+  onImage?: () => void,
 ): Promise<ReadyPlace> {
   try {
-    return await service.ready(image, signal);
+    return await service.ready(image, signal, onImage);
   } catch (error) {
     if (!engine || !isLoss(error)) throw error;
     await engine.back(signal);
-    return service.ready(image, signal);
+    return service.ready(image, signal, onImage);
   }
 }

@@ -151,8 +151,9 @@ async function waitForSlot<Outcome>(queue: Queue<Outcome>, waiting: Waiting): Pr
   const { trial, priority } = waiting;
   const image = imageToBring(trial);
   const pass = standInLine(queue, image, priority);
+  // Who waits for a slot of its engine holds up nobody: those behind it may have the slots of all other engines, and it could need one of these.
   const admission =
-    image === undefined ? undefined : await queue.images?.ready(image, queue.imagesWanted.signal);
+    image === undefined ? undefined : await queue.images?.ready(image, queue.imagesWanted.signal, pass);
   try {
     await Promise.all([...queue.line].flatMap((one) => (one.priority > priority ? [one.passed] : [])));
     queue.preparation.waits(trial, priority, admission);

@@ -352,6 +352,27 @@ describe('an engine that does not answer for a minute', () => {
   });
 });
 
+describe('a start whose engine is lost under it', () => {
+  test('does not wait for a place while it holds a slot of the run: who has the place may wait for that slot', async () => {
+    const [a, b] = [engine('a', 1), engine('b', 1)];
+    const { factory, pool } = several([a.host, b.host]);
+    const taken = await pool.choose((host) => host === 'b');
+    await taken.enter();
+    const place = await pool.choose((host) => host === 'a');
+    await place.enter();
+    a.state.alive = false;
+    await expect(factory.start(request({ place }))).rejects.toMatchObject({ code: 'daemon_lost' });
+    taken.release();
+    const free = await pool.choose();
+    expect(free.host).toBe('b');
+    free.release();
+    const again = await pool.choose((host) => host === 'b');
+    pool.drain('a');
+    await again.enter();
+    expect(where(await factory.start(request({ place: again })))).toBe('engine: b');
+  });
+});
+
 describe('removing and joining', () => {
   test('an engine that is removed ends its attempts and their containers at once, and a later join takes it back', async () => {
     const closed: string[] = [];

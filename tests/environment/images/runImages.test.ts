@@ -166,6 +166,18 @@ describe('several engines', () => {
     expect(a.state.calls).toEqual(['ensure w']);
   });
 
+  test('an engine that has gone away and does not say what its disk has holds up no trial of the others', async () => {
+    const [a, b] = [engine('a'), engine('b')];
+    const { images, pool } = several(a, b);
+    a.state.alive = false;
+    a.service.disk.check = () => new Promise(() => {});
+    const [room, next] = await Promise.all([images.hasRoom('a'), images.ready('x', signal)]);
+    expect([room, next.place!.host]).toEqual([false, 'b']);
+    expect(pool.alive()).toEqual(['b']);
+    // From now on nothing of it is waited for.
+    expect((await images.ready('y', signal)).place!.host).toBe('b');
+  });
+
   test('nothing new goes to an engine without room on its disk; with none left it waits', async () => {
     const [a, b] = [engine('a'), engine('b')];
     a.setDisk(false);

@@ -133,3 +133,39 @@ test('more slots are used at once, fewer end nothing, and a cancelled trial neve
   await all;
   expect(slots.has(3)).toBe(false);
 });
+
+test('a trial that waits for a slot of its engine holds up nobody: those behind it may have the slot that it waits for', async () => {
+  const started: number[] = [];
+  const firstIsDone = Promise.withResolvers<void>();
+  const queue = createTrialQueue<number>({
+    workers: 1,
+    stop: { why: null },
+    images: {
+      ahead: 1,
+      isHere: () => true,
+      async ready(image, _, onImage) {
+        if (image === 'image-0') {
+          onImage?.();
+          await firstIsDone.promise;
+        }
+        return { failure: undefined, place: undefined };
+      },
+      mayStart: async () => true,
+      finish: async () => undefined,
+    },
+    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
+    delays: createDelays(),
+    now: () => 0,
+    attempt: async ({ trial }) => {
+      started.push(trial.id);
+      firstIsDone.resolve();
+      return trial.id;
+    },
+    attempted: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await queue.workThrough([trialOf(0), trialOf(1)]);
+  expect(started).toEqual([1, 0]);
+});
