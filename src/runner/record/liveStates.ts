@@ -50,5 +50,9 @@ export function keepLiveState(ports: LiveStatePorts): () => void {
   write();
   const timer = setInterval(write, EVERY_MS);
   timer.unref();
-  return () => clearInterval(timer);
+  return () => {
+    clearInterval(timer);
+    // What ended within the last interval is not shown as work for ever.
+    write();
+  };
 }

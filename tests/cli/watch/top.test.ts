@@ -1,6 +1,8 @@
 // What `swebatch top` shows of a run's engines and limiters: words of the record, without escapes of others.
 import { expect, test } from 'vitest';
 import { stateLines } from '../../../src/cli/verbs/runs/top.ts';
+import type { ArmRuntime } from '../../../src/runner/arms.ts';
+import { keepLiveState } from '../../../src/runner/record/liveStates.ts';
 import { readLiveState, writeLiveState } from '../../../src/store/live/liveState.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 
@@ -40,4 +42,19 @@ test('the newest state is read; a row of another program is none', () => {
     store.prepare('UPDATE live_states SET data = ?').run(data);
     expect(readLiveState(store, run.id)).toBeNull();
   }
+});
+
+test('the last state of a run is that of its end', () => {
+  const store = freshStore();
+  const run = planted(store);
+  const load = { ...MODEL };
+  const arm = { row: { name: 'a' }, modelFactory: { load: () => load } } as unknown as ArmRuntime;
+  const ends = keepLiveState({
+    ...{ store, run, config: { workers: 2 }, arms: [arm], pool: undefined },
+    events: { emit: () => {}, on: () => {} },
+  });
+  expect(readLiveState(store, run.id)?.models[0]).toMatchObject({ inFlight: 3 });
+  load.inFlight = 0;
+  ends();
+  expect(readLiveState(store, run.id)?.models[0]).toMatchObject({ inFlight: 0 });
 });
