@@ -164,7 +164,7 @@ function Facts({ run }: { run: RunDocument }) {
       </Fact>
       {waiting > 0 ? (
         <Fact name="Running, pending">
-          {tally.running}, {tally.pending}
+          {integer(tally.running)}, {integer(tally.pending)}
         </Fact>
       ) : null}
       {money.failedCalls > 0 ? (
@@ -183,7 +183,7 @@ function Facts({ run }: { run: RunDocument }) {
           {integer(pulls.done)} in {duration(pulls.ms)}
         </Fact>
       ) : null}
-      {tally.flagged > 0 ? <Fact name="Flagged">{tally.flagged}</Fact> : null}
+      {tally.flagged > 0 ? <Fact name="Flagged">{integer(tally.flagged)}</Fact> : null}
     </dl>
   );
 }

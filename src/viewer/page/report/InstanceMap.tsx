@@ -141,7 +141,9 @@ const Groups = memo(function Groups({ groups, colour }: { groups: readonly CellG
       <div className="cellname" aria-hidden="true">
         {plain(group.name) || 'not said'}{' '}
         <span className="quiet">
-          {group.graded > 0 ? `${group.resolved} of ${group.graded}` : integer(group.cells.length)}
+          {group.graded > 0
+            ? `${integer(group.resolved)} of ${integer(group.graded)}`
+            : integer(group.cells.length)}
         </span>
       </div>
       <div className="cells" role="presentation">
