@@ -4,6 +4,7 @@
  * removed from the run.
  */
 
+import { errorText } from '../../base/text/errorText.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -129,8 +130,10 @@ async function otherPlace(parts: HostsParts, request: StartRequest, error: unkno
   const place = await chosen(parts, request);
   if (place.hasRoom()) return place;
   place.release();
-  if (!(error instanceof EngineDrains)) throw error;
-  throw new EnvironmentError('daemon_lost', error.message, { evidence: { engine: request.place!.host } });
+  const { host } = request.place!;
+  if (error instanceof EnvironmentError)
+    throw error.evidence.engine === undefined ? ofEngine(error, host) : error;
+  throw new EnvironmentError('daemon_lost', errorText(error), { evidence: { engine: host } });
 }
 
 export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
