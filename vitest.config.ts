@@ -7,7 +7,7 @@ process.env.TZ = 'UTC';
 export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts'],
-    exclude: ['tests/long/**', 'tests/kubernetes/**', 'node_modules/**'],
+    exclude: ['tests/long/**', 'tests/kubernetes/**', 'tests/podman/**', 'node_modules/**'],
     globalSetup: ['tests/support/temporaryFolder.ts'],
     pool: 'forks',
     maxWorkers: 2,

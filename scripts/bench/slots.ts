@@ -1,6 +1,6 @@
 // A simulated night at many slots in one process: how far the wall time is from what list scheduling could reach, memory and event loop.
 //   npm run bench:slots -- [--slots 512] [--trials 5000] [--scale 0.25] [--json]
-// Model and environment only wait; runner, agent loop, record and exports are the real ones.
+// Model and environment only wait; runner, agent loop, pool of eight engines, record and exports are the real ones.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -85,7 +85,7 @@ async function measure(slots: number) {
   const child = spawn(process.execPath, ['--import', monitor, BIN, ...run, '--progress', 'none'], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, SWEBATCH_BENCH_OUT: out },
+    env: { ...process.env, SWEBATCH_BENCH_OUT: out, SWEBATCH_BENCH_SLOTS: String(slots) },
   });
   const exit = await new Promise<number | null>((resolve) => child.on('close', resolve));
   const db = new Database(join(dir, 'out', 'swebatch.db'), { readonly: true });

@@ -36,7 +36,8 @@ export async function derivedImage(script: string, base = BASE_IMAGE): Promise<s
       throw new Error(`the script of a test image failed: ${logs.toString()}`);
     }
     await container.commit({
-      _query: { container: container.id, repo: REPOSITORY, tag },
+      // It has ended; rootless Podman could not pause it.
+      _query: { container: container.id, repo: REPOSITORY, tag, pause: false },
       _body: { Entrypoint: [], Cmd: ['bash'] },
     });
   } finally {

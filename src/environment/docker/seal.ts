@@ -13,6 +13,7 @@ import { SEALED_LABELS } from '../images/sealedLabels.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
 import { sealHistory } from '../start/sealedHistory.ts';
+import { commitContainer } from './commitContainer.ts';
 
 /** Raise it when the scripts change what a sealed image holds: older ones are then not used again. */
 const SEAL_VERSION = 2;
@@ -160,12 +161,10 @@ async function commit(
     ...(source?.Config.Cmd ? { Cmd: source.Config.Cmd } : {}),
     Labels: { ...noOwner, ...sealedLabels },
   };
-  const answer: unknown = await container.commit({
+  const answer = await commitContainer(container, {
     _query: {
-      container: container.id,
       repo: SEALED_REPOSITORY,
       tag,
-      pause: true,
       comment: 'history sealed by swebatch',
       ...(settingsAs === 'instructions too' && { changes: commitInstructions(body) }),
     },

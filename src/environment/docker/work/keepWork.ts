@@ -5,6 +5,7 @@ import { OWN_HOST } from '../../../base/imageReference.ts';
 import { daemonAnswer } from '../../engines/daemonAnswer.ts';
 import { readFault } from '../../engines/dockerFault.ts';
 import { LABELS } from '../../owner.ts';
+import { commitContainer } from '../commitContainer.ts';
 
 const REPOSITORY = `${OWN_HOST}/work`;
 /** A large layer on a slow disk. */
@@ -14,8 +15,8 @@ export async function keepWork(container: Docker.Container): Promise<string> {
   const tag = randomBytes(12).toString('hex');
   // The owner's labels must not pass to containers that are made from the image.
   const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
-  const committed = container.commit({
-    _query: { container: container.id, repo: REPOSITORY, tag, pause: true, comment: 'work of an agent' },
+  const committed = commitContainer(container, {
+    _query: { repo: REPOSITORY, tag, comment: 'work of an agent' },
     _body: { Labels: { ...noOwner, 'swebatch.work': '1' } },
   });
   await daemonAnswer(committed, COMMIT_LIMIT_MS);
