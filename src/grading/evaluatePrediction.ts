@@ -3,7 +3,8 @@ import type { Environment } from '../environment/environment.ts';
 import { ALREADY_APPLIED, type Applied, applyPatch, PATCH_PATH } from './applyPatch.ts';
 import { fetchAsset, stageAssets, withRestore } from './assets.ts';
 import type { RunLog } from './createRunLog.ts';
-import { examine } from './doubts.ts';
+import { examine } from './doubts/doubts.ts';
+import { limitMet } from './doubts/patchDoubts.ts';
 import { gradeSafely } from './grade.ts';
 import { classifyLog } from './infra.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from './kinds/gradingFrame.ts';
 import { readingGit } from './ownGit.ts';
 import { findParser, officialRegistry } from './parsers/parserRegistry.ts';
-import { limitMet } from './patchDoubts.ts';
 import { MARK } from './readLog.ts';
 import { runTests, type TestRun } from './runTests.ts';
 import type { GradeSpec } from './specs/spec.ts';

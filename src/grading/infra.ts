@@ -8,7 +8,7 @@ import { isLoss } from '../environment/engines/enginePool.ts';
 import { EnvironmentError } from '../environment/environment.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
-import { limitMet } from './patchDoubts.ts';
+import { limitMet } from './doubts/patchDoubts.ts';
 
 type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {

@@ -7,7 +7,7 @@ import type { Instance } from '../dataset/instance.ts';
 import { type FoundFolder, findInstanceFolders } from '../formats/harness/findInstanceFolders.ts';
 import { FILES } from '../formats/harness/logLayout.ts';
 import { type InstanceReport, instanceReportText, reportedIds } from '../formats/reports/instanceReport.ts';
-import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts.ts';
+import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts/doubts.ts';
 import { gradeSafely } from './grade.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';

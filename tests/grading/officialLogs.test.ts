@@ -6,7 +6,7 @@ import type { Instance } from '../../src/dataset/instance.ts';
 import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { type InstanceVerdict, instanceReportText } from '../../src/formats/reports/instanceReport.ts';
 import { type RunReport, runReportText } from '../../src/formats/reports/runReport.ts';
-import { examine } from '../../src/grading/doubts.ts';
+import { examine } from '../../src/grading/doubts/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
 import type { Dialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';

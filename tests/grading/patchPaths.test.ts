@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { patchedPaths } from '../../src/grading/patchPaths.ts';
+import { patchedPaths } from '../../src/grading/doubts/patchPaths.ts';
 
 const NEW = '@@ -0,0 +1 @@\n+x = 1\n';
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { normaliseRow } from '../../src/dataset/read/row.ts';
-import { examine } from '../../src/grading/doubts.ts';
+import { examine } from '../../src/grading/doubts/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';

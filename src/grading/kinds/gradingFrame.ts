@@ -10,7 +10,7 @@ import type { InstanceReport } from '../../formats/reports/instanceReport.ts';
 import type { Outcome } from '../../outcome.ts';
 import type { FetchAsset } from '../assets.ts';
 import { createRunLog, type RunLog } from '../createRunLog.ts';
-import type { GradeSuspicion } from '../doubts.ts';
+import type { GradeSuspicion } from '../doubts/doubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from '../gradingConfig.ts';
 import { brokenEnding } from '../infra.ts';
 import type { Dialect } from '../parsers/logParser.ts';

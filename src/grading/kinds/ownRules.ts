@@ -7,9 +7,13 @@ import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { Environment } from '../../environment/environment.ts';
+import type { GradeSuspicion } from '../doubts/doubts.ts';
+import { doubtfulPaths, few, finding, limitMet } from '../doubts/patchDoubts.ts';
+import { patchedPaths } from '../doubts/patchPaths.ts';
+import { type DoubtedRun, runDoubts } from '../doubts/runDoubts.ts';
 import type { Dialect } from '../parsers/logParser.ts';
-import { limitMet } from '../patchDoubts.ts';
 import { runTests, type TestRun } from '../runTests.ts';
+import { touchedPaths } from '../specs/synthesise.ts';
 import { type Ending, type EvaluationResult, inFreshContainer } from './gradingFrame.ts';
 import type { KindGradeRequest, PlannedGrading } from './gradingKind.ts';
 import type { SetVerdict } from './setVerdict.ts';
@@ -65,7 +69,24 @@ export async function textInside(
   return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
 }
 
-function endingOf(rules: OwnRules, run: TestRun, judged: Judged): Ending {
+/** The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over it. */
+export function ownDoubts(
+  { patch: goldPatch, test_patch: testPatch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
+  patch: string,
+  run: DoubtedRun,
+): readonly GradeSuspicion[] {
+  const own = new Set(touchedPaths(testPatch));
+  const colliding = patchedPaths(patch).filter((path) => own.has(path));
+  return [
+    ...doubtfulPaths({ goldPatch, testPatch, failToPass, passToPass }, patch),
+    ...(colliding.length > 0
+      ? [finding('test_files_changed', "the patch changes the row's test files", few(colliding), false)]
+      : []),
+    ...runDoubts(run),
+  ].map((found) => ({ ...found, inferred: true }));
+}
+
+function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged): Ending {
   const { instance_id: id } = rules.instance;
   if (!judged.ok)
     return {
@@ -84,10 +105,12 @@ function endingOf(rules: OwnRules, run: TestRun, judged: Judged): Ending {
     tests_status: status,
   };
   const oom = !resolved && run.oomKilled;
+  const suspicion = ownDoubts(rules.instance, patch, run);
   return {
     outcome: oom ? 'infra' : resolved ? 'resolved' : 'unresolved',
     resolved,
-    resolvedStrict: resolved && run.scriptKept,
+    resolvedStrict: resolved && !suspicion.some(({ strict }) => strict),
+    suspicion,
     report: { [id]: verdict },
     log: judged.log,
     infraReason: oom ? 'oom' : null,
@@ -109,13 +132,14 @@ function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): Endin
 async function work(rules: OwnRules, request: KindGradeRequest, environment: Environment): Promise<Ending> {
   const { config, signal, onPhase } = request;
   onPhase?.('apply');
-  await putFiles(environment, rules.files(request.patch ?? ''), signal);
+  const patch = request.patch ?? '';
+  await putFiles(environment, rules.files(patch), signal);
   onPhase?.('test');
   const run = await runTests(environment, rules.script, { timeoutS: config.timeout, cwd: rules.cwd, signal });
   const base = { script: rules.script, exitCode: run.exitCode, repeatAlone: run.lost };
   if (run.timedOut) return { ...base, ...timedOut(rules, run, config.timeout) };
   onPhase?.('grade');
-  return { ...base, ...endingOf(rules, run, await rules.judge(environment, run, request)) };
+  return { ...base, ...endingOf(rules, patch, run, await rules.judge(environment, run, request)) };
 }
 
 /** The grading of one instance by rules of its own. */

@@ -1,7 +1,7 @@
 /** Records a verdict, then emits its event. */
 import { gzipSync } from 'node:zlib';
 import type { Redactor } from '../../base/text/redact.ts';
-import { type GradeSuspicion, LOG_HOLDS_SECRET } from '../../grading/doubts.ts';
+import { type GradeSuspicion, LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';

@@ -79,6 +79,18 @@ describe.skipIf(!available)('suites with rules of their own', () => {
     expect(good).toMatchObject({ outcome: 'resolved', resolved: true });
     expect(good.report?.['instance_sum__sum-1']?.tests_status?.FAIL_TO_PASS.success).toEqual([ADD]);
     expect(good.log).toContain('>>>>> stdout.log');
+    expect(good).toMatchObject({ resolvedStrict: true, suspicion: [] });
+    const helped = `${PATCHES.gold}diff --git a/conftest.py b/conftest.py
+new file mode 100644
+--- /dev/null
++++ b/conftest.py
+@@ -0,0 +1 @@
++import sys
+`;
+    expect(await grade(proRow(), helped)).toMatchObject({
+      ...{ outcome: 'resolved', resolvedStrict: false },
+      suspicion: [{ rule: 'touches_test_setup', evidence: 'conftest.py' }],
+    });
     expect(await grade(proRow(), PATCHES.wrong)).toMatchObject({ outcome: 'unresolved', resolved: false });
     const torn = await grade(proRow(), 'diff --git a/calc.py b/calc.py\nnonsense\n');
     expect(torn).toMatchObject({ outcome: 'unresolved', resolved: false });

@@ -1,13 +1,13 @@
 // Logs of tests, patches, scripts of datasets.
 import { withRestore } from '../../../src/grading/assets.ts';
-import { examine } from '../../../src/grading/doubts.ts';
+import { examine } from '../../../src/grading/doubts/doubts.ts';
+import { doubtfulPaths } from '../../../src/grading/doubts/patchDoubts.ts';
+import { patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
 import { classifyLog } from '../../../src/grading/infra.ts';
 import { rewardFromJson, rewardFromText } from '../../../src/grading/kinds/harbor/reward.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
-import { doubtfulPaths } from '../../../src/grading/patchDoubts.ts';
-import { patchedPaths } from '../../../src/grading/patchPaths.ts';
 import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
 import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
 import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';

@@ -6,7 +6,7 @@ import {
   type PlacedFile,
 } from '../../../environment/environment.ts';
 import type { RunLog } from '../../createRunLog.ts';
-import type { GradeSuspicion } from '../../doubts.ts';
+import type { GradeSuspicion } from '../../doubts/doubts.ts';
 import type { Ending } from '../gradingFrame.ts';
 import { type ReadReward, rewardFromJson, rewardFromText } from './reward.ts';
 

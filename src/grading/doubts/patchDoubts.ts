@@ -2,11 +2,11 @@
  * Doubts that the paths of a patch alone raise: files that decide how the tests run, or what runs beside them, and that neither the gold
  * patch nor the row's tests touch. All count against `resolved_strict`.
  */
-import { compact } from '../base/compact.ts';
-import type { Suspicion } from '../suspicion/commands.ts';
+import { compact } from '../../base/compact.ts';
+import type { Suspicion } from '../../suspicion/commands.ts';
+import type { GradeSpec } from '../specs/spec.ts';
+import { touchedPaths } from '../specs/synthesise.ts';
 import { patchedPaths } from './patchPaths.ts';
-import type { GradeSpec } from './specs/spec.ts';
-import { touchedPaths } from './specs/synthesise.ts';
 
 /** `strict` counts against `resolved_strict`. */
 export type Finding = Pick<Suspicion, 'rule' | 'says' | 'evidence'> & { readonly strict: boolean };
@@ -72,7 +72,7 @@ const DEEPEST = 64;
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
 /** The folders of the row's own tests and those around them, as far as they are folders of tests. */
-function supportFolders(spec: GradeSpec): Set<string> {
+function supportFolders(spec: DoubtedRow): Set<string> {
   const named = [...spec.failToPass, ...spec.passToPass].flatMap((id) =>
     id.includes('::') ? [id.split('::')[0]!] : [],
   );
@@ -102,7 +102,10 @@ function supports(path: string, folders: ReadonlySet<string>): boolean {
 export const few = (names: readonly string[]): string =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 
-export function doubtfulPaths(spec: GradeSpec, patch: string): Finding[] {
+/** What of an instance says which paths are its own. */
+type DoubtedRow = Pick<GradeSpec, 'goldPatch' | 'testPatch' | 'failToPass' | 'passToPass'>;
+
+export function doubtfulPaths(spec: DoubtedRow, patch: string): Finding[] {
   const allowed = new Set([...patchedPaths(spec.goldPatch), ...patchedPaths(spec.testPatch)]);
   const paths = patchedPaths(patch).filter((path) => !allowed.has(path));
   const folders = supportFolders(spec);

@@ -3,16 +3,17 @@
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
 
-import { compact } from '../base/compact.ts';
-import { withoutAnsi } from '../base/python/text.ts';
-import type { Suspicion } from '../suspicion/commands.ts';
-import type { Grade } from './grade.ts';
-import { StatusMap } from './parsers/logParser.ts';
-import { doubtfulPaths, type Finding, few, finding, limitMet } from './patchDoubts.ts';
+import { compact } from '../../base/compact.ts';
+import { withoutAnsi } from '../../base/python/text.ts';
+import type { Suspicion } from '../../suspicion/commands.ts';
+import type { Grade } from '../grade.ts';
+import { StatusMap } from '../parsers/logParser.ts';
+import { MARK, suiteRan } from '../readLog.ts';
+import type { GradeSpec } from '../specs/spec.ts';
+import { touchedPaths } from '../specs/synthesise.ts';
+import { doubtfulPaths, type Finding, few, finding } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
-import { MARK, suiteRan } from './readLog.ts';
-import type { GradeSpec } from './specs/spec.ts';
-import { touchedPaths } from './specs/synthesise.ts';
+import { runDoubts } from './runDoubts.ts';
 
 export interface GradeSuspicion extends Suspicion {
   /** Counts against `resolved_strict`. */
@@ -248,18 +249,7 @@ export function examine(examination: Examination): Examined {
     ...doubtfulPaths(spec, patch),
     grade.read.notFound !== 'no_markers' && testFiles(spec, patch, log),
     evidence(spec, grade),
-    omittedBytes > 0 &&
-      finding('log_truncated', 'the middle of the log is missing', `${omittedBytes} bytes did not fit`),
-    // Bash reads a script while it runs, so what the tests write into it decides what comes after them.
-    !scriptKept &&
-      finding('script_changed', 'the eval script was changed or removed while it ran', '/eval.sh'),
-    !scriptEnded &&
-      finding(
-        'script_cut_off',
-        'the eval script did not end by itself: something killed it while it ran',
-        '/eval.sh',
-      ),
-    limitsMet !== '' && limitMet(limitsMet),
+    ...runDoubts({ omittedBytes, scriptKept, scriptEnded, limitsMet }),
   ]);
   return {
     suspicion: findings.map((found) => ({ ...found, inferred: true })),
