@@ -75,6 +75,8 @@ const FACETS: readonly Facet<RunSummary>[] = [
   { id: 'kind', label: 'Kind', values: (run) => [run.imported ? 'imported' : 'run here'] },
 ];
 
+const WITHOUT_BUDGET = COLUMNS.filter(({ id }) => id !== 'budget');
+
 export function RunsPage() {
   const entry = useDocument<RunList>('runs');
   if (!entry.data) return <Waiting entry={entry} />;
@@ -85,7 +87,7 @@ export function RunsPage() {
       <FilteredTable
         label="Runs"
         rows={entry.data.runs}
-        columns={COLUMNS}
+        columns={entry.data.runs.some((run) => run.budgetNano) ? COLUMNS : WITHOUT_BUDGET}
         fields={FIELDS}
         facets={FACETS}
         words={runWords}

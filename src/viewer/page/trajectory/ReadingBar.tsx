@@ -36,7 +36,7 @@ export function ReadingBar({ outline, search, tail, show, seek }: BarProps) {
           ? isReading
             ? 'reading …'
             : `${integer(matches)} found in ${integer(hits.size)} messages`
-          : `${integer(outline.length)} messages, ${failures} failed commands`}
+          : `${integer(outline.length)} messages, ${failures} failed ${failures === 1 ? 'command' : 'commands'}`}
       </span>
       <button type="button" disabled={none} onClick={() => seek(-1)}>
         previous {what}
