@@ -16,7 +16,8 @@ import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
 import { NETWORK_FILESYSTEMS } from './networkFilesystems.ts';
-import { ATTEMPT_COSTS, NO_SUMS } from './safeSum.ts';
+import { standInsFor } from './olderSchema.ts';
+import { ATTEMPT_COSTS } from './safeSum.ts';
 
 /** `using store = …` closes it at the end of its block. */
 export type Store = Database.Database & Disposable;
@@ -40,9 +41,6 @@ export class StorageError extends Error {
     this.code = code;
   }
 }
-
-/** The schema that writes down the sums of attempts. */
-const SUMMED_SINCE = 7;
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');
 
@@ -89,7 +87,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       checkVersion(db, path);
       // A process that was killed at its start leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
-      if (versionOf(db) < SUMMED_SINCE) db.exec(NO_SUMS);
+      if (versionOf(db) < newestVersion()) standInsFor(db, migrationFiles());
     } else prepareForWriting(db, path);
     db.exec(ATTEMPT_COSTS);
     return db;

@@ -14,10 +14,3 @@ export const ATTEMPT_COSTS = `CREATE TEMP VIEW attempt_costs AS
     sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls,
     ${TOKENS.map((column) => `${safeSum(column)} AS ${column}`).join(', ')}
   FROM main.model_calls GROUP BY attempt_id`;
-
-const LEDGER = `attempt_id, model, calls, failed_calls, unknown_calls, cost_nano, ${TOKENS.join(', ')}, cache_write_1h_tokens, asked, price_versions`;
-
-/** Stand in for the tables of records/attemptSums.ts in a database of an earlier version that is only read: nothing is written down there. */
-export const NO_SUMS = `CREATE TEMP TABLE attempt_sums (attempt_id INTEGER PRIMARY KEY);
-  CREATE TEMP TABLE attempt_ledger (${LEDGER});
-  CREATE TEMP TABLE attempt_phases (attempt_id, name, total_ms);`;
