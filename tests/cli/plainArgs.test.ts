@@ -111,7 +111,7 @@ test('of every verb, whatever is read without yargs is read as yargs reads it', 
       plainOnes++;
       expect(plain).toEqual(await byYargs(verb, args));
     }),
-    { numRuns: 3000 },
+    { numRuns: 5000 },
   );
   expect(plainOnes).toBeGreaterThan(300);
 }, 60_000);
