@@ -1,10 +1,9 @@
 import { inert } from '../base/text/inert.ts';
-import { type Dataset, loadDataset } from '../dataset/read/loadDataset.ts';
-import type { LocateOptions } from '../dataset/read/locate.ts';
+import { type Dataset, type LoadOptions, loadDataset } from '../dataset/read/loadDataset.ts';
 import { UserError } from './userError.ts';
 
 /** The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. */
-export async function requireDataset(source: string, options: LocateOptions): Promise<Dataset> {
+export async function requireDataset(source: string, options: LoadOptions): Promise<Dataset> {
   const loaded = await loadDataset(source, options);
   if (loaded.ok) return loaded.dataset;
   const problems = loaded.problems.map(({ message }) => `  ${inert(message)}`);

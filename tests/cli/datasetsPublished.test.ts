@@ -76,6 +76,26 @@ describe.skipIf(!existsSync(DATA))('published datasets from a hub (needs ../shar
     },
   );
 
+  test('a hub id is added under a name: what is in it, its commit, the images of another builder', async () => {
+    const env = { XDG_CACHE_HOME: join(dir, 'cache') };
+    const id = 'SWE-bench/SWE-bench_Verified';
+    expect(await datasets(['pull', id], { HF_TOKEN: TOKEN })).toMatchObject({ code: 0 });
+    const sent = hub.requests.length;
+    const added = await datasets(['add', id, '--images', 'epoch', '--json'], { ...offline, ...env });
+    expect(added.code, added.stderr).toBe(0);
+    expect(JSON.parse(added.stdout)).toMatchObject({
+      ...{ name: 'SWE-bench_Verified', instances: 500, gradable: 500 },
+      revision: commitOf('SWE-bench_Verified'),
+    });
+    const one = ['-i', 'astropy__astropy-12907', '-m', 'fake', '-c', 'model.prices=free'];
+    const plan = await swebatch(['run', '--subset', 'SWE-bench_Verified', ...one, '--dry-run', '--json'], {
+      ...offline,
+      ...env,
+    });
+    expect(plan.stdout).toContain('ghcr.io/epoch-research/swe-bench.eval.x86_64.astropy__astropy-12907');
+    expect(hub.requests.length).toBe(sent);
+  });
+
   test('a transfer that broke goes on where it ended, also in another process', async () => {
     rmSync(join(dir, 'hub', 'datasets--SWE-bench--SWE-bench_Lite'), { recursive: true, force: true });
     for (let i = 0; i < 20; i++) hub.faults.push({ on: 'resolve', kind: 'status', status: 404 });

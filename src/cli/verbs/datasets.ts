@@ -6,6 +6,7 @@ import { inert } from '../../base/text/inert.ts';
 import { datasetText } from '../../dataset/convert.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
 import { hubAccess } from '../../dataset/hub/hubAccess.ts';
+import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
 import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
@@ -36,6 +37,10 @@ const datasetsFlags = flags({
   split: { type: 'string', describe: 'test where there is one; pull: "all" takes every split' },
   revision: { type: 'string', describe: 'branch, tag or commit of the hub' },
   dataDir: { type: 'string', describe: 'folder with local copies' },
+  images: {
+    type: 'string',
+    describe: `add: whose images are used, instead of those that rows name: ${IMAGE_BUILDERS.join(', ')}, or a pattern with {id}`,
+  },
   ids: { type: 'boolean', default: false, describe: 'show: the instance ids' },
   json,
 });
@@ -211,8 +216,9 @@ async function convert(options: Options): Promise<number> {
 }
 
 async function add(options: Options): Promise<number> {
-  const { split, revision, dataDir } = options;
-  const added = await addDataset({ source: sourceOf(options), split, revision, dataDir, env: process.env });
+  const { split, revision, dataDir, images } = options;
+  const places = { split, revision, dataDir, images, env: process.env };
+  const added = await addDataset({ source: sourceOf(options), ...places });
   printResult(options.json, added, () => checkText(added));
   say(`added: --subset ${added.name} takes it as it is now`);
   return EXIT.done;
@@ -242,6 +248,7 @@ export const datasetsVerb = defineVerb({
   examples: [
     ['$0 datasets pull verified', 'fetch into the Hugging Face cache, pinned to a commit'],
     ['$0 datasets add ../SWE-bench_Pro-os', 'say what is in it, and take it as --subset SWE-bench_Pro-os'],
+    ['$0 datasets add SWE-Gym/SWE-Gym --images swe-gym', 'with the images that their builder named'],
     ['$0 datasets check verified', 'what will not run or cannot be graded, and why'],
     ['$0 datasets show lite --split dev --ids', 'the ids of a split'],
   ],

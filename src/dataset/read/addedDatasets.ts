@@ -18,6 +18,8 @@ const addedSchema = z.object({
   split: z.string().nullable(),
   revision: z.string().nullable(),
   fileHash: z.string(),
+  /** Names of images in the place of those that rows name, as imageNames.ts reads them. */
+  images: z.string().optional(),
   addedAt: z.string(),
 });
 type AddedDataset = z.infer<typeof addedSchema>;

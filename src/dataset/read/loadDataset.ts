@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
+import { imageNameOf } from '../imageNames.ts';
 import type { Instance, InstanceHead } from '../instance.ts';
 import { refusalOf } from '../kinds/datasetKinds.ts';
 import { addedDataset } from './addedDatasets.ts';
@@ -12,7 +13,7 @@ import { readJson } from './readJson.ts';
 import { readParquet } from './readParquet.ts';
 import { normaliseRow } from './row.ts';
 import { rowHashOf } from './rowHash.ts';
-import { leaveInFile, piecesOf } from './rowInFile.ts';
+import { leaveInFile, piecesOf, type WithImage } from './rowInFile.ts';
 import { folderDataset } from './taskFolders.ts';
 
 export interface LoadedRow {
@@ -63,18 +64,29 @@ const hold: Keep = ({ line }, instance, rowHash) => ({ instance, rowHash, line }
 interface Rows {
   readonly found: Iterable<Found>;
   readonly keep: Keep;
+  readonly withImage: WithImage;
 }
 
-async function readRows(path: string, heldBytes: number, seen: (bytes: Uint8Array) => void): Promise<Rows> {
+const imageFrom =
+  (images: string | undefined): WithImage =>
+  (instance) =>
+    images === undefined ? instance : { ...instance, image: imageNameOf(images, instance.instance_id) };
+
+async function readRows(
+  path: string,
+  { heldBytes = HELD_BYTES, images }: LoadOptions,
+  seen: (bytes: Uint8Array) => void,
+): Promise<Rows> {
+  const withImage = imageFrom(images);
   const suffix = extname(path).toLowerCase();
   const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
   if (lines && !startsAsArray(path))
-    return { found: jsonLines(piecesOf(path, seen)), keep: leaveInFile(path) };
+    return { found: jsonLines(piecesOf(path, seen)), keep: leaveInFile(path, withImage), withImage };
   const bytes = await readFile(path);
   seen(bytes);
   const { entries, problems } =
     suffix === '.parquet' ? await readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
-  return { found: [...entries, ...problems].sort((a, b) => a.line - b.line), keep: hold };
+  return { found: [...entries, ...problems].sort((a, b) => a.line - b.line), keep: hold, withImage };
 }
 
 /** People give JSON and JSON Lines either suffix. */
@@ -101,7 +113,7 @@ function collector() {
   const problems: DatasetProblem[] = [];
   const firstPlace = new Map<string, number>();
 
-  function add(path: string, { found, keep }: Rows): void {
+  function add(path: string, { found, keep, withImage }: Rows): void {
     const unit = extname(path).toLowerCase() === '.parquet' ? 'row' : 'line';
     const report = (line: number, message: string, instanceId?: string) => {
       const place = line > 0 ? `${path} ${unit} ${line}` : path;
@@ -129,7 +141,8 @@ function collector() {
         else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
       }
       if (normalised.ok) {
-        const row = keep(entry, normalised.instance, rowHashOf(normalised.instance));
+        // The hash is of the row alone: other images are no other task.
+        const row = keep(entry, withImage(normalised.instance), rowHashOf(normalised.instance));
         const refused = refusalOf(normalised.instance);
         rows.push(refused === undefined ? row : Object.assign(row, { refused }));
       }
@@ -141,13 +154,15 @@ function collector() {
 export interface LoadOptions extends LocateOptions {
   /** Rows of a larger file of JSON Lines stay there. */
   readonly heldBytes?: number;
+  /** Names of images in the place of those that rows name, as imageNames.ts reads them. */
+  readonly images?: string | undefined;
 }
 
 export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
   const added = addedDataset(source, options.env);
   if (!added) return loadPlace(source, options);
   const { split = added.split ?? undefined } = options;
-  const loaded = await loadPlace(added.path, { ...options, split });
+  const loaded = await loadPlace(added.path, { ...options, split, images: added.images });
   if (!loaded.ok) return loaded;
   const { dataset } = loaded;
   if (dataset.fileHash !== added.fileHash && dataset.split === added.split)
@@ -170,8 +185,7 @@ async function loadPlace(source: string, options: LoadOptions): Promise<LoadResu
   const { files, revision, split } = location.found;
   const { add, rows, problems } = collector();
   const hash = createHash('sha256');
-  const { heldBytes = HELD_BYTES } = options;
-  for (const path of files) add(path, await readRows(path, heldBytes, (bytes) => void hash.update(bytes)));
+  for (const path of files) add(path, await readRows(path, options, (bytes) => void hash.update(bytes)));
   if (problems.length === 0 && rows.length === 0)
     problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
   if (problems.length > 0) return { ok: false, problems };

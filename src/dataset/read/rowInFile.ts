@@ -39,11 +39,14 @@ function bytesAt({ path, start, length }: Place): Uint8Array {
   }
 }
 
+/** Gives a row the image that was asked for its whole dataset, where one was. */
+export type WithImage = (instance: Instance) => Instance;
+
 /** Throws when the file has changed since it was read first. */
-function readAgain(place: Place, rowHash: string): Instance {
+function readAgain(place: Place, rowHash: string, withImage: WithImage): Instance {
   try {
     const row = normaliseRow(rowOfLine(bytesAt(place)));
-    if (row.ok && rowHashOf(row.instance) === rowHash) return row.instance;
+    if (row.ok && rowHashOf(row.instance) === rowHash) return withImage(row.instance);
   } catch {
     // Said below.
   }
@@ -58,18 +61,19 @@ export interface RowInFile {
 }
 
 /** `instance` is of the prototype: rows of one file share it, and a copy of a row does not read it. */
-const rowsIn = (path: string) => ({
+const rowsIn = (path: string, withImage: WithImage) => ({
   get instance(): Instance {
     const row = this as unknown as RowInFile & Omit<Place, 'path'>;
-    return readAgain({ path, start: row.start, length: row.length }, row.rowHash);
+    return readAgain({ path, start: row.start, length: row.length }, row.rowHash, withImage);
   },
 });
 
 /** Keeps of each row only its head. Texts that many rows share are kept once. */
 export function leaveInFile(
   path: string,
+  withImage: WithImage,
 ): (entry: RawEntry, instance: Instance, rowHash: string) => RowInFile {
-  const file = rowsIn(path);
+  const file = rowsIn(path, withImage);
   const texts = new Map<string, string>();
   const once = (text: string) => {
     const known = texts.get(text);

@@ -5,6 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { errorText } from '../../base/text/errorText.ts';
+import { imagesProblem } from '../../dataset/imageNames.ts';
 import { addedFolder, nameProblem, rememberDataset } from '../../dataset/read/addedDatasets.ts';
 import type { HubEnv } from '../../dataset/read/locate.ts';
 import { requireDataset } from '../requireDataset.ts';
@@ -19,6 +20,8 @@ export interface AddOptions {
   /** Branch, tag or commit. */
   readonly revision?: string | undefined;
   readonly dataDir?: string | undefined;
+  /** Names of images in the place of those that rows name: a builder of imageNames.ts, or a pattern with {id}. */
+  readonly images?: string | undefined;
   readonly env: HubEnv;
 }
 
@@ -80,20 +83,23 @@ const gitText = (error: unknown): string =>
     .trim();
 
 export async function addDataset(options: AddOptions): Promise<Added> {
-  const { source, split, dataDir, env } = options;
+  const { source, split, dataDir, images, env } = options;
   const name = nameOf(source);
   const problem = nameProblem(name);
   if (problem !== null)
     throw new UserError(`${JSON.stringify(name)} ${problem}, so nothing can be added by it`);
+  const wrong = images === undefined ? null : imagesProblem(images);
+  if (wrong !== null) throw new UserError(`--images ${JSON.stringify(images)} ${wrong}`);
   const clone = isRepository(source) ? await cloned(source, name, options) : undefined;
   const place = clone?.path ?? (existsSync(source) ? resolve(source) : source);
   const revision = clone ? undefined : options.revision;
-  const dataset = await requireDataset(place, { split, revision, dataDir, env });
+  const dataset = await requireDataset(place, { split, revision, dataDir, images, env });
   const found = clone?.commit ?? dataset.revision;
   await rememberDataset(
     name,
     {
       ...{ source, path: place, split: dataset.split, revision: found, fileHash: dataset.fileHash },
+      ...(images !== undefined && { images }),
       addedAt: new Date().toISOString(),
     },
     env,
