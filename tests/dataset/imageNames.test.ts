@@ -71,7 +71,7 @@ describe('datasets add --images', () => {
     writeFileSync(source, `${JSON.stringify(row('a__b-1'))}\n`);
     const env = { PATH: process.env.PATH, XDG_CACHE_HOME: join(dir, 'cache') };
     await expect(addDataset({ source, env, images: 'swegym' })).rejects.toThrow(
-      /--images "swegym" is none of/,
+      /the choice of images "swegym" is none of/,
     );
     expect((await loadDataset('gym', { env })).ok).toBe(false);
   });

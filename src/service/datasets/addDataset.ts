@@ -89,7 +89,7 @@ export async function addDataset(options: AddOptions): Promise<Added> {
   if (problem !== null)
     throw new UserError(`${JSON.stringify(name)} ${problem}, so nothing can be added by it`);
   const wrong = images === undefined ? null : imagesProblem(images);
-  if (wrong !== null) throw new UserError(`--images ${JSON.stringify(images)} ${wrong}`);
+  if (wrong !== null) throw new UserError(`the choice of images ${JSON.stringify(images)} ${wrong}`);
   const clone = isRepository(source) ? await cloned(source, name, options) : undefined;
   const place = clone?.path ?? (existsSync(source) ? resolve(source) : source);
   const revision = clone ? undefined : options.revision;
