@@ -72,7 +72,9 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
     'environment/images',
   ],
   'environment/kubernetes': [
+    'environment/programs',
     'environment/exec',
+    'environment/relay',
     'environment/patch',
     'environment/start',
     'environment/engines',

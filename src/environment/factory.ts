@@ -19,6 +19,8 @@ export interface EnvironmentFactoryOptions {
   readonly pool?: EnginePool | undefined;
   /** How images come onto each engine; default: each start sees to its own. */
   readonly images?: EngineImageSource | undefined;
+  /** Environments will be asked to `listen`: a place that cannot add a relay later starts with one. */
+  readonly listens?: boolean;
   /** Folder that relative module paths start from; default: the working directory. */
   readonly baseDir?: string;
 }
@@ -150,8 +152,9 @@ export async function createEnvironmentFactory(
           ...(images && { images: images.ensureOn(undefined) }),
         });
   if (config.environment_class === 'kubernetes') {
-    const { quietEnv, snapshot, capAdd, onWarning } = options.docker ?? {};
-    return createKubernetesFactory(config, { quietEnv, snapshot, capAdd, onWarning });
+    const { quietEnv, snapshot, capAdd, program, onWarning } = options.docker ?? {};
+    const { listens: relay } = options;
+    return createKubernetesFactory(config, { quietEnv, snapshot, capAdd, program, relay, onWarning });
   }
   if (config.environment_class === 'local') return createLocalFactory(config, options.local);
   return loadModule(config, options.baseDir ?? '.');

@@ -14,6 +14,10 @@ const CLOSED_FIELDS = [
   'enableServiceLinks',
 ];
 
+/** What containers and volumes of ours are called, beside "main". */
+export const RESERVED = 'swebatch-';
+const isOurs = (name: unknown): boolean => typeof name === 'string' && name.startsWith(RESERVED);
+
 const listOf = (value: unknown): Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) ? value.map(recordOf) : [];
 
@@ -41,6 +45,7 @@ function volumeProblems(volume: Readonly<Record<string, unknown>>): string[] {
     ({ serviceAccountToken }) => serviceAccountToken !== undefined,
   );
   return [
+    ...(isOurs(name) ? [`volume "${name}" has a name that swebatch keeps for itself (${RESERVED}…)`] : []),
     ...(volume.hostPath === undefined ? [] : [`volume "${name}" is a folder of the node (hostPath)`]),
     ...(tokens ? [`volume "${name}" holds credentials of the cluster (serviceAccountToken)`] : []),
   ];
@@ -50,7 +55,10 @@ function containerProblems(container: Readonly<Record<string, unknown>>): string
   const security = recordOf(container.securityContext);
   const own = container.name === 'main' ? ['image', 'command', 'args', 'workingDir', 'lifecycle'] : [];
   const probes = container.name === 'main' ? ['livenessProbe', 'readinessProbe', 'startupProbe'] : [];
+  const mounted = listOf(container.volumeMounts).find((mount) => isOurs(mount.name));
   return [
+    ...(isOurs(container.name) ? [`has a name that swebatch keeps for itself (${RESERVED}…)`] : []),
+    ...(mounted ? [`mounts "${String(mounted.name)}", which is a volume of swebatch`] : []),
     ...(security.privileged === true ? ['is privileged'] : []),
     ...(security.allowPrivilegeEscalation === true ? ['allows its processes to gain privileges'] : []),
     ...(recordOf(security.capabilities).add === undefined ? [] : ['adds capabilities']),

@@ -93,8 +93,9 @@ async function startArm(
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
   });
   opened.push(modelFactory);
+  const leavesPatch = installedProgram(agent.agent_class) !== undefined;
   const environmentFactory = await createEnvironmentFactory(environment, {
-    ...{ pool, images },
+    ...{ pool, images, listens: leavesPatch },
     docker: {
       program: program?.(agent.agent_class),
       watch: engine,
@@ -103,7 +104,6 @@ async function startArm(
   });
   opened.push(environmentFactory);
   const createAgent = await loadAgent(agent.agent_class, cwd);
-  const leavesPatch = installedProgram(agent.agent_class) !== undefined;
   const config = gatewayConfigSchema.parse(rules ?? {});
   return {
     ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },

@@ -47,7 +47,7 @@ async function work(
 ): Promise<AgentResult> {
   const { environment, gateway } = parts;
   if (!gateway || !environment.listen)
-    return impossible(parts, 'the environment has no way to a gateway: use docker or local');
+    return impossible(parts, 'the environment has no way to a gateway: use docker, kubernetes or local');
   if (!parts.model.wire)
     return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
   const follow = followCalls(parts, program);
@@ -166,7 +166,7 @@ const openSession = (gateway: ArmGateway, parts: AgentParts, follow: Follow): Ga
 async function runBehind(
   session: GatewaySession,
   program: InstalledProgram,
-  { environment, config, signal, mcpServers = [] }: AgentParts,
+  { environment, config, signal }: AgentParts,
   prompt: string,
 ): Promise<Run> {
   let end: GatewayEnd | null = null;
@@ -191,7 +191,6 @@ async function runBehind(
       origin: `http://127.0.0.1:${door.port}`,
       ...{ key: session.key, model: session.model, config, prompt, promptFile: promptFileIn(folders) },
       ...{ folder: folders.files, home: folders.home, programs: PROGRAM_FOLDER },
-      mcpServers,
     });
     const limitS = config.wall_time_limit_seconds;
     result = await runProgram({ environment, launch, folders, prompt, limitS, signal, over });

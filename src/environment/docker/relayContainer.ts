@@ -6,13 +6,12 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import type { LimitFunction } from 'p-limit';
-import { startTimer } from '../../base/async/timer.ts';
 import { daemonAnswer } from '../engines/daemonAnswer.ts';
 import { readFault } from '../engines/dockerFault.ts';
 import type { EngineWatch } from '../engines/engineWatch.ts';
 import { type Doorway, EnvironmentError, type StartRequest } from '../environment.ts';
 import { ownerLabels } from '../owner.ts';
-import { createCarrier } from '../relay/carrier.ts';
+import { createRelayLine } from '../relay/relayLine.ts';
 import type { Discard } from './container.ts';
 import { createDemux } from './demux.ts';
 import { relayImage } from './relayImage.ts';
@@ -28,9 +27,6 @@ export interface RelayParts {
   readonly port: number;
   onConnection(connection: Duplex): void;
 }
-
-const READY_MS = 30_000;
-const ERROR_TEXT = 500;
 
 function relaySpec(parts: RelayParts, image: string): Docker.ContainerCreateOptions {
   const { request, containerId, port } = parts;
@@ -95,75 +91,25 @@ async function attachRelay(parts: RelayParts, container: Docker.Container): Prom
     stdout: true,
     stderr: true,
   })) as Duplex;
-  const line = listenTo(stream, parts, container);
-  await daemonAnswer(container.start());
-  const late = startTimer(READY_MS, () => line.broke(`the relay did not open port ${parts.port} in time`));
-  const first = await Promise.race([line.ready, line.broken]);
-  late.cancel();
-  if (first) {
-    await line.close();
-    throw new EnvironmentError('start_failed', first.message, { evidence: first.evidence });
-  }
-  return { port: parts.port, broken: line.broken, close: line.close };
-}
-
-/** From the attached stream to connections; whatever ends the stream is told once. */
-function listenTo(stream: Duplex, parts: RelayParts, container: Docker.Container) {
   const since = parts.watch.mark();
-  const ready = Promise.withResolvers<null>();
-  const broken = Promise.withResolvers<EnvironmentError>();
-  let closing: Promise<void> | undefined;
-  let closed = false;
-  let said = '';
-  let over = false;
-  const broke = (message: string, cause?: unknown): void => {
-    if (over) return;
-    over = true;
-    carrier.abandon();
-    stream.destroy();
-    if (closed) return;
-    parts.watch.suspect();
-    void stateOf(container).then(({ away, ...state }) => {
-      const sub = away || parts.watch.awaySince(since) ? 'daemon_lost' : 'relay';
-      broken.resolve(new EnvironmentError('died', message, { sub, evidence: { ...state, said }, cause }));
-    });
-  };
-  const carrier = createCarrier({
-    write: (frame) => {
-      if (!over) stream.write(frame);
-    },
-    onReady: () => ready.resolve(null),
+  const line = createRelayLine({
+    port: parts.port,
     onConnection: parts.onConnection,
-  });
-  const demux = createDemux((type, data) => {
-    if (over) return;
-    if (type === 2) {
-      said = (said + data.toString('latin1')).slice(0, ERROR_TEXT);
-      return;
-    }
-    try {
-      carrier.feed(data);
-    } catch (error) {
-      broke((error as Error).message, error);
-    }
-  });
-  stream.on('data', demux);
-  stream.on('error', (error: Error) => broke(`the stream to the relay broke: ${error.message}`, error));
-  for (const event of ['end', 'close']) stream.on(event, () => broke('the relay has ended'));
-  const close = async (): Promise<void> => {
-    closed = true;
-    broke('closed');
-    await parts.discard(container);
-  };
-  return {
-    ready: ready.promise,
-    broken: broken.promise,
-    broke,
-    close: () => {
-      closing ??= close();
-      return closing;
+    stream,
+    async loss(message, said, cause) {
+      parts.watch.suspect();
+      const { away, ...state } = await stateOf(container);
+      const sub = away || parts.watch.awaySince(since) ? 'daemon_lost' : 'relay';
+      return new EnvironmentError('died', message, { sub, evidence: { ...state, said }, cause });
     },
-  };
+    remove: () => parts.discard(container),
+  });
+  const demux = createDemux((type, data) => (type === 2 ? line.stderr(data) : line.stdout(data)));
+  stream.on('data', demux);
+  stream.on('error', (error: Error) => line.broke(`the stream to the relay broke: ${error.message}`, error));
+  for (const event of ['end', 'close']) stream.on(event, () => line.broke('the relay has ended'));
+  await daemonAnswer(container.start());
+  return line.opened();
 }
 
 /** What the engine says of it: for the record, so its own failure is none. */

@@ -15,7 +15,8 @@ export interface ExecAddress {
 
 /** What is used of the socket. */
 export interface ExecSocket {
-  send(data: Buffer): void;
+  /** `left`: the machine has taken it, or the socket is closed. */
+  send(data: Buffer, left?: () => void): void;
   pause(): void;
   resume(): void;
   terminate(): void;
@@ -87,7 +88,7 @@ export async function openSocket(
     });
   if (socket.readyState !== socket.OPEN) closed.resolve();
   return {
-    send: (data) => socket.send(data, () => undefined),
+    send: (data, left = () => undefined) => socket.send(data, () => left()),
     pause() {
       paused = true;
       socket.pause();

@@ -11,6 +11,7 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
+import { createProgramSpools } from '../programs/programSpool.ts';
 import { readApiFault } from './apiFaults.ts';
 import { type Cluster, connectCluster } from './cluster.ts';
 import { createNetworkCheck } from './networkCheck.ts';
@@ -24,6 +25,8 @@ export interface KubernetesOptions extends PodOptions {
 }
 
 const CONCURRENT_CREATES = 8;
+/** Each more only makes all of them slower. */
+const CONCURRENT_PROGRAMS = 4;
 const MAX_PREPARED = 8;
 /** An API server that is started anew is back before; attempts wait so long for it, and then for the run to be resumed. */
 const OUTAGE_MS = 600_000;
@@ -44,6 +47,8 @@ export async function createKubernetesFactory(
     ...{ cluster, config, clusterConfig, options, watch },
     discard: removals.discard,
     starting: pLimit(CONCURRENT_CREATES),
+    filling: pLimit(CONCURRENT_PROGRAMS),
+    spools: createProgramSpools(),
   };
   const shared = { ...parts, network: createNetworkCheck(parts) };
   const begin = (request: StartRequest): Promise<Environment> => startPod(shared, request);
@@ -60,6 +65,7 @@ export async function createKubernetesFactory(
       closing.abort();
       await prepared.close();
       await removals.settled();
+      await parts.spools.close();
       watch.close();
     },
   };

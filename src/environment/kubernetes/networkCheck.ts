@@ -119,7 +119,8 @@ async function probePod(shared: PodShared, image: string, request: StartRequest,
     ...{ network, memory: '256m', cpus: 0.5, disk: '0', env: {}, supervisor: false },
   };
   const clusterConfig = { ...shared.clusterConfig, cpu_request: '50m', memory_request: '64Mi' };
-  const opened = await openPod({ ...shared, config, clusterConfig }, request, image, []);
+  const options = { ...shared.options, relay: false };
+  const opened = await openPod({ ...shared, config, clusterConfig, options }, request, image, []);
   const reach: Reach = async (targets) => {
     const done = await opened.run(REACH, { timeoutS: REACH_S, env: { TARGETS: targets.join(' ') } });
     // Without an answer nothing is known, and nothing is not the same as no network.

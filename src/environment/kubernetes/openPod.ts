@@ -13,6 +13,7 @@ import type { ScriptRunner } from '../patch/capture.ts';
 import { deathOf } from './podDeath.ts';
 import { putFile } from './podFiles.ts';
 import { podProcesses } from './podProcess.ts';
+import { type PodRelay, podRelay } from './podRelay.ts';
 import type { Death, PodShared } from './podShared.ts';
 import { runningPod } from './runningPod.ts';
 
@@ -23,6 +24,8 @@ export interface OpenPod {
   readonly run: ScriptRunner;
   readonly startProcess: StartProcess;
   readonly death: Death;
+  /** Where pods of the factory have one. */
+  readonly relay: PodRelay | undefined;
   remove(): Promise<void>;
 }
 
@@ -45,7 +48,8 @@ export async function openPod(
     });
     const channel = await openChannel(shared, startProcess, death, notes);
     const run: ScriptRunner = (script, more) => channel.harness(script, more);
-    return { name, pod, channel, run, startProcess, death, remove };
+    const relay = shared.options.relay ? podRelay(shared, name, death) : undefined;
+    return { name, pod, channel, run, startProcess, death, relay, remove };
   } catch (error) {
     await remove();
     throw error;

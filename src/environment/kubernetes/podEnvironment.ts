@@ -1,5 +1,5 @@
 /** What the agent and the runner hold: a running pod behind the Environment contract. */
-import type { Environment, EnvironmentInfo } from '../environment.ts';
+import type { Doorway, Environment, EnvironmentInfo } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { diffSnapshot, type GitSnapshot } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
@@ -14,14 +14,15 @@ export interface PodEnvironmentParts extends OpenPod {
 }
 
 export function environmentOf(parts: PodEnvironmentParts): Environment {
-  const { config, channel, info, snapshot, run, startProcess, death } = parts;
+  const { config, channel, info, snapshot, run, startProcess, death, relay } = parts;
   let closing: Promise<void> | undefined;
+  const doorways: Doorway[] = [];
   /** What cannot be done because the pod is gone is the pod's death. */
-  const orDeath = async <T>(work: Promise<T>): Promise<T> => {
+  const orDeath = async <T>(work: Promise<T>, what = 'moving a file'): Promise<T> => {
     try {
       return await work;
     } catch (error) {
-      throw (await death({ while: 'moving a file' })) ?? error;
+      throw (await death({ while: what })) ?? error;
     }
   };
   return {
@@ -50,9 +51,19 @@ export function environmentOf(parts: PodEnvironmentParts): Environment {
     getFile: (path) => orDeath(getFile(startProcess, path)),
     putFiles: (files) => orDeath(putFiles(startProcess, files)),
     getFiles: (path, maxBytes) => orDeath(getFiles(startProcess, path, maxBytes)),
+    ...(relay && {
+      async listen(port, onConnection) {
+        const doorway = await orDeath(relay.listen(port, onConnection), 'opening a port');
+        // One that comes after the end is nobody's.
+        if (closing !== undefined) await doorway.close();
+        doorways.push(doorway);
+        return doorway;
+      },
+    }),
     close() {
       closing ??= (async () => {
         channel.close();
+        await Promise.all(doorways.map((doorway) => doorway.close()));
         await parts.remove().catch(() => undefined);
       })();
       return closing;

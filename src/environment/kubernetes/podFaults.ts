@@ -6,6 +6,7 @@ import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import type { EnvironmentErrorCode } from '../environment.ts';
 import { classifyPullMessage, PULL_FAILURES } from '../images/pull/pullFailure.ts';
 import { MAIN } from './podManifest.ts';
+import { RELAY } from './podSidecar.ts';
 
 export interface PodFault {
   readonly code: EnvironmentErrorCode;
@@ -38,12 +39,18 @@ export function stateOfPod(pod: V1Pod, lifetimeS: number): PodState {
   const name = pod.metadata?.name ?? 'the pod';
   const taken = takenAway(pod, name);
   if (taken) return failed(taken);
-  const main = pod.status?.containerStatuses?.find((container) => container.name === MAIN);
-  const ended = endOf(main, name, lifetimeS);
+  const statusOf = (wanted: string) =>
+    pod.status?.containerStatuses?.find((container) => container.name === wanted);
+  const main = statusOf(MAIN);
+  const relay = statusOf(RELAY);
+  const ended = endOf(main, name, lifetimeS) ?? endOfRelay(relay, name);
   if (ended) return failed(ended);
   if (pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded')
     return failed(refusedByNode(pod, name));
-  if (main?.state?.running) return { state: 'running' };
+  if (main?.state?.running)
+    return relay && !relay.state?.running
+      ? waitingFor(pod, relay.state?.waiting, name)
+      : { state: 'running' };
   const initial = pod.status?.initContainerStatuses?.find(
     ({ state }) => state?.waiting ?? state?.terminated?.exitCode,
   );
@@ -124,6 +131,16 @@ function endOf(main: V1ContainerStatus | undefined, name: string, lifetimeS: num
     ...{ code: 'died', sub: 'killed' },
     message: `the container of pod ${name} ended: ${ended.reason ?? 'no reason'}, exit code ${ended.exitCode}`,
   };
+}
+
+/** Nothing that the agent does can end it. */
+function endOfRelay(relay: V1ContainerStatus | undefined, name: string): PodFault | undefined {
+  const ended = relay?.state?.terminated;
+  if (!ended) return undefined;
+  const why = `${ended.message ?? ended.reason ?? 'no reason'}, exit code ${ended.exitCode}`;
+  return NEVER_RAN.has(ended.reason ?? '')
+    ? { code: 'start_failed', message: `the relay of pod ${name} could not be started: ${why}` }
+    : { code: 'died', sub: 'relay', message: `the relay of pod ${name} ended: ${why}` };
 }
 
 /** The API tells times in whole seconds. */

@@ -4,14 +4,17 @@ import { PassThrough } from 'node:stream';
 import tar from 'tar-stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { FilesTooLargeError, type PlacedFile } from '../environment.ts';
-import type { StartProcess } from '../exec/ports.ts';
+import type { ContainerProcess, StartProcess } from '../exec/ports.ts';
 import type { ReadFolder } from '../patch/treeSnapshot.ts';
 import { shellScript } from '../shellScript.ts';
+import type { StartPodProcess } from './podProcess.ts';
 
 const PUT_FILE = shellScript('inside/putFile.sh', import.meta.url);
 const PUT_ARCHIVE = shellScript('inside/putArchive.sh', import.meta.url);
+const PUT_PROGRAM = shellScript('inside/putProgram.sh', import.meta.url);
 const GET_FILE = shellScript('inside/getFile.sh', import.meta.url);
 const GET_ARCHIVE = shellScript('inside/getArchive.sh', import.meta.url);
+const LOOK_AROUND = shellScript('inside/lookAround.sh', import.meta.url);
 const NOT_THERE = 90;
 const NO_FILE = 91;
 
@@ -25,23 +28,26 @@ interface Done {
 }
 
 /** Runs a script of ours; what it prints goes to `onOutput` as it comes. */
-async function runScript(
-  startProcess: StartProcess,
+async function runScript<Process extends ContainerProcess>(
+  startProcess: (...asked: Parameters<StartProcess>) => Promise<Process>,
   script: string,
   args: readonly string[],
   more: {
     readonly input?: Buffer;
+    /** Writes the input in its own time; `over`: nobody reads it any more. */
+    readonly feed?: (process: Process, over: () => boolean) => Promise<void>;
     readonly onOutput?: (data: Buffer, process: { pause(): void; resume(): void }) => void;
     readonly signal?: AbortSignal;
   } = {},
 ): Promise<Done> {
-  const { input, onOutput, signal } = more;
+  const { input, feed, onOutput, signal } = more;
   // The stream of an input stays open: the script reads as many bytes as it was told.
   const process = await startProcess(['sh', '-c', script, 'swebatch-files', ...args], {
-    stdin: input !== undefined,
+    stdin: input !== undefined || feed !== undefined,
   });
   const gone = Promise.withResolvers<void>();
   let words = '';
+  let over = false;
   const timer = startTimer(LIMIT_MS, () => gone.resolve());
   const onAbort = () => gone.resolve();
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -54,10 +60,12 @@ async function runScript(
   });
   try {
     if (input !== undefined && input.length > 0) process.write(input);
+    feed?.(process, () => over).catch(gone.reject);
     await gone.promise;
     signal?.throwIfAborted();
     return { code: await process.exitCode(), words };
   } finally {
+    over = true;
     timer.cancel();
     signal?.removeEventListener('abort', onAbort);
     process.destroy();
@@ -95,6 +103,25 @@ export async function putFiles(startProcess: StartProcess, files: readonly Place
   if (done.code !== 0) throw failure(`${files.length} files could not be written`, done);
 }
 
+/** Unpacks a gzipped archive into a folder, without holding all of it here. */
+export async function putProgram(
+  startProcess: StartPodProcess,
+  folder: string,
+  { bytes, read }: { readonly bytes: number; read(): AsyncIterable<Buffer> },
+  signal?: AbortSignal,
+): Promise<void> {
+  const done = await runScript(startProcess, PUT_PROGRAM, [String(bytes), folder], {
+    ...(signal && { signal }),
+    async feed(process, over) {
+      for await (const part of read()) {
+        if (over()) return;
+        await process.written(part);
+      }
+    },
+  });
+  if (done.code !== 0) throw failure(`${folder} could not be filled`, done);
+}
+
 export async function getFile(startProcess: StartProcess, path: string): Promise<Uint8Array> {
   const parts: Buffer[] = [];
   const onOutput = (data: Buffer) => void parts.push(data);
@@ -104,6 +131,19 @@ export async function getFile(startProcess: StartProcess, path: string): Promise
   if (done.code === NO_FILE) throw new Error(`${path} is not a file`);
   if (done.code !== 0) throw failure(`the file ${path} could not be read`, done);
   return Buffer.concat(parts);
+}
+
+/** The processor as `uname -m` calls it, and those of the paths that are there. */
+export async function lookAround(
+  startProcess: StartProcess,
+  paths: readonly string[],
+): Promise<{ machine: string; there: ReadonlySet<string> }> {
+  const parts: Buffer[] = [];
+  const onOutput = (data: Buffer) => void parts.push(data);
+  const done = await runScript(startProcess, LOOK_AROUND, paths, { onOutput });
+  if (done.code !== 0) throw failure('the image could not be looked into', done);
+  const [machine = '', ...there] = Buffer.concat(parts).toString().trim().split('\n');
+  return { machine, there: new Set(there) };
 }
 
 /** tar ends with 1 where a file changed while it was read. */

@@ -1,6 +1,13 @@
 /** The pod of one attempt, as data. The user's template adds to it; what keeps an environment closed is ours. */
 import { randomBytes } from 'node:crypto';
-import type { V1Container, V1EnvVar, V1Pod, V1PodSpec, V1Toleration } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1EnvVar,
+  V1Pod,
+  V1PodSpec,
+  V1Toleration,
+  V1Volume,
+} from '@kubernetes/client-node';
 import { recordOf } from '../../base/isRecord.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
 import type { ClusterConfig } from '../clusterConfig.ts';
@@ -8,7 +15,9 @@ import type { StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
+import { RESERVED } from '../podTemplate.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import { type Sidecar, sidecarOf } from './podSidecar.ts';
 
 /** The container of the pod that commands run in; a template may bring others. */
 export const MAIN = 'main';
@@ -50,6 +59,8 @@ export interface PodParts {
   readonly request: Pick<StartRequest, 'owner' | 'instanceId'>;
   readonly quietEnv: boolean;
   readonly capAdd?: readonly string[];
+  /** The agent brings its own program: with its relay, and with a volume for a program that is not in the image. */
+  readonly sidecar?: { readonly program: boolean } | undefined;
   readonly now: Date;
 }
 
@@ -90,7 +101,11 @@ function podSpec(parts: PodParts, template: Readonly<Record<string, unknown>>, c
   const { config, cluster } = parts;
   const lifetime = Math.ceil(parseDuration(config.container_timeout));
   const containers = Array.isArray(template.containers) ? template.containers.map(recordOf) : [];
-  const beside = containers.filter(({ name }) => name !== MAIN) as unknown as V1Container[];
+  const beside = containers.filter((one) => one.name !== MAIN && !isOurs(one)) as unknown as V1Container[];
+  const main = mainContainer(parts, containers.find(({ name }) => name === MAIN) ?? {});
+  const sidecar = sidecarFor(parts, main);
+  const given = listOf(template.volumes) as unknown as V1Volume[];
+  const volumes = [...given.filter((one) => !isOurs(one)), ...(sidecar?.volumes ?? [])];
   const nodeSelector = {
     ...(recordOf(template.nodeSelector) as Record<string, string>),
     ...platformLabels(config.platform),
@@ -119,9 +134,27 @@ function podSpec(parts: PodParts, template: Readonly<Record<string, unknown>>, c
     ...(cluster.runtime_class !== undefined && { runtimeClassName: cluster.runtime_class }),
     // Where packets are dropped, a question to a name server waits for seconds; this one is refused at once.
     ...(closed && { dnsPolicy: 'None', dnsConfig: { nameservers: ['127.0.0.1'] } }),
-    containers: [mainContainer(parts, containers.find(({ name }) => name === MAIN) ?? {}), ...beside],
+    ...((given.length > 0 || sidecar) && { volumes }),
+    containers: sidecar ? [withMounts(main, sidecar), sidecar.container, ...beside] : [main, ...beside],
   };
 }
+
+const isOurs = ({ name }: { readonly name?: unknown }): boolean => String(name).startsWith(RESERVED);
+
+const withMounts = (main: V1Container, { mounts }: Sidecar): V1Container => ({
+  ...main,
+  volumeMounts: [...(main.volumeMounts ?? []).filter((one) => !isOurs(one)), ...mounts],
+});
+
+const sidecarFor = ({ sidecar, image, config }: PodParts, main: V1Container): Sidecar | undefined =>
+  sidecar &&
+  sidecarOf({
+    image,
+    // The agent's container comes first and brings it.
+    pull: config.pull === 'never' ? PULL.never : PULL.missing,
+    program: sidecar.program,
+    diskLimited: main.resources?.limits?.['ephemeral-storage'] !== undefined,
+  });
 
 const listOf = (value: unknown): Record<string, never>[] => (Array.isArray(value) ? value : []);
 

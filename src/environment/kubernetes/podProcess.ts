@@ -42,17 +42,29 @@ export function readExecEnd(text: string): ExecEnd {
   }
 }
 
+export interface PodProcess extends ContainerProcess {
+  /** Resolves once this machine has sent it: what is long is written in parts, each after the one before. */
+  written(data: Buffer): Promise<void>;
+}
+
+export type StartPodProcess = (...asked: Parameters<StartProcess>) => Promise<PodProcess>;
+
 /**
  * `onLost`: a stream that reads its input broke, and neither its process had ended nor anybody here had ended it. The agent's processes may
  * live on in the pod, and nobody can say what became of the command: such a pod is not used again.
  */
 export const podProcesses =
-  (cluster: Cluster, pod: string, onLost?: (why: string) => void): StartProcess =>
+  (
+    cluster: Cluster,
+    pod: string,
+    onLost?: (why: string) => void,
+    container: string = MAIN,
+  ): StartPodProcess =>
   async (argv, { env, stdin = false } = {}) => {
     const state = createState();
     // The API knows no variables of an exec.
     const line = env && env.length > 0 ? ['env', ...env, ...argv] : argv;
-    const address = { pod, container: MAIN, argv: line, stdin };
+    const address = { pod, container, argv: line, stdin };
     const socket = await cluster.exec(address, state.receive).catch((error: unknown) => {
       throw new Error(`the stream into pod ${pod} could not be opened: ${errorText(error)}`, {
         cause: error,
@@ -64,13 +76,18 @@ export const podProcesses =
       open = false;
       state.close();
     });
+    const write = (data: Buffer | string, left?: () => void) => {
+      const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+      for (let at = 0; at < bytes.length; at += MESSAGE_BYTES) {
+        const last = at + MESSAGE_BYTES >= bytes.length;
+        const message = Buffer.concat([Buffer.of(STDIN), bytes.subarray(at, at + MESSAGE_BYTES)]);
+        socket.send(message, last ? left : undefined);
+      }
+    };
     return {
       listen: state.listen,
-      write(data) {
-        const bytes = Buffer.from(data);
-        for (let at = 0; at < bytes.length; at += MESSAGE_BYTES)
-          socket.send(Buffer.concat([Buffer.of(STDIN), bytes.subarray(at, at + MESSAGE_BYTES)]));
-      },
+      write,
+      written: (data) => new Promise((resolve) => write(data, resolve)),
       pause: () => socket.pause(),
       resume: () => socket.resume(),
       destroy() {

@@ -4,12 +4,18 @@ import type { ClusterConfig } from '../clusterConfig.ts';
 import type { EngineWatch } from '../engines/engineWatch.ts';
 import type { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import type { Program } from '../programs/program.ts';
+import type { ProgramSpools } from '../programs/programSpool.ts';
 import type { Cluster } from './cluster.ts';
 
 export interface PodOptions {
   readonly quietEnv?: boolean | undefined;
   readonly snapshot?: boolean | undefined;
   readonly capAdd?: readonly string[] | undefined;
+  /** Pods have the relay of an agent that brings its own program. */
+  readonly relay?: boolean | undefined;
+  /** What every pod of the factory has at PROGRAM_FOLDER, read-only; with `relay` alone. */
+  readonly program?: Program | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
@@ -19,6 +25,9 @@ export interface PodShared {
   readonly clusterConfig: ClusterConfig;
   readonly options: PodOptions;
   readonly starting: LimitFunction;
+  /** Programs on their way into pods. */
+  readonly filling: LimitFunction;
+  readonly spools: ProgramSpools;
   readonly watch: EngineWatch;
   /** Removes a pod, now or as soon as the API server answers. Never rejects. */
   discard(name: string): Promise<void>;

@@ -26,6 +26,9 @@ export async function startPod(arm: StartShared, request: StartRequest): Promise
   const notes: string[] = [];
   if (asked.config.network === 'none') notes.push(...(await arm.network.closed(image, request)));
   const opened = await openPod(asked, request, image, notes);
+  // On its way while the history is sealed.
+  const program = opened.relay?.bringProgram(signal);
+  program?.done.catch(() => undefined);
   try {
     const config =
       container?.cwd === 'image' ? { ...asked.config, cwd: await folderOf(opened) } : asked.config;
@@ -41,6 +44,12 @@ export async function startPod(arm: StartShared, request: StartRequest): Promise
     }
     phase('snapshot');
     const snapshot = arm.options.snapshot === false ? undefined : await pictureOf(opened.run, config);
+    if (program) {
+      phase('pull');
+      await Promise.race([program.begun, program.done]);
+      phase('unpack');
+      await program.done;
+    }
     signal?.throwIfAborted();
     return environmentOf({
       ...opened,

@@ -38,10 +38,11 @@ export async function runningPod(shared: PodShared, request: StartRequest, image
 async function madePod(shared: PodShared, request: StartRequest, image: string): Promise<string> {
   const { cluster, config, clusterConfig, options, watch } = shared;
   const { quietEnv = true, capAdd = [] } = options;
+  const sidecar = options.relay ? { program: options.program !== undefined } : undefined;
   for (let again = 0; ; ) {
     request.signal?.throwIfAborted();
     const name = podName(request.instanceId);
-    const parts = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd };
+    const parts = { name, image, config, cluster: clusterConfig, request, quietEnv, capAdd, sidecar };
     try {
       await cluster.createPod(podManifest({ ...parts, now: new Date() }));
       return name;

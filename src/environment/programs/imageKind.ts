@@ -1,4 +1,4 @@
-/** Looks into an image, without starting anything, for the C library that programs in it are linked with. */
+/** The C library that programs in an image are linked with: which files tell it, and a look into an image of Docker without starting it. */
 import type Docker from 'dockerode';
 import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import type { Libc } from './program.ts';
@@ -8,6 +8,26 @@ const LOADERS: Readonly<Record<string, Readonly<Record<Libc, string>>>> = {
   amd64: { glibc: '/lib64/ld-linux-x86-64.so.2', musl: '/lib/ld-musl-x86_64.so.1' },
   arm64: { glibc: '/lib/ld-linux-aarch64.so.1', musl: '/lib/ld-musl-aarch64.so.1' },
 };
+
+const ALPINE = '/etc/alpine-release';
+
+/** What has to be looked for in an image; none where its architecture is not known. */
+export const libcPaths = (architecture: string): readonly string[] => {
+  const loaders = LOADERS[architecture];
+  return loaders ? [loaders.glibc, loaders.musl, ALPINE] : [];
+};
+
+/**
+ * `there`: those of libcPaths that the image has. It can have both loaders: Alpine with a layer for programs of others is still musl, and a
+ * musl beside glibc changes nothing.
+ */
+export function libcAmong(there: ReadonlySet<string>, architecture: string): Libc | undefined {
+  const loaders = LOADERS[architecture];
+  if (!loaders) return undefined;
+  const musl = there.has(loaders.musl);
+  if (there.has(loaders.glibc) && !(musl && there.has(ALPINE))) return 'glibc';
+  return musl ? 'musl' : undefined;
+}
 
 async function has(container: Docker.Container, path: string): Promise<boolean> {
   try {
@@ -19,15 +39,8 @@ async function has(container: Docker.Container, path: string): Promise<boolean> 
   }
 }
 
-/** An image can have both: Alpine with a layer for programs of others is still musl, and a musl beside glibc changes nothing. */
 export async function libcOf(container: Docker.Container, architecture: string): Promise<Libc | undefined> {
-  const loaders = LOADERS[architecture];
-  if (!loaders) return undefined;
-  const [glibc, musl, alpine] = await Promise.all([
-    has(container, loaders.glibc),
-    has(container, loaders.musl),
-    has(container, '/etc/alpine-release'),
-  ]);
-  if (glibc && !(musl && alpine)) return 'glibc';
-  return musl ? 'musl' : undefined;
+  const paths = libcPaths(architecture);
+  const found = await Promise.all(paths.map((path) => has(container, path)));
+  return libcAmong(new Set(paths.filter((_, i) => found[i])), architecture);
 }

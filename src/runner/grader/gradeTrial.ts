@@ -64,7 +64,7 @@ export async function gradeTrial(
   return { label, gradable: true, result };
 }
 
-export interface FactoryParts {
+interface FactoryParts {
   readonly config: GradingConfig;
   readonly arms: readonly ArmRow[];
   readonly images?: EngineImageSource | undefined;

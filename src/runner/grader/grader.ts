@@ -11,7 +11,6 @@ import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { planGrading } from '../../grading/kinds/gradingKinds.ts';
-import { imagesOfWork } from '../../grading/kinds/keptWork.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';
@@ -147,12 +146,11 @@ async function discardWork(
   { result }: Verdict,
 ): Promise<void> {
   if (image === null || UNUSABLE.has(result.outcome)) return;
-  for (const one of imagesOfWork(image))
-    await factory
-      .discardWork?.(one)
-      .catch((error: unknown) =>
-        events.emit({ type: 'note', text: `${one} could not be removed: ${errorText(error)}` }),
-      );
+  await factory
+    .discardWork?.(image)
+    .catch((error: unknown) =>
+      events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` }),
+    );
 }
 
 /** Verdicts go to the record at once, and to files one after the other. */

@@ -68,10 +68,11 @@ function missing({ agent: { agent_class: name, command } }: Named, env: Variable
 
 function wrongPlace({ agent, environment }: Named): AgentProblem | null {
   const { environment_class: place } = environment;
-  if (place === 'docker' || (place === 'local' && agent.agent_class === 'command')) return null;
+  if (place === 'docker' || place === 'kubernetes') return null;
+  if (place === 'local' && agent.agent_class === 'command') return null;
   return {
-    message: `${agent.agent_class} works in Docker, and not in ${place}`,
-    fix: 'set environment.environment_class: docker',
+    message: `${agent.agent_class} works in Docker and Kubernetes, and not in ${place}`,
+    fix: 'set environment.environment_class: docker, or kubernetes',
   };
 }
 

@@ -11,7 +11,6 @@ import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
 import { requireDataset } from '../requireDataset.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
-import { beyondAgents } from './beyondAgents.ts';
 import { withinEngines } from './beyondEngine.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
@@ -39,7 +38,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
   const { supported: selected, unsupported } = withoutUnsupported(
-    beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
+    await withinEngines(chosen.selected, resolved, caller.env),
     wanted.skip_unsupported ?? false,
     caller.tell,
   );

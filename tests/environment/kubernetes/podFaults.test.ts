@@ -158,3 +158,42 @@ describe('a pod that ended', () => {
     });
   });
 });
+
+describe('a pod with the relay of an installed agent', () => {
+  const both = (relay: Record<string, unknown>, main: Record<string, unknown> = { running: {} }): V1Pod =>
+    pod({
+      ...{ phase: 'Running', conditions: [SCHEDULED] },
+      containerStatuses: [
+        { name: 'main', state: main },
+        { name: 'swebatch-relay', state: relay },
+      ],
+    });
+
+  test('runs once both containers do', () => {
+    expect(stateOfPod(both({ running: {} }), LIFETIME_S)).toEqual({ state: 'running' });
+    expect(stateOfPod(both({ waiting: { reason: 'ContainerCreating' } }), LIFETIME_S)).toMatchObject({
+      state: 'waiting',
+    });
+    expect(fault(both({ waiting: { reason: 'CreateContainerError', message: 'no sh' } }))).toMatchObject({
+      code: 'start_failed',
+    });
+  });
+
+  test('whose relay has ended is lost, whatever ended it, and the agent did not do that', () => {
+    for (const reason of ['Error', 'OOMKilled', 'Completed']) {
+      const found = fault(both({ terminated: { reason, exitCode: 137 } }));
+      expect(found).toMatchObject({ code: 'died', sub: 'relay' });
+      expect(found).not.toHaveProperty('fromWithin', true);
+    }
+    expect(fault(both({ terminated: { reason: 'ContainerCannotRun', exitCode: 127 } }))).toMatchObject({
+      code: 'start_failed',
+    });
+  });
+
+  test('whose own container has met its memory limit ended by that, also when the relay ended too', () => {
+    const gone = { terminated: { reason: 'Error', exitCode: 137 } };
+    expect(fault(both(gone, { terminated: { reason: 'OOMKilled', exitCode: 137 } }))).toMatchObject({
+      ...{ sub: 'oom', fromWithin: true },
+    });
+  });
+});

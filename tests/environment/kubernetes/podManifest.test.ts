@@ -107,11 +107,121 @@ describe('what keeps a pod closed', () => {
       'adds capabilities',
     ],
     [{ spec: { containers: [{ name: 'main', command: ['x'] }] } }, 'sets command'],
+    [{ spec: { containers: [{ name: 'swebatch-relay', image: 'x' }] } }, 'keeps for itself'],
+    [{ spec: { initContainers: [{ name: 'swebatch-relay' }] } }, 'keeps for itself'],
+    [{ spec: { volumes: [{ name: 'swebatch-program', emptyDir: {} }] } }, 'keeps for itself'],
+    [
+      {
+        spec: {
+          containers: [{ name: 'main', volumeMounts: [{ name: 'swebatch-relay', mountPath: '/relay' }] }],
+        },
+      },
+      'which is a volume of swebatch',
+    ],
     [{ status: {} }, 'only metadata and spec'],
   ])('a template with %j is refused', (pod_template, words) => {
     const read = clusterConfigSchema.safeParse({ pod_template });
     expect(read.success).toBe(false);
     expect(JSON.stringify(read.error?.issues)).toContain(words);
+  });
+});
+
+describe('the relay of an agent that brings its own program', () => {
+  const withRelay = (environment: object = {}, pod_template: object = {}, program = true) =>
+    podManifest({
+      ...parts(environment),
+      // As if the check had let it pass.
+      cluster: { ...clusterConfigSchema.parse({}), pod_template: { ...pod_template } },
+      sidecar: { program },
+    }).spec!;
+
+  test('is in no other pod', () => {
+    const spec = specOf();
+    expect(spec.containers.map(({ name }) => name)).toEqual(['main']);
+    expect(spec.volumes).toBeUndefined();
+    expect(JSON.stringify(spec)).not.toContain('swebatch-relay');
+  });
+
+  test('has no rights, no files but its own, small limits, and nothing of the environment that the agent has', () => {
+    const [own, relay] = withRelay({
+      env: { TOKEN: 'of-the-agent' },
+      user: '1000',
+      pull: 'always',
+    }).containers;
+    expect(own?.name).toBe('main');
+    expect(relay).toMatchObject({
+      ...{ name: 'swebatch-relay', image: 'registry.example/x:1', imagePullPolicy: 'IfNotPresent' },
+      workingDir: '/',
+      securityContext: {
+        ...{ privileged: false, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+        ...{ runAsNonRoot: true, runAsUser: 65534, runAsGroup: 65534, capabilities: { drop: ['ALL'] } },
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      resources: { limits: { memory: '256Mi', cpu: '1' } },
+    });
+    expect(relay?.env).toBeUndefined();
+    expect(relay?.envFrom).toBeUndefined();
+    expect(withRelay({ pull: 'never' }).containers[1]?.imagePullPolicy).toBe('Never');
+  });
+
+  test('shares the program with the agent, which may only read it, and the relay with nobody', () => {
+    const { containers, volumes, shareProcessNamespace } = withRelay();
+    const [own, relay] = containers;
+    expect(own?.volumeMounts).toEqual([
+      { name: 'swebatch-program', mountPath: '/opt/swebatch-program', readOnly: true },
+    ]);
+    expect(relay?.volumeMounts).toEqual([
+      { name: 'swebatch-relay', mountPath: '/opt/swebatch-relay' },
+      { name: 'swebatch-program', mountPath: '/opt/swebatch-program' },
+    ]);
+    expect(volumes?.map(({ name, emptyDir }) => [name, typeof emptyDir?.sizeLimit])).toEqual([
+      ['swebatch-relay', 'string'],
+      ['swebatch-program', 'string'],
+    ]);
+    expect(shareProcessNamespace).toBe(false);
+    const inImage = withRelay({}, {}, false);
+    expect(inImage.containers[0]?.volumeMounts).toEqual([]);
+    expect(inImage.volumes).toHaveLength(1);
+  });
+
+  test('adds to the limit of the disk only where the agent has one: alone it would be that of the pod', () => {
+    const disk = (spec: ReturnType<typeof withRelay>) =>
+      spec.containers[1]?.resources?.limits?.['ephemeral-storage'];
+    expect(disk(withRelay({ disk: '5g' }))).toBe('3Gi');
+    expect(disk(withRelay({ disk: '0' }))).toBeUndefined();
+  });
+
+  test('stays as it is when a template says otherwise in a way that no check knows', () => {
+    const spec = withRelay(
+      {},
+      {
+        spec: {
+          volumes: [
+            { name: 'swebatch-program', hostPath: { path: '/' } },
+            { name: 'mine', emptyDir: {} },
+          ],
+          containers: [
+            {
+              name: 'main',
+              volumeMounts: [
+                { name: 'swebatch-relay', mountPath: '/r' },
+                { name: 'mine', mountPath: '/mine' },
+              ],
+            },
+            { name: 'swebatch-relay', image: 'evil', securityContext: { privileged: true } },
+            { name: 'beside', image: 'b' },
+          ],
+        },
+      },
+    );
+    expect(spec.containers.map(({ name, image }) => [name, image])).toEqual([
+      ['main', 'registry.example/x:1'],
+      ['swebatch-relay', 'registry.example/x:1'],
+      ['beside', 'b'],
+    ]);
+    expect(spec.containers[0]?.volumeMounts?.map(({ name }) => name)).toEqual(['mine', 'swebatch-program']);
+    expect(spec.volumes?.map(({ name }) => name)).toEqual(['mine', 'swebatch-relay', 'swebatch-program']);
+    expect(JSON.stringify(spec)).not.toContain('hostPath');
   });
 });
 

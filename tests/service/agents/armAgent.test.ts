@@ -57,7 +57,7 @@ describe('the agent of an arm', () => {
     expect(installedAgentProblem(codex, await machine())?.fix).toBe('swebatch agents add codex@VERSION');
   });
 
-  test('must speak as its model is asked, and needs a provider and Docker', async () => {
+  test('must speak as its model is asked, and needs a provider and a container', async () => {
     const env = await machine('0.169.0');
     const codex = { agent_class: 'codex@0.169.0' };
     const problem = (...given: Parameters<typeof arm>) => installedAgentProblem(arm(...given), env)?.message;
@@ -66,8 +66,9 @@ describe('the agent of an arm', () => {
     );
     expect(problem(codex, { model_name: 'scripted:x.json' })).toMatch(/asks a provider/);
     expect(problem(codex, undefined, { environment_class: 'local' })).toBe(
-      'codex@0.169.0 works in Docker, and not in local',
+      'codex@0.169.0 works in Docker and Kubernetes, and not in local',
     );
+    expect(problem(codex, undefined, { environment_class: 'kubernetes' })).toBe(undefined);
     expect(
       installedAgentProblem(arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' }), env)?.fix,
     ).toBe('set model.dialect: responses where the provider speaks it too, or gateway.translate: true');

@@ -109,8 +109,6 @@ export interface AgentBench {
 
 export interface AgentBenchOptions {
   readonly ids: readonly string[];
-  /** Default: the demo dataset. */
-  readonly subset?: string;
   readonly url: string;
   readonly dialect: string;
   readonly agent: Readonly<Record<string, unknown>>;
@@ -120,6 +118,9 @@ export interface AgentBenchOptions {
   readonly gateway?: Readonly<Record<string, unknown>>;
   readonly grading?: boolean;
   readonly arms?: readonly Readonly<Record<string, unknown>>[];
+  readonly environment?: Readonly<Record<string, unknown>>;
+  /** Variables of the program that runs. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 export function agentBench(options: AgentBenchOptions): AgentBench {
@@ -132,7 +133,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     config,
     JSON.stringify({
       agent: { cost_limit: 0, ...agent },
-      environment: { memory: '2g', pull: 'never' },
+      environment: { memory: '2g', pull: 'never', ...options.environment },
       model: {
         ...{ model_name: 'fake-1', base_url: base, dialect, api_key_env: 'FAKE_KEY' },
         prices: { input: 1, output: 2 },
@@ -144,12 +145,12 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
       ...(options.arms && { arms: options.arms }),
     }),
   );
-  const env = { FAKE_KEY: REAL_KEY };
+  const env = { FAKE_KEY: REAL_KEY, ...options.variables };
   const filter = `^(${options.ids.join('|')})$`;
   const argsOf = (name: string, ...more: string[]) => [
     'run',
     '--subset',
-    options.subset ?? DATASET,
+    DATASET,
     '--filter',
     filter,
     '-c',
@@ -165,7 +166,8 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
     ...{ out, id, args },
     run: (...more) => cli(args(...more), { env }),
     start: (...more) => startCli(args(...more), { env }),
-    replay: (...more) => cli(argsOf(`${id}-again`, '-m', `replay:${id}`, ...more), { env: {} }),
+    replay: (...more) =>
+      cli(argsOf(`${id}-again`, '-m', `replay:${id}`, ...more), { env: { ...options.variables } }),
     resume: (...more) => cli(['resume', id, '-o', out, ...more], { env }),
     query<T>(sql: string) {
       const db = new Database(join(out, 'swebatch.db'), { readonly: true });

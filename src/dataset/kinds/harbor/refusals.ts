@@ -1,7 +1,5 @@
 /** What of a Harbor task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it. */
-import { mcpRefusals } from './mcpServers.ts';
-import { networkOf } from './taskNetwork.ts';
-import type { TaskToml, TomlEnvironment, TomlStep, TomlVerifier } from './taskToml.ts';
+import type { TaskToml, TomlEnvironment } from './taskToml.ts';
 
 /** `${VAR}` without a default asks for a variable of this machine, which no task gets. */
 const HOST_VARIABLE = /\$\{([A-Za-z_]\w*)\}/;
@@ -14,11 +12,13 @@ export const withDefaults = (env: Readonly<Record<string, string>>): Record<stri
   );
 
 function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
-  const { os, gpus = 0, gpu_types, tpu, skills_dir, env } = environment;
+  const { os, gpus = 0, gpu_types, tpu, mcp_servers, skills_dir, env } = environment;
   const reasons: string[] = [];
   if (os !== 'linux') reasons.push(`${place}.os is ${os}`);
   if (gpus > 0 || gpu_types?.length) reasons.push(`${place} asks for a GPU`);
   if (tpu !== undefined) reasons.push(`${place} asks for a TPU`);
+  if (mcp_servers.length > 0)
+    reasons.push(`${place}.mcp_servers names ${mcp_servers.map(({ name }) => name).join(', ')}`);
   if (skills_dir !== undefined) reasons.push(`${place}.skills_dir gives skills to the agent`);
   if (environment.memory !== undefined && environment.memory_mb !== undefined)
     reasons.push(`${place} has memory and memory_mb`);
@@ -42,65 +42,27 @@ const ofVariables = (place: string, env: Readonly<Record<string, string>>): stri
     return wanted ? [`${place}.${key} wants $${wanted[1]} of this machine`] : [];
   });
 
-function ofVerifier(place: string, verifier: TomlVerifier): string[] {
-  const { environment, environment_mode, env, collect } = verifier;
-  const reasons = ofNetwork(place, verifier);
-  if (environment) {
-    reasons.push(...ofEnvironment(`${place}.environment`, environment));
-    const { mcp_servers } = environment;
-    if (mcp_servers.length > 0) reasons.push(`${place}.environment.mcp_servers: a verifier has no agent`);
-    if (environment_mode === 'shared')
-      reasons.push(`${place}.environment_mode is shared, and ${place}.environment is set`);
-  }
-  reasons.push(...ofVariables(`${place}.env`, env));
-  if ([verifier, ...collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
-    reasons.push(`the user of the ${place} is a number`);
-  return reasons;
-}
-
-function ofArtifacts(artifacts: TaskToml['artifacts'], collect: TomlVerifier['collect']): string[] {
-  const reasons: string[] = [];
+/** All reasons, as clauses. `names`: files of the task folder below environment/ and tests/. */
+export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
+  const { agent, verifier, environment, steps, artifacts } = toml;
+  const reasons = ofEnvironment('environment', environment);
+  if (steps !== undefined && steps.length > 0) reasons.push('it has several steps');
+  for (const [place, phase] of [['agent', agent] as const, ['verifier', verifier] as const])
+    reasons.push(...ofNetwork(place, phase));
+  if (verifier.environment) reasons.push(...ofEnvironment('verifier.environment', verifier.environment));
+  if (verifier.environment && verifier.environment_mode === 'shared')
+    reasons.push('verifier.environment_mode is shared, and verifier.environment is set');
+  reasons.push(...ofVariables('verifier.env', verifier.env));
+  if ([verifier, ...verifier.collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
+    reasons.push('the user of the verifier is a number');
   if (artifacts.some(({ exclude }) => exclude.some((pattern) => /[*?[]/.test(pattern))))
     reasons.push('an artifact leaves files out by a pattern');
-  if ([...artifacts, ...collect].some(({ service }) => service !== undefined && service !== 'main'))
+  for (const file of ['environment/docker-compose.yaml', 'tests/docker-compose.yaml'])
+    if (names.has(file)) reasons.push(`${file} asks for several containers`);
+  if ([...artifacts, ...verifier.collect].some(({ service }) => service !== undefined && service !== 'main'))
     reasons.push('it collects from other services than main');
   if (artifacts.some(({ source }) => source.split('/').includes('..')))
     reasons.push('the source of an artifact has the part ".."');
-  return reasons;
-}
-
-/** The container of the steps is one: its network and the agent's user stay as they are. */
-function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml): string[] {
-  const place = `step ${name}`;
-  const { environment } = toml;
-  const reasons = ofNetwork(`${place}.agent`, agent);
-  const own = networkOf(environment, { network_mode: agent.network_mode ?? toml.agent.network_mode });
-  if (own !== networkOf(environment, toml.agent)) reasons.push(`${place} has another network for its agent`);
-  if (agent.user !== undefined && agent.user !== toml.agent.user)
-    reasons.push(`${place} has another user for its agent`);
-  return [
-    ...reasons,
-    ...ofVerifier(`${place}.verifier`, verifier),
-    ...ofArtifacts(artifacts, verifier.collect),
-  ];
-}
-
-/** All reasons, as clauses. `names`: files of the task folder below environment/, tests/ and those of steps, and conversations. */
-export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
-  const { agent, verifier, environment, steps, artifacts } = toml;
-  const reasons = [
-    ...ofEnvironment('environment', environment),
-    ...mcpRefusals(environment.mcp_servers, networkOf(environment, agent)),
-    ...ofNetwork('agent', agent),
-    ...ofVerifier('verifier', verifier),
-    ...ofArtifacts(artifacts, verifier.collect),
-    ...steps.flatMap((step) => ofStep(step, toml)),
-  ];
-  for (const file of names)
-    if (/^(environment|tests|steps\/[^/]+\/tests)\/docker-compose\.yaml$/.test(file))
-      reasons.push(`${file} asks for several containers`);
-  for (const file of names)
-    if (/^(steps\/[^/]+\/)?trajectory\.json$/.test(file))
-      reasons.push(`${file} gives the agent an earlier conversation`);
+  if (names.has('trajectory.json')) reasons.push('trajectory.json gives the agent an earlier conversation');
   return reasons;
 }

@@ -1,0 +1,127 @@
+/** What goes on in the sidecar of a pod: the relay and the program come into it by streams, and the relay's connections leave it by one. */
+import type { Duplex } from 'node:stream';
+import { sleep } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { type Doorway, EnvironmentError } from '../environment.ts';
+import { libcAmong, libcPaths } from '../programs/imageKind.ts';
+import { chooseVariant, PROGRAM_FOLDER, type Program } from '../programs/program.ts';
+import { createRelayLine } from '../relay/relayLine.ts';
+import { relayProgram } from '../relay/relayProgram.ts';
+import { lookAround, putFile, putProgram } from './podFiles.ts';
+import { type PodProcess, podProcesses } from './podProcess.ts';
+import type { Death, PodShared } from './podShared.ts';
+import { RELAY, RELAY_FOLDER } from './podSidecar.ts';
+
+export interface PodRelay {
+  listen(port: number, onConnection: (connection: Duplex) => void): Promise<Doorway>;
+  /** All of the factory's program; undefined where it has none. */
+  bringProgram(signal?: AbortSignal): ProgramOnItsWay | undefined;
+}
+
+export interface ProgramOnItsWay {
+  /** Its turn has come. */
+  readonly begun: Promise<void>;
+  /** Rejects with EnvironmentError where it cannot be had or does not suit the image, and with the signal. */
+  readonly done: Promise<void>;
+}
+
+const PROCESSORS: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
+const LOOKED_FOR = Object.values(PROCESSORS).flatMap(libcPaths);
+const PROGRAM = `${RELAY_FOLDER}/relay`;
+/** The kubelet tells of the end of a container a moment after its streams have ended. */
+const TOLD_MS = 2500;
+const KILLED = 137;
+
+export function podRelay(shared: PodShared, name: string, death: Death): PodRelay {
+  const start = podProcesses(shared.cluster, name, undefined, RELAY);
+  const { program } = shared.options;
+  let looked: ReturnType<typeof look> | undefined;
+  const look = async () => {
+    const { machine, there } = await lookAround(start, LOOKED_FOR);
+    const architecture = PROCESSORS[machine] ?? machine;
+    return { architecture, libc: libcAmong(there, architecture) };
+  };
+  const image = () => {
+    looked ??= look();
+    return looked;
+  };
+  let ready: Promise<void> | undefined;
+  const relayThere = async () => {
+    const { architecture } = await image();
+    await putFile(start, PROGRAM, relayProgram(architecture), 0o555);
+  };
+  const orDeath = async <T>(work: () => Promise<T>, what: string, signal?: AbortSignal): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof EnvironmentError) throw error;
+      const text = errorText(error);
+      const dead = await death({ while: what, error: text });
+      throw dead ?? new EnvironmentError('start_failed', `${what}: ${text}`, { cause: error });
+    }
+  };
+  const bring = async (wanted: Program, begin: () => void, signal?: AbortSignal) => {
+    const choice = chooseVariant(wanted, await image());
+    if (!choice.ok) throw new EnvironmentError('start_failed', choice.message, { sub: 'wrong_env' });
+    const spooled = await shared.spools.ensure(choice.variant);
+    await shared.filling(async () => {
+      signal?.throwIfAborted();
+      begin();
+      await putProgram(start, PROGRAM_FOLDER, spooled, signal);
+    });
+  };
+  return {
+    bringProgram(signal) {
+      if (!program) return undefined;
+      const { promise: begun, resolve } = Promise.withResolvers<void>();
+      const work = () => bring(program, resolve, signal);
+      return { begun, done: orDeath(work, `${program.name} could not be unpacked`, signal) };
+    },
+    listen: (port, onConnection) =>
+      orDeath(async () => {
+        ready ??= relayThere();
+        await ready;
+        const process = await start([PROGRAM, String(port)], { stdin: true });
+        return lineOf(process, { port, onConnection, death, pod: name }).opened();
+      }, `the relay for port ${port} did not start`),
+  };
+}
+
+interface LineParts {
+  readonly port: number;
+  readonly death: Death;
+  readonly pod: string;
+  onConnection(connection: Duplex): void;
+}
+
+function lineOf(process: PodProcess, { port, onConnection, death, pod }: LineParts) {
+  const line = createRelayLine({
+    port,
+    onConnection,
+    stream: process,
+    async loss(message, said, cause) {
+      const evidence = { while: 'carrying connections', relay: pod, said };
+      const code = await process.exitCode();
+      let dead = await death(evidence);
+      // What broke the rules did so whatever becomes of it.
+      const broke = cause !== undefined;
+      if (!dead && !broke && (code === undefined || code === KILLED)) {
+        await sleep(TOLD_MS);
+        dead = await death(evidence);
+      }
+      // Without the kubelet's word on its end it may live on: the stream broke.
+      const sub = code === undefined && !broke ? 'daemon_lost' : 'relay';
+      const told = { ...evidence, exit_code: code ?? null };
+      return dead ?? new EnvironmentError('died', message, { sub, evidence: told, cause });
+    },
+    // It ends with its input, and everything else with the pod.
+    remove: async () => undefined,
+  });
+  process.listen({
+    stdout: line.stdout,
+    stderr: line.stderr,
+    gone: () => line.broke('the relay has ended'),
+  });
+  return line;
+}

@@ -1,0 +1,80 @@
+/** The stream of one relay from its start to its end: what it says becomes connections, and whatever ends it is told once. */
+import type { Duplex } from 'node:stream';
+import { startTimer } from '../../base/async/timer.ts';
+import { type Doorway, EnvironmentError } from '../environment.ts';
+import { createCarrier } from './carrier.ts';
+
+export interface RelayLineParts {
+  readonly port: number;
+  onConnection(connection: Duplex): void;
+  readonly stream: { write(frame: Buffer): unknown; destroy(): unknown };
+  /** Why it is gone, as the engine knows it. `said`: what the relay wrote to its stderr. Never rejects. */
+  loss(message: string, said: string, cause: unknown): Promise<EnvironmentError>;
+  /** Of the relay, when the line is closed. Called once; never rejects. */
+  remove(): Promise<unknown>;
+}
+
+export interface RelayLine {
+  stdout(data: Buffer): void;
+  stderr(data: Buffer): void;
+  broke(message: string, cause?: unknown): void;
+  /** Resolves once the relay listens. Throws EnvironmentError when it does not come to that; it is removed then. */
+  opened(): Promise<Doorway>;
+}
+
+const READY_MS = 30_000;
+const ERROR_TEXT = 500;
+
+export function createRelayLine(parts: RelayLineParts): RelayLine {
+  const { port, stream } = parts;
+  const ready = Promise.withResolvers<null>();
+  const broken = Promise.withResolvers<EnvironmentError>();
+  let closing: Promise<void> | undefined;
+  let closed = false;
+  let said = '';
+  let over = false;
+  const broke = (message: string, cause?: unknown): void => {
+    if (over) return;
+    over = true;
+    carrier.abandon();
+    stream.destroy();
+    if (!closed) void parts.loss(message, said, cause).then(broken.resolve);
+  };
+  const carrier = createCarrier({
+    write: (frame) => {
+      if (!over) stream.write(frame);
+    },
+    onReady: () => ready.resolve(null),
+    onConnection: parts.onConnection,
+  });
+  const close = (): Promise<void> => {
+    closing ??= (async () => {
+      closed = true;
+      broke('closed');
+      await parts.remove();
+    })();
+    return closing;
+  };
+  return {
+    stdout(data) {
+      if (over) return;
+      try {
+        carrier.feed(data);
+      } catch (error) {
+        broke((error as Error).message, error);
+      }
+    },
+    stderr(data) {
+      said = (said + data.toString('latin1')).slice(0, ERROR_TEXT);
+    },
+    broke,
+    async opened() {
+      const late = startTimer(READY_MS, () => broke(`the relay did not open port ${port} in time`));
+      const first = await Promise.race([ready.promise, broken.promise]);
+      late.cancel();
+      if (!first) return { port, broken: broken.promise, close };
+      await close();
+      throw new EnvironmentError('start_failed', first.message, { evidence: first.evidence });
+    },
+  };
+}
