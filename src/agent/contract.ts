@@ -1,6 +1,7 @@
 /**
  * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
+import type { McpServer } from '../base/mcpServer.ts';
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { ArmGateway, GatewayCall } from '../gateway/gateway.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
@@ -105,6 +106,8 @@ export interface AgentParts {
   /** For agents that are programs: it answers their calls of models. */
   readonly gateway?: ArmGateway;
   readonly config: AgentConfig;
+  /** Servers of tools that the task gives its agent; only for agents that take them. */
+  readonly mcpServers?: readonly McpServer[];
   readonly callbacks?: AgentCallbacks;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds, monotonic; a test passes its own. */

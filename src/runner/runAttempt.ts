@@ -7,7 +7,7 @@ import type { AgentResult } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
-import { agentTimeoutOf, keepsWork } from '../dataset/kinds/datasetKinds.ts';
+import { agentTimeoutOf, keepsWork, mcpServersOf } from '../dataset/kinds/datasetKinds.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
@@ -173,6 +173,7 @@ async function runAgent(attempt: Attempt, environment: Environment): Promise<Age
     environment,
     gateway: arm.gateway,
     config: withinTaskTime(arm.agent, instance),
+    mcpServers: mcpServersOf(instance),
     callbacks: {
       ...journal.callbacks,
       onError: (_ctx, { error, message, metadata }) =>

@@ -1,11 +1,22 @@
 /** Claude Code: the Messages API, settings in variables. Its sub-agents and small calls ask the same model. */
-import type { InstalledProgram } from './launch.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
+import { type InstalledProgram, mcpEntries } from './launch.ts';
+
+const serverOf = (server: McpServer) =>
+  server.transport === 'stdio'
+    ? { type: 'stdio', command: server.command, args: server.args }
+    : { type: server.transport === 'sse' ? 'sse' : 'http', url: server.url };
 
 export const claudeCode: InstalledProgram = {
   dialect: 'messages',
   commandTools: ['Bash'],
+  mcp: ['stdio', 'sse', 'streamable-http'],
   exitCode: /Exit code (\d+)/,
-  launch: ({ origin, key, model, home, promptFile, programs }) => ({
+  launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
+    // Servers of its user need no consent; those of a project do.
+    ...(mcpServers.length > 0 && {
+      files: { '.claude.json': JSON.stringify(mcpEntries('mcpServers', mcpServers, serverOf)) },
+    }),
     env: {
       ANTHROPIC_BASE_URL: origin,
       ANTHROPIC_AUTH_TOKEN: key,

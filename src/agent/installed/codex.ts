@@ -1,16 +1,25 @@
 /** Codex: the Responses API, a provider of its own in its configuration. Its built-in provider would try WebSockets for seconds. */
+import type { McpServer } from '../../base/mcpServer.ts';
 import type { InstalledProgram } from './launch.ts';
 
 /** JSON strings are strings of TOML. */
 const toml = (text: string): string => JSON.stringify(text);
+
+const serverTable = (server: McpServer): string[] => [
+  `[mcp_servers.${toml(server.name)}]`,
+  ...(server.transport === 'stdio'
+    ? [`command = ${toml(server.command)}`, `args = [${server.args.map(toml).join(', ')}]`]
+    : [`url = ${toml(server.url)}`]),
+];
 
 const PLATFORM = '$(ls -d vendor/*-linux-musl)';
 
 export const codex: InstalledProgram = {
   dialect: 'responses',
   commandTools: ['exec_command', 'write_stdin', 'shell_command', 'shell', 'local_shell'],
+  mcp: ['stdio', 'streamable-http'],
   exitCode: /Process exited with code (\d+)/,
-  launch: ({ origin, key, model, home, promptFile, programs }) => ({
+  launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
     files: {
       'config.toml': [
         `model = ${toml(model)}`,
@@ -31,6 +40,7 @@ export const codex: InstalledProgram = {
         'request_max_retries = 0',
         'stream_max_retries = 5',
         'stream_idle_timeout_ms = 3600000',
+        ...mcpServers.flatMap(serverTable),
         '',
       ].join('\n'),
     },

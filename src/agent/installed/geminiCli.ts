@@ -1,21 +1,29 @@
 /** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
-import { type InstalledProgram, objectOf, shellWord } from './launch.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
+import { type InstalledProgram, mcpEntries, objectOf, shellWord } from './launch.ts';
+
+function serverOf(server: McpServer) {
+  if (server.transport === 'stdio') return { command: server.command, args: server.args };
+  return server.transport === 'sse' ? { url: server.url } : { httpUrl: server.url };
+}
 
 export const geminiCli: InstalledProgram = {
   dialect: 'gemini',
   commandTools: ['run_shell_command'],
+  mcp: ['stdio', 'sse', 'streamable-http'],
   exitCode: /Exit Code: (\d+)/,
   outputOf: (answer) => {
     const { output } = objectOf(answer);
     return typeof output === 'string' ? output : answer;
   },
-  launch: ({ origin, key, model, folder, promptFile, programs }) => ({
+  launch: ({ origin, key, model, folder, promptFile, programs, mcpServers }) => ({
     files: {
       'settings.json': JSON.stringify({
         security: { auth: { selectedType: 'gemini-api-key' } },
         general: { disableAutoUpdate: true, enableAutoUpdate: false },
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
+        ...mcpEntries('mcpServers', mcpServers, serverOf),
       }),
     },
     env: {

@@ -166,7 +166,7 @@ const openSession = (gateway: ArmGateway, parts: AgentParts, follow: Follow): Ga
 async function runBehind(
   session: GatewaySession,
   program: InstalledProgram,
-  { environment, config, signal }: AgentParts,
+  { environment, config, signal, mcpServers = [] }: AgentParts,
   prompt: string,
 ): Promise<Run> {
   let end: GatewayEnd | null = null;
@@ -191,6 +191,7 @@ async function runBehind(
       origin: `http://127.0.0.1:${door.port}`,
       ...{ key: session.key, model: session.model, config, prompt, promptFile: promptFileIn(folders) },
       ...{ folder: folders.files, home: folders.home, programs: PROGRAM_FOLDER },
+      mcpServers,
     });
     const limitS = config.wall_time_limit_seconds;
     result = await runProgram({ environment, launch, folders, prompt, limitS, signal, over });

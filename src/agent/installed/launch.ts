@@ -1,5 +1,6 @@
 /** What each installed agent says about itself: how it is started, and which of its tools run commands. */
 import { recordOf } from '../../base/isRecord.ts';
+import type { McpServer, McpTransport } from '../../base/mcpServer.ts';
 import type { DialectName } from '../../model/dialects/dialectName.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 
@@ -20,6 +21,8 @@ export interface LaunchFacts {
   /** Where its packages are, see PROGRAM_FOLDER. */
   readonly programs: string;
   readonly config: AgentConfig;
+  /** Servers of tools that the task gives it; only such as `mcp` has. */
+  readonly mcpServers: readonly McpServer[];
 }
 
 export interface Launch {
@@ -37,6 +40,8 @@ export interface InstalledProgram {
   readonly commandTools: readonly string[] | 'any';
   /** What such a tool says of the end of a command; one group with the number. */
   readonly exitCode?: RegExp;
+  /** How it reaches servers of tools; absent: it is given none. */
+  readonly mcp?: readonly McpTransport[];
   /** The output in what such a tool answers; default: all of it. */
   readonly outputOf?: (answer: string) => string;
   launch(facts: LaunchFacts): Launch;
@@ -50,6 +55,16 @@ export function objectOf(text: string): Readonly<Record<string, unknown>> {
     return {};
   }
 }
+
+/** What a configuration says of each server, by its name; nothing where there is none, so that it stays as it was without servers. */
+export const mcpEntries = <Entry>(
+  key: string,
+  servers: readonly McpServer[],
+  entryOf: (server: McpServer) => Entry,
+): Readonly<Record<string, Readonly<Record<string, Entry>>>> =>
+  servers.length === 0
+    ? {}
+    : { [key]: Object.fromEntries(servers.map((server) => [server.name, entryOf(server)])) };
 
 /** One word of a POSIX shell, whatever is in it. */
 export const shellWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

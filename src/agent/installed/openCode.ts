@@ -1,16 +1,24 @@
 /** OpenCode: chat completions, its configuration in a variable. */
-import { type InstalledProgram, shellWord } from './launch.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
+import { type InstalledProgram, mcpEntries, shellWord } from './launch.ts';
+
+const serverOf = (server: McpServer) =>
+  server.transport === 'stdio'
+    ? { type: 'local', command: [server.command, ...server.args] }
+    : { type: 'remote', url: server.url, oauth: false };
 
 export const openCode: InstalledProgram = {
   dialect: 'chat',
   commandTools: ['bash'],
-  launch: ({ origin, key, model, home, promptFile, programs }) => ({
+  mcp: ['stdio', 'sse', 'streamable-http'],
+  launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
     env: {
       OPENCODE_CONFIG_CONTENT: JSON.stringify({
         model: `gateway/${model}`,
         small_model: `gateway/${model}`,
         autoupdate: false,
         share: 'disabled',
+        ...mcpEntries('mcp', mcpServers, serverOf),
         provider: {
           gateway: {
             npm: '@ai-sdk/openai-compatible',

@@ -3,6 +3,7 @@
  * name. A new kind is one file or folder here, one there, and one line in each of the two tables.
  */
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
 import type { Instance } from '../instance.ts';
 
 export type RawRow = Readonly<Record<string, unknown>>;
@@ -40,6 +41,8 @@ export interface DatasetKind {
   processors?(instance: Instance): number;
   /** Seconds that the task gives its agent; undefined for no limit of its own. */
   agentTimeoutS?(instance: Instance): number | undefined;
+  /** Servers of tools that its agent is to have. */
+  mcpServers?(instance: Instance): readonly McpServer[];
   /** Images that are built from folders of the task: their names, and how. */
   builds?(instance: Instance): readonly TaskBuild[];
   /** What is graded is the end state of the agent's container, not only its patch. */

@@ -1,5 +1,6 @@
 /** The kinds of datasets beside SWE-bench's own rows, in the order in which they are asked. */
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
 import type { Instance } from '../instance.ts';
 import type { DatasetKind, RawRow, TaskBuild } from './datasetKind.ts';
 import { harbor } from './harbor/harbor.ts';
@@ -36,6 +37,10 @@ export const processorsOf = (instance: Instance): number =>
 /** Images of an instance that no registry has. */
 export const buildsOf = (instance: Instance): readonly TaskBuild[] =>
   kindNamed(instance.kind)?.builds?.(instance) ?? [];
+
+/** Servers of tools that the agent of an instance is to have. */
+export const mcpServersOf = (instance: Instance): readonly McpServer[] =>
+  kindNamed(instance.kind)?.mcpServers?.(instance) ?? [];
 
 export const keepsWork = (instance: Instance): boolean => kindNamed(instance.kind)?.keepsWork ?? false;
 

@@ -11,6 +11,7 @@ import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
 import { requireDataset } from '../requireDataset.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
+import { beyondAgents } from './beyondAgents.ts';
 import { withinEngines } from './beyondEngine.ts';
 import { asRecorded } from './replayModel.ts';
 import type { RunOptions } from './runOptions.ts';
@@ -38,7 +39,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
   const { supported: selected, unsupported } = withoutUnsupported(
-    await withinEngines(chosen.selected, resolved, caller.env),
+    beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
     wanted.skip_unsupported ?? false,
     caller.tell,
   );

@@ -1,5 +1,6 @@
 // What each installed agent is started with: the gateway, the attempt's key, the model, and nothing of this machine.
 import { execFileSync } from 'node:child_process';
+import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { ADDABLE, packagesOf, parseAgentSpec } from '../../../src/agent/installed/agentPackages.ts';
@@ -12,6 +13,7 @@ const config: AgentConfig = agentConfigSchema.parse({ command: 'solve {{task}}' 
 const facts: LaunchFacts = {
   ...{ origin: 'http://127.0.0.1:13131', key: 'sk-attempt', model: 'm"1', prompt: 'p', config },
   ...{ folder: '/f', home: '/h', promptFile: '/f/prompt.txt', programs: '/opt/p' },
+  mcpServers: [],
 };
 
 describe('the launch of an agent', () => {
@@ -44,6 +46,62 @@ describe('the launch of an agent', () => {
       expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toBe(task);
     },
   );
+});
+
+describe('servers of tools (MCP) that the task gives', () => {
+  const mcpServers = [
+    { name: 'files', transport: 'stdio', command: 'python3', args: ['/srv/"files".py', '--all'] },
+    { name: 'web', transport: 'streamable-http', url: 'http://localhost:8000/mcp' },
+  ] as const;
+  const stream = { name: 'old', transport: 'sse', url: 'http://localhost:8001/sse' } as const;
+  const launched = (name: string, servers: LaunchFacts['mcpServers']) =>
+    installedProgram(name)!.launch({ ...facts, mcpServers: servers });
+
+  test('stand in the configuration of Codex', () => {
+    const config = launched('codex', mcpServers).files!['config.toml']!;
+    expect(parse(config)).toMatchObject({
+      mcp_servers: {
+        files: { command: 'python3', args: ['/srv/"files".py', '--all'] },
+        web: { url: 'http://localhost:8000/mcp' },
+      },
+      // They stand behind it and are no part of it.
+      model_providers: { gateway: { stream_idle_timeout_ms: 3600000 } },
+    });
+  });
+
+  test('are servers of the user of Claude Code', () => {
+    const { files } = launched('claude-code', [...mcpServers, stream]);
+    expect(JSON.parse(files!['.claude.json']!)).toEqual({
+      mcpServers: {
+        files: { type: 'stdio', command: 'python3', args: ['/srv/"files".py', '--all'] },
+        web: { type: 'http', url: 'http://localhost:8000/mcp' },
+        old: { type: 'sse', url: 'http://localhost:8001/sse' },
+      },
+    });
+  });
+
+  test('stand in the configuration of OpenCode', () => {
+    const { env } = launched('opencode', mcpServers);
+    expect(JSON.parse(env.OPENCODE_CONFIG_CONTENT!).mcp).toEqual({
+      files: { type: 'local', command: ['python3', '/srv/"files".py', '--all'] },
+      web: { type: 'remote', url: 'http://localhost:8000/mcp', oauth: false },
+    });
+  });
+
+  test('stand in the settings of Gemini CLI', () => {
+    const { files } = launched('gemini-cli', [...mcpServers, stream]);
+    expect(JSON.parse(files!['settings.json']!).mcpServers).toEqual({
+      files: { command: 'python3', args: ['/srv/"files".py', '--all'] },
+      web: { httpUrl: 'http://localhost:8000/mcp' },
+      old: { url: 'http://localhost:8001/sse' },
+    });
+  });
+
+  test.each([...ADDABLE, 'command'])('%s without any is started as before there were such', (name) => {
+    const { files, env } = launched(name, []);
+    expect(JSON.stringify([files, env])).not.toMatch(/mcp/i);
+    expect(Object.keys(files ?? {})).not.toContain('.claude.json');
+  });
 });
 
 describe('names of agents', () => {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { needsOf } from '../../../src/dataset/kinds/datasetKinds.ts';
+import { mcpServersOf, needsOf } from '../../../src/dataset/kinds/datasetKinds.ts';
 import { harborTaskOf } from '../../../src/dataset/kinds/harbor/harborTask.ts';
 import { type Dataset, loadDataset } from '../../../src/dataset/read/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
@@ -98,6 +98,27 @@ user = 1000
     expect(needsOf(row.instance)).toMatchObject({ memoryMb: 2048, network: 'public', cwd: 'image' });
   });
 
+  test('the MCP servers that its agent is to have, also one of its own container without network', async () => {
+    const { row } = await taskWith(`[environment]
+docker_image = "debian:12"
+network_mode = "no-network"
+[[environment.mcp_servers]]
+name = "files"
+transport = "stdio"
+command = "python3"
+args = ["/srv/files.py"]
+[[environment.mcp_servers]]
+name = "web"
+transport = "http"
+url = "http://127.0.0.1:8000/mcp"
+`);
+    expect(row.refused).toBeUndefined();
+    expect(mcpServersOf(row.instance)).toEqual([
+      { name: 'files', transport: 'stdio', command: 'python3', args: ['/srv/files.py'] },
+      { name: 'web', transport: 'streamable-http', url: 'http://127.0.0.1:8000/mcp' },
+    ]);
+  });
+
   test('a verifier of its own: its image is built from tests/, and brings the tests', async () => {
     const { row } = await taskWith(`${IMAGE}[verifier]\nenvironment_mode = "separate"\n`, {
       'tests/Dockerfile': 'FROM debian:12\n',
@@ -145,7 +166,31 @@ user = 1000
     [`${IMAGE}[verifier]\nallowed_hosts = ["a.com"]\n`, 'verifier.allowed_hosts is set without network_mode'],
     [`${IMAGE}memory = "2G"\nmemory_mb = 1024\n`, 'environment has memory and memory_mb'],
     [`${IMAGE}memory = "much"\n`, '"much" is not a size'],
-    [`${IMAGE}mcp_servers = [{ name = "files", command = "x" }]\n`, 'environment.mcp_servers names files'],
+    // Without a transport it is one of "sse", as in Harbor.
+    [`${IMAGE}mcp_servers = [{ name = "files", command = "x" }]\n`, 'the MCP server files names no url'],
+    [
+      `${IMAGE}mcp_servers = [{ name = "files", transport = "stdio" }]\n`,
+      'the MCP server files names no command',
+    ],
+    [
+      `${IMAGE}network_mode = "no-network"\nmcp_servers = [{ name = "web", url = "http://mcp:8000/sse" }]\n`,
+      'the MCP server web is at mcp, which a container without network does not reach',
+    ],
+    [
+      `${IMAGE}mcp_servers = [{ name = "web", url = "http://mcp", headers = { Authorization = "\${TOKEN}" } }]\n`,
+      'the MCP server web wants headers of this machine',
+    ],
+    [`${IMAGE}mcp_servers = [{ name = "web", url = "file:///etc/x" }]\n`, 'web is not reached by file:'],
+    [
+      `${IMAGE}mcp_servers = [{ name = "web", url = "mcp" }]\n`,
+      'web has an address that cannot be read: mcp',
+    ],
+    [`${IMAGE}mcp_servers = [{ name = "a b", url = "http://x" }]\n`, 'mcp_servers.0.name: must be letters'],
+    [`${IMAGE}mcp_servers = [{ name = "a", transport = "ws" }]\n`, 'mcp_servers.0.transport'],
+    [
+      `${IMAGE}mcp_servers = [{ name = "a", url = "http://x" }, { name = "a", url = "http://y" }]\n`,
+      'environment.mcp_servers has a twice',
+    ],
     [`${IMAGE}env = { KEY = "\${OPENAI_API_KEY}" }\n`, 'wants $OPENAI_API_KEY of this machine'],
     [`${IMAGE}[[steps]]\nname = "one"\n`, 'it has several steps'],
     ['[environment]\n', 'it names no image'],

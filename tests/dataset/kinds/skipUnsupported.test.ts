@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadDataset } from '../../../src/dataset/read/loadDataset.ts';
+import { beyondAgents } from '../../../src/service/start/beyondAgents.ts';
 import { beyondEngine } from '../../../src/service/start/beyondEngine.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
@@ -66,4 +67,37 @@ test('a task that asks for more processors than the engine has is refused, also 
     'it asks for 16 processors, and the engine has 4',
   ]);
   expect(beyondEngine(loaded.dataset.rows, Number.POSITIVE_INFINITY)).toEqual(loaded.dataset.rows);
+});
+
+test('a task with MCP servers is refused for every agent that does not take them, each with its reason', async () => {
+  const folder = join(tempDir(), 'tasks');
+  const server = (lines: string) => `${IMAGE}[[environment.mcp_servers]]\nname = "files"\n${lines}\n`;
+  harborTask(folder, 'plain', { 'task.toml': IMAGE });
+  harborTask(folder, 'stdio', { 'task.toml': server('transport = "stdio"\ncommand = "serve"') });
+  harborTask(folder, 'stream', { 'task.toml': server('url = "http://localhost:1/sse"') });
+  const loaded = await loadDataset(folder);
+  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
+  const refusals = (...classes: string[]) =>
+    beyondAgents(
+      loaded.dataset.rows,
+      classes.map((agent_class) => ({ agent: { agent_class } })),
+    ).map(({ refused }) => refused);
+  const takers = 'codex, claude-code, opencode and gemini-cli do';
+  const untaken = (agent: string) => `it has MCP servers (files), which ${agent} does not take; ${takers}`;
+  expect(refusals('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  for (const [name, said] of [
+    ['default', 'the built-in agent'],
+    ['command', 'the agent command'],
+    ['./own.ts', 'the agent ./own.ts'],
+  ] as const)
+    expect(refusals(name)).toEqual([undefined, untaken(said), untaken(said)]);
+  expect(refusals('codex')).toEqual([
+    ...[undefined, undefined],
+    'the agent codex does not speak sse, as its MCP server files does',
+  ]);
+  expect(refusals('opencode', 'default')[1]).toBe(untaken('the built-in agent'));
 });

@@ -70,5 +70,6 @@ export const harbor: DatasetKind = {
       },
     }));
   },
+  mcpServers: (instance) => harborTaskOf(instance).mcp_servers ?? [],
   keepsWork: true,
 };

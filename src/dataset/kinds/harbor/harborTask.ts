@@ -10,6 +10,14 @@ const room = z.object({
 });
 export type Room = z.infer<typeof room>;
 
+const mcpServer = z.discriminatedUnion('transport', [
+  z.object({
+    ...{ name: z.string(), transport: z.literal('stdio') },
+    ...{ command: z.string(), args: z.array(z.string()) },
+  }),
+  z.object({ name: z.string(), transport: z.enum(['sse', 'streamable-http']), url: z.string() }),
+]);
+
 const harborTaskSchema = z.object({
   /** Absolute. Where the tests and the solution are: they are read when they are needed, and not before. */
   folder: z.string(),
@@ -20,6 +28,8 @@ const harborTaskSchema = z.object({
   room,
   env: z.record(z.string(), z.string()),
   healthcheck: z.string().optional(),
+  /** Absent where it has none, as in records that were made before. */
+  mcp_servers: z.array(mcpServer).optional(),
   /** Images that are built from folders of the task. */
   builds: z
     .array(z.object({ image: z.string(), folder: z.enum(['environment', 'tests']), timeout_s: z.number() }))

@@ -11,20 +11,13 @@ import type { FolderTask } from '../datasetKind.ts';
 import { builtImage } from './builtImage.ts';
 import type { HarborTask, Room } from './harborTask.ts';
 import { healthcheckScript } from './healthcheckScript.ts';
+import { mcpServersIn } from './mcpServers.ts';
 import { refusalsOf, withDefaults } from './refusals.ts';
 import { hashOfFiles, type TaskFile, taskFiles, taskText } from './taskFiles.ts';
+import { networkOf } from './taskNetwork.ts';
 import { readTaskToml, type TaskToml, type TomlEnvironment } from './taskToml.ts';
 
 export const HARBOR = 'harbor';
-
-type Network = HarborTask['network'];
-
-/** The agent's own policy goes before that of its environment; the format's default is the open network. */
-const networkOf = (environment: TomlEnvironment, phase: { network_mode?: string | undefined }): Network => {
-  const { network_mode, allow_internet } = environment;
-  const mode = phase.network_mode ?? network_mode ?? (allow_internet === false ? 'no-network' : 'public');
-  return mode === 'public' ? 'public' : 'none';
-};
 
 const megabytes = (size: string): number => Math.floor(parseSize(size) / 2 ** 20);
 
@@ -96,6 +89,7 @@ function harborTask(folder: Folder, image: string): HarborTask {
     room: roomOf(environment),
     env: withDefaults(environment.env),
     ...(environment.healthcheck && { healthcheck: healthcheckScript(environment.healthcheck) }),
+    ...(environment.mcp_servers.length > 0 && { mcp_servers: mcpServersIn(environment.mcp_servers) }),
     agent: {
       ...(agent.timeout_sec !== undefined && { timeout_s: agent.timeout_sec }),
       ...(agent.user !== undefined && { user: agent.user }),

@@ -1,4 +1,6 @@
 /** What of a Harbor task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it. */
+import { mcpRefusals } from './mcpServers.ts';
+import { networkOf } from './taskNetwork.ts';
 import type { TaskToml, TomlEnvironment } from './taskToml.ts';
 
 /** `${VAR}` without a default asks for a variable of this machine, which no task gets. */
@@ -12,13 +14,11 @@ export const withDefaults = (env: Readonly<Record<string, string>>): Record<stri
   );
 
 function ofEnvironment(place: string, environment: TomlEnvironment): string[] {
-  const { os, gpus = 0, gpu_types, tpu, mcp_servers, skills_dir, env } = environment;
+  const { os, gpus = 0, gpu_types, tpu, skills_dir, env } = environment;
   const reasons: string[] = [];
   if (os !== 'linux') reasons.push(`${place}.os is ${os}`);
   if (gpus > 0 || gpu_types?.length) reasons.push(`${place} asks for a GPU`);
   if (tpu !== undefined) reasons.push(`${place} asks for a TPU`);
-  if (mcp_servers.length > 0)
-    reasons.push(`${place}.mcp_servers names ${mcp_servers.map(({ name }) => name).join(', ')}`);
   if (skills_dir !== undefined) reasons.push(`${place}.skills_dir gives skills to the agent`);
   if (environment.memory !== undefined && environment.memory_mb !== undefined)
     reasons.push(`${place} has memory and memory_mb`);
@@ -46,6 +46,7 @@ const ofVariables = (place: string, env: Readonly<Record<string, string>>): stri
 export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
   const { agent, verifier, environment, steps, artifacts } = toml;
   const reasons = ofEnvironment('environment', environment);
+  reasons.push(...mcpRefusals(environment.mcp_servers, networkOf(environment, agent)));
   if (steps !== undefined && steps.length > 0) reasons.push('it has several steps');
   for (const [place, phase] of [['agent', agent] as const, ['verifier', verifier] as const])
     reasons.push(...ofNetwork(place, phase));

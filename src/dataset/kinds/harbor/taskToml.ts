@@ -22,6 +22,18 @@ const healthcheckSchema = z.strictObject({
   start_interval_sec: count.default(5),
   retries: z.number().int().min(1).default(3),
 });
+/** The names are parts of the names of tools, which programs and providers keep to these characters. */
+const mcpServerSchema = z.strictObject({
+  name: z.string().regex(/^[\w-]+$/, 'must be letters, digits, "_" and "-"'),
+  transport: z
+    .enum(['stdio', 'sse', 'streamable-http', 'http'])
+    .default('sse')
+    .transform((transport) => (transport === 'http' ? 'streamable-http' : transport)),
+  url: z.string().optional(),
+  command: z.string().optional(),
+  args: z.array(z.string()).default([]),
+  headers: variables.default({}),
+});
 const environmentSchema = z.strictObject({
   ...policy,
   build_timeout_sec: count.default(600),
@@ -35,7 +47,7 @@ const environmentSchema = z.strictObject({
   gpus: count.optional(),
   gpu_types: z.array(z.string()).optional(),
   tpu: z.unknown().optional(),
-  mcp_servers: z.array(z.looseObject({ name })).default([]),
+  mcp_servers: z.array(mcpServerSchema).default([]),
   env: variables.default({}),
   skills_dir: z.string().optional(),
   healthcheck: healthcheckSchema.optional(),
@@ -92,6 +104,7 @@ const tomlSchema = z.strictObject({
 });
 export type TaskToml = z.infer<typeof tomlSchema>;
 export type TomlEnvironment = z.infer<typeof environmentSchema>;
+export type TomlMcpServer = z.infer<typeof mcpServerSchema>;
 
 export type ReadToml =
   | { readonly ok: true; readonly toml: TaskToml; readonly warnings: readonly string[] }
