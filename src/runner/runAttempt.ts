@@ -3,23 +3,25 @@
  * and does not affect the others. Only a storage error gets through, because a run without a record is worthless.
  */
 import type { AgentConfig } from '../agent/agentConfig.ts';
-import type { AgentResult } from '../agent/contract.ts';
+import type { AgentCallbacks, AgentResult, CreateAgent } from '../agent/contract.ts';
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
-import { agentTimeoutOf, keepsWork, mcpServersOf } from '../dataset/kinds/datasetKinds.ts';
+import { agentTimeoutOf, keepsWork, mcpServersOf, stepsOf } from '../dataset/kinds/datasetKinds.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { choosePatch } from './attempt/choosePatch.ts';
 import { captureWork, keepWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
 import { probeEnvironment } from './attempt/probeEnvironment.ts';
+import { workThroughSteps } from './attempt/steppedWork.ts';
 import { crashPoint } from './control/crash.ts';
 import { phaseDeadlines } from './control/deadlines.ts';
 import { followAbort, orAbort } from './control/orAbort.ts';
 import { type RetryPolicy, settlementOf } from './control/retryPolicy.ts';
 import type { StopLadder } from './control/stop.ts';
 import { type Ending, endingOfError, endingOfResult, withEarlierEnds } from './exit.ts';
+import type { StepGates } from './grader/gates.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import { type AttemptJournal, type JournalPorts, openJournal } from './record/attemptJournal.ts';
 import { startRequestOf } from './schedule/startRequest.ts';
@@ -33,6 +35,8 @@ export interface AttemptPorts {
   /** Ends attempts of the trial that a person cancels. */
   readonly cancelled?: (trialId: number) => AbortSignal;
   readonly retry: RetryPolicy;
+  /** Verifications between the steps of a task of several. */
+  readonly gates: Pick<StepGates, 'of'>;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly log: (level: 'debug' | 'warn', message: string, data?: Record<string, unknown>) => void;
@@ -114,7 +118,7 @@ async function work(attempt: Attempt): Promise<Finished> {
       journal.environmentStarted(environment.info);
       await probeEnvironment(trial, environment, journal.phases, signal);
       agentBegan = true;
-      result = await runAgent(attempt, environment);
+      result = await runTask(attempt, environment);
       ending = endingOfResult(result);
     } catch (error) {
       if (error instanceof StorageError) throw error;
@@ -126,7 +130,9 @@ async function work(attempt: Attempt): Promise<Finished> {
     if (environment) {
       const work = await captureWork(leaving, environment, ending);
       captured = work.captured;
-      if (keepsWork(trial.instance)) workImage = await keepWork(leaving, environment, ending);
+      // Of a task of several steps each end state is kept already.
+      if (keepsWork(trial.instance) && !stepsOf(trial.instance))
+        workImage = await keepWork(leaving, environment, ending);
       // What the engine took with it was the result.
       if (work.lost && !isSubmission(attempt, result)) ending = endingOfError(work.lost, signal, true);
     }
@@ -158,32 +164,43 @@ async function startEnvironment({ journal, ports, signal, trial, turn }: Attempt
   return orAbort(starting, signal, (late) => late.close());
 }
 
-async function runAgent(attempt: Attempt, environment: Environment): Promise<AgentResult> {
-  const { journal, ports, signal, trial, warn } = attempt;
+async function runTask(attempt: Attempt, environment: Environment): Promise<AgentResult> {
+  const { journal, ports, signal, trial } = attempt;
+  const { arm, instance } = trial;
+  const create = agentsIn(attempt, environment);
+  const run = (task: string, config: AgentConfig, callbacks: AgentCallbacks) =>
+    orAbort(create(config, callbacks).run(task, exposedFields(arm.agent, instance)), signal);
+  const steps = stepsOf(instance);
+  if (!steps) return run(instance.problem_statement, withinTaskTime(arm.agent, instance), journal.callbacks);
+  return workThroughSteps({
+    ...{ environment, steps, journal, signal, now: ports.now, config: arm.agent, runAgent: run },
+    gate: (step) => ports.gates.of(trial, journal.number, step, signal),
+  });
+}
+
+/** Agents of one attempt, one after the other: they ask one model, so that its replies go on where they were. */
+function agentsIn({ journal, ports, signal, trial, warn }: Attempt, environment: Environment) {
   const { arm, instance } = trial;
   const { instanceId, epoch } = trial.label;
-  const agent = arm.createAgent({
+  const model = arm.modelFactory.create({
     instanceId,
-    model: arm.modelFactory.create({
-      instanceId,
-      epoch,
-      // A replay plays the recorded attempts of a trial in order.
-      earlier: journal.infraAttemptsBefore(),
-    }),
-    environment,
-    gateway: arm.gateway,
-    config: withinTaskTime(arm.agent, instance),
-    mcpServers: mcpServersOf(instance),
-    callbacks: {
-      ...journal.callbacks,
-      onError: (_ctx, { error, message, metadata }) =>
-        warn(getUserFriendlyMessage(error, metadata), { error, message }),
-      onDebug: (message, data) => ports.log('debug', message, { instance: instanceId, ...data }),
-    },
-    signal,
-    now: ports.now,
+    epoch,
+    // A replay plays the recorded attempts of a trial in order.
+    earlier: journal.infraAttemptsBefore(),
   });
-  return orAbort(agent.run(instance.problem_statement, exposedFields(arm.agent, instance)), signal);
+  return (config: AgentConfig, callbacks: AgentCallbacks): ReturnType<CreateAgent> =>
+    arm.createAgent({
+      ...{ instanceId, model, environment, gateway: arm.gateway, config },
+      mcpServers: mcpServersOf(instance),
+      callbacks: {
+        ...callbacks,
+        onError: (_ctx, { error, message, metadata }) =>
+          warn(getUserFriendlyMessage(error, metadata), { error, message }),
+        onDebug: (message, data) => ports.log('debug', message, { instance: instanceId, ...data }),
+      },
+      signal,
+      now: ports.now,
+    });
 }
 
 /** A task may give its agent less time than the configuration does, never more. */

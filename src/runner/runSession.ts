@@ -17,16 +17,17 @@ import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/firstResults.ts';
 import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../store/records/trials.ts';
-import { suspicionRules } from '../suspicion/commandRules.ts';
 import { type ArmRuntime, startArms } from './arms.ts';
+import { discardAbandonedWork } from './attempt/abandonedWork.ts';
+import { attemptPortsOf } from './attempt/attemptPorts.ts';
 import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
 import { createControlInbox } from './control/controlInbox.ts';
 import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
-import { tellOtherModels } from './control/otherModels.ts';
 import type { StopLadder } from './control/stop.ts';
 import { keepEngines, type SessionEngines } from './engines/sessionEngines.ts';
 import type { RunEvents } from './events.ts';
+import { createGates, type StepGates } from './grader/gates.ts';
 import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
 import { createSessionImages, type ImageOrder, orderForImages } from './images/sessionImages.ts';
 import type { TrialImages } from './images/trialImages.ts';
@@ -159,17 +160,25 @@ async function sit(
     onError: brokenRecord(stop),
   });
   // Neither the sleep of this machine nor an outage of the engine counts against a limit.
-  const attempts = attemptPorts(session, budget, () => clock.now() - (engine?.awayMs() ?? 0));
+  const gates = gatesOf(session, closing);
+  const now = () => clock.now() - (engine?.awayMs() ?? 0);
+  const attempts = attemptPortsOf(stored, ports, { budget, isoNow, now, gates });
+  const discard = () => discardAbandonedWork(store, run.id, factoriesOf(arms), (text) => log('warn', text));
+  await discard();
   const { join } = engines ?? {};
   const result = await runBatch(
     { config, join, record, events, stop, budget, disk, engine, images, attempts, hooks, controls, pool },
     trials,
   );
+  await discard();
   warnOfBias(session, result);
   const predictions = await exportRun(target);
   if (grader) await exportRunReports(target, stored.grading.dialect);
   return { ...result, dir, predictions, graded: grader ? grader.summary() : null };
 }
+
+const factoriesOf = (arms: ReadonlyMap<number, ArmRuntime>) =>
+  [...arms.values()].map(({ environmentFactory }) => environmentFactory);
 
 const isoNow = () => new Date().toISOString();
 
@@ -266,27 +275,19 @@ function announce(session: Session, toDo: readonly TrialRow[], toGrade: number |
   });
 }
 
-function attemptPorts(session: Session, budget: RunBudget, now: () => number): AttemptPorts {
-  const { store, run, config } = session.stored;
-  const { redactor, events, leaseOwner, stop, log } = session.ports;
-  return {
-    journal: {
-      store,
-      redactor,
-      events,
-      budget,
-      suspicionRules: suspicionRules(config.suspicion_rules),
-      onAnswer: tellOtherModels((text) => events.emit({ type: 'note', text })),
-      leaseOwner,
-      isoNow,
+function gatesOf(
+  { stored: { store, run, grading }, ports: { events }, engines, engine }: Session,
+  closing: Closing,
+): StepGates {
+  const gates = createGates(
+    {
+      ...{ config: grading, arms: armsOf(store, run.id), events, engine },
+      ...{ images: engines?.images, pool: engines?.pool?.beside() },
     },
-    config,
-    runName: run.name,
-    stop,
-    retry: { ...config.retry, made: new Map(), outages: new Map() },
-    now,
-    log,
-  };
+    run.name,
+  );
+  closing.add(() => gates.close());
+  return gates;
 }
 
 function warnOfBias(session: Session, { counts }: BatchResult): void {

@@ -9,6 +9,8 @@ import { docker, dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
 import { harborTask } from '../support/kinds/harborTask.ts';
 import { SIX_TASKS, sixTasks } from '../support/kinds/sixTasks.ts';
+import { steppedTask } from '../support/kinds/steppedTasks.ts';
+import { attemptsIn, isThere, keptImages, runSteps, verdictsIn } from '../support/kinds/stepRecords.ts';
 
 const available = await dockerAvailable();
 
@@ -101,5 +103,29 @@ describe.skipIf(!available)('Harbor tasks that are not solved', () => {
         .getImage(work_image)
         .remove()
         .catch(() => undefined);
+  }, 120_000);
+});
+
+describe.skipIf(!available)('a Harbor task of three steps', () => {
+  test('after a death between two steps it begins anew, and the end states of the dead attempt are removed', async () => {
+    const dir = tempDir();
+    const task = await steppedTask(dir, 'dies', [
+      { commands: ['touch one'] },
+      { commands: ['touch two'] },
+      {},
+    ]);
+    // The second command: it belongs to the second step.
+    const killed = await runSteps(dir, task, { SWEBATCH_CRASH_AT: 'command_recorded:3' });
+    expect(killed.code).not.toBe(0);
+    const before = keptImages(attemptsIn(dir));
+    expect(before).toHaveLength(1);
+    const again = await cli(['resume', 'r1', '-o', dir]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(attemptsIn(dir).map(({ exit_reason, work_image }) => [exit_reason, work_image === null])).toEqual([
+      ['orchestrator_lost', true],
+      ['submitted', false],
+    ]);
+    expect(await isThere(before[0]!)).toBe(false);
+    expect(verdictsIn(dir)).toMatchObject([{ outcome: 'resolved', reward: 1 }]);
   }, 120_000);
 });

@@ -27,6 +27,20 @@ export interface TaskBuild {
   readonly timeoutS: number;
 }
 
+/** One of several steps of a task: they run one after the other in one container, each with its own instruction. */
+export interface TaskStep {
+  readonly name: string;
+  readonly instruction: string;
+  /** Seconds that the task gives its agent for it; undefined for no limit of its own. */
+  readonly agentTimeoutS?: number | undefined;
+  /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
+  readonly files: () => readonly { path: string; content: Uint8Array; executable: boolean }[];
+  /** One of these files, which is run then. */
+  readonly setup?: string;
+  /** Must pass before the agent begins. */
+  readonly healthcheck?: string | undefined;
+}
+
 export interface DatasetKind {
   /** As instances say it in `kind`. */
   readonly name: string;
@@ -43,6 +57,8 @@ export interface DatasetKind {
   agentTimeoutS?(instance: Instance): number | undefined;
   /** Servers of tools that its agent is to have. */
   mcpServers?(instance: Instance): readonly McpServer[];
+  /** Of a task of several steps: all of them, in their order. */
+  steps?(instance: Instance): readonly TaskStep[] | undefined;
   /** Images that are built from folders of the task: their names, and how. */
   builds?(instance: Instance): readonly TaskBuild[];
   /** What is graded is the end state of the agent's container, not only its patch. */

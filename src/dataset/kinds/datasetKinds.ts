@@ -2,7 +2,7 @@
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import type { McpServer } from '../../base/mcpServer.ts';
 import type { Instance } from '../instance.ts';
-import type { DatasetKind, RawRow, TaskBuild } from './datasetKind.ts';
+import type { DatasetKind, RawRow, TaskBuild, TaskStep } from './datasetKind.ts';
 import { harbor } from './harbor/harbor.ts';
 import { live } from './liveRows.ts';
 import { multiSwe } from './multiSweRows.ts';
@@ -41,6 +41,10 @@ export const buildsOf = (instance: Instance): readonly TaskBuild[] =>
 /** Servers of tools that the agent of an instance is to have. */
 export const mcpServersOf = (instance: Instance): readonly McpServer[] =>
   kindNamed(instance.kind)?.mcpServers?.(instance) ?? [];
+
+/** The steps of a task of several; undefined for any other. */
+export const stepsOf = (instance: Instance): readonly TaskStep[] | undefined =>
+  kindNamed(instance.kind)?.steps?.(instance);
 
 export const keepsWork = (instance: Instance): boolean => kindNamed(instance.kind)?.keepsWork ?? false;
 

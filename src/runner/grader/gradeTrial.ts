@@ -64,7 +64,7 @@ export async function gradeTrial(
   return { label, gradable: true, result };
 }
 
-interface FactoryParts {
+export interface FactoryParts {
   readonly config: GradingConfig;
   readonly arms: readonly ArmRow[];
   readonly images?: EngineImageSource | undefined;

@@ -11,6 +11,7 @@ import type { EnvironmentFactory } from '../../environment/environment.ts';
 import type { EngineImageSource } from '../../environment/factory.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { planGrading } from '../../grading/kinds/gradingKinds.ts';
+import { imagesOfWork } from '../../grading/kinds/keptWork.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';
@@ -146,11 +147,12 @@ async function discardWork(
   { result }: Verdict,
 ): Promise<void> {
   if (image === null || UNUSABLE.has(result.outcome)) return;
-  await factory
-    .discardWork?.(image)
-    .catch((error: unknown) =>
-      events.emit({ type: 'note', text: `${image} could not be removed: ${errorText(error)}` }),
-    );
+  for (const one of imagesOfWork(image))
+    await factory
+      .discardWork?.(one)
+      .catch((error: unknown) =>
+        events.emit({ type: 'note', text: `${one} could not be removed: ${errorText(error)}` }),
+      );
 }
 
 /** Verdicts go to the record at once, and to files one after the other. */

@@ -5,8 +5,10 @@
 import type { AgentCallbacks } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
+import { type KeptStep, keptWork } from '../../grading/kinds/keptWork.ts';
 import { exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
+import { noteWork } from '../../store/records/evaluations.ts';
 import * as steps from '../../store/records/steps.ts';
 import { wholeArm } from '../../store/records/storedConfig.ts';
 import * as trials from '../../store/records/trials.ts';
@@ -59,6 +61,8 @@ export interface AttemptJournal {
   endedByAgentBefore(): number;
   /** A sentence that stays with the attempt. */
   note(text: string): void;
+  /** The end states that there are so far, of a task of several steps. */
+  keptWork(kept: readonly KeptStep[]): void;
   environmentStarted(info: EnvironmentInfo): void;
   /** From now on an agent that ignores its signal can neither spend money nor write. */
   closeToAgent(): void;
@@ -118,6 +122,7 @@ export function openJournal(
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),
+    keptWork: (kept) => void noteWork(store, attempt.id, keptWork(kept)),
     environmentStarted(info) {
       notes.push(...info.notes);
       trials.noteEnvironment(store, attempt.id, {

@@ -1,7 +1,7 @@
 /** Verdict history: rows are appended, never overwritten. */
 import type { Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
-import { all, first, insert } from '../query.ts';
+import { all, change, first, insert } from '../query.ts';
 import { IS_RESULT } from './trialResults.ts';
 
 export interface EvaluationRow {
@@ -81,6 +81,19 @@ export const gradableTrials = (db: Store, runId: number): Gradable[] =>
 /** One of them; undefined for a trial that is none. */
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
   first(db, `${GRADABLE} AND t.run_id = ? AND t.id = ?`, runId, trialId);
+
+/** What is kept of the work of an attempt, as it goes on; null: nothing any more. */
+export const noteWork = (db: Store, attemptId: number, work: string | null): number =>
+  change(db, 'UPDATE attempts SET work_image = ? WHERE id = ?', work, attemptId);
+
+/** What is kept of attempts whose results do not count. */
+export const abandonedWorks = (db: Store, runId: number): { id: number; work_image: string }[] =>
+  all(
+    db,
+    `SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ? AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${IS_RESULT}`,
+    runId,
+  );
 
 /** Milliseconds of each grading of a run that ran something. */
 export const gradingDurations = (db: Store, runId: number): number[] =>

@@ -192,7 +192,6 @@ url = "http://127.0.0.1:8000/mcp"
       'environment.mcp_servers has a twice',
     ],
     [`${IMAGE}env = { KEY = "\${OPENAI_API_KEY}" }\n`, 'wants $OPENAI_API_KEY of this machine'],
-    [`${IMAGE}[[steps]]\nname = "one"\n`, 'it has several steps'],
     ['[environment]\n', 'it names no image'],
     ['[environment]\ndocker_image = "../x"\n', 'is not an image name'],
   ])('%j is refused: %s', async (toml, reason) => {

@@ -80,7 +80,10 @@ test('a task with MCP servers is refused for every agent that does not take them
   const refusals = (...classes: string[]) =>
     beyondAgents(
       loaded.dataset.rows,
-      classes.map((agent_class) => ({ agent: { agent_class } })),
+      classes.map((agent_class) => ({
+        agent: { agent_class },
+        environment: { environment_class: 'docker' },
+      })),
     ).map(({ refused }) => refused);
   const takers = 'codex, claude-code, opencode and gemini-cli do';
   const untaken = (agent: string) => `it has MCP servers (files), which ${agent} does not take; ${takers}`;

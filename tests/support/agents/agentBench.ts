@@ -109,6 +109,8 @@ export interface AgentBench {
 
 export interface AgentBenchOptions {
   readonly ids: readonly string[];
+  /** Default: the demo dataset. */
+  readonly subset?: string;
   readonly url: string;
   readonly dialect: string;
   readonly agent: Readonly<Record<string, unknown>>;
@@ -150,7 +152,7 @@ export function agentBench(options: AgentBenchOptions): AgentBench {
   const argsOf = (name: string, ...more: string[]) => [
     'run',
     '--subset',
-    DATASET,
+    options.subset ?? DATASET,
     '--filter',
     filter,
     '-c',

@@ -3,9 +3,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatasetKind } from '../datasetKind.ts';
 import { builtImage } from './builtImage.ts';
-import { harborTaskOf } from './harborTask.ts';
+import { type HarborTask, harborTaskOf } from './harborTask.ts';
 import { HARBOR, readTask } from './readTask.ts';
 import { TaskFolderError, taskFiles } from './taskFiles.ts';
+import { taskSteps } from './taskSteps.ts';
 
 const isTask = (dir: string): boolean => existsSync(join(dir, 'task.toml'));
 
@@ -33,6 +34,14 @@ function hasTasks(dir: string): boolean {
 /** What happens around the agent's work in its container: setup, capture. */
 const AROUND_S = 1800;
 
+/** Seconds that agents and verifiers may take while the container is there; undefined for no limit. */
+function lifeOf({ agent, steps }: HarborTask): number | undefined {
+  if (!steps) return agent.timeout_s;
+  // Verifiers of steps run while the container of the agent waits.
+  const limits = steps.map(({ agent_timeout_s: limit, verifier }) => limit && limit + verifier.timeout_s);
+  return limits.reduce<number | undefined>((sum, one) => sum && one && sum + one + AROUND_S, AROUND_S);
+}
+
 export const harbor: DatasetKind = {
   name: HARBOR,
   folders: {
@@ -40,7 +49,9 @@ export const harbor: DatasetKind = {
     read: (dir) => tasksIn(dir).map(readTask),
   },
   container(instance) {
-    const { workdir, network, room, env, healthcheck, agent } = harborTaskOf(instance);
+    const task = harborTaskOf(instance);
+    const { workdir, network, room, env, healthcheck, agent } = task;
+    const life = lifeOf(task);
     return {
       cwd: workdir ?? 'image',
       network,
@@ -49,13 +60,14 @@ export const harbor: DatasetKind = {
       ...(room.memory_mb !== undefined && { memoryMb: room.memory_mb }),
       ...(room.storage_mb !== undefined && { diskMb: room.storage_mb }),
       ...(agent.user !== undefined && { user: agent.user }),
-      ...(agent.timeout_s !== undefined && { lifetimeS: agent.timeout_s + AROUND_S }),
+      ...(life !== undefined && { lifetimeS: life + AROUND_S }),
       ...(healthcheck !== undefined && { startupCommand: healthcheck }),
     };
   },
   processors(instance) {
-    const { room, verifier } = harborTaskOf(instance);
-    return Math.max(room.cpus ?? 0, verifier.separate?.room.cpus ?? 0);
+    const { room, verifier, steps } = harborTaskOf(instance);
+    const verifiers = steps?.map((step) => step.verifier) ?? [verifier];
+    return Math.max(room.cpus ?? 0, ...verifiers.map(({ separate }) => separate?.room.cpus ?? 0));
   },
   agentTimeoutS: (instance) => harborTaskOf(instance).agent.timeout_s,
   builds(instance) {
@@ -70,6 +82,7 @@ export const harbor: DatasetKind = {
       },
     }));
   },
+  steps: taskSteps,
   mcpServers: (instance) => harborTaskOf(instance).mcp_servers ?? [],
   keepsWork: true,
 };

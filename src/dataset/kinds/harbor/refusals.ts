@@ -1,7 +1,7 @@
 /** What of a Harbor task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it. */
 import { mcpRefusals } from './mcpServers.ts';
 import { networkOf } from './taskNetwork.ts';
-import type { TaskToml, TomlEnvironment } from './taskToml.ts';
+import type { TaskToml, TomlEnvironment, TomlStep, TomlVerifier } from './taskToml.ts';
 
 /** `${VAR}` without a default asks for a variable of this machine, which no task gets. */
 const HOST_VARIABLE = /\$\{([A-Za-z_]\w*)\}/;
@@ -42,28 +42,65 @@ const ofVariables = (place: string, env: Readonly<Record<string, string>>): stri
     return wanted ? [`${place}.${key} wants $${wanted[1]} of this machine`] : [];
   });
 
-/** All reasons, as clauses. `names`: files of the task folder below environment/ and tests/. */
-export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
-  const { agent, verifier, environment, steps, artifacts } = toml;
-  const reasons = ofEnvironment('environment', environment);
-  reasons.push(...mcpRefusals(environment.mcp_servers, networkOf(environment, agent)));
-  if (steps !== undefined && steps.length > 0) reasons.push('it has several steps');
-  for (const [place, phase] of [['agent', agent] as const, ['verifier', verifier] as const])
-    reasons.push(...ofNetwork(place, phase));
-  if (verifier.environment) reasons.push(...ofEnvironment('verifier.environment', verifier.environment));
-  if (verifier.environment && verifier.environment_mode === 'shared')
-    reasons.push('verifier.environment_mode is shared, and verifier.environment is set');
-  reasons.push(...ofVariables('verifier.env', verifier.env));
-  if ([verifier, ...verifier.collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
-    reasons.push('the user of the verifier is a number');
+function ofVerifier(place: string, verifier: TomlVerifier): string[] {
+  const { environment, environment_mode, env, collect } = verifier;
+  const reasons = ofNetwork(place, verifier);
+  if (environment) {
+    reasons.push(...ofEnvironment(`${place}.environment`, environment));
+    const { mcp_servers } = environment;
+    if (mcp_servers.length > 0) reasons.push(`${place}.environment.mcp_servers: a verifier has no agent`);
+    if (environment_mode === 'shared')
+      reasons.push(`${place}.environment_mode is shared, and ${place}.environment is set`);
+  }
+  reasons.push(...ofVariables(`${place}.env`, env));
+  if ([verifier, ...collect].some(({ user }) => user !== undefined && /^[1-9]\d*$/.test(user)))
+    reasons.push(`the user of the ${place} is a number`);
+  return reasons;
+}
+
+function ofArtifacts(artifacts: TaskToml['artifacts'], collect: TomlVerifier['collect']): string[] {
+  const reasons: string[] = [];
   if (artifacts.some(({ exclude }) => exclude.some((pattern) => /[*?[]/.test(pattern))))
     reasons.push('an artifact leaves files out by a pattern');
-  for (const file of ['environment/docker-compose.yaml', 'tests/docker-compose.yaml'])
-    if (names.has(file)) reasons.push(`${file} asks for several containers`);
-  if ([...artifacts, ...verifier.collect].some(({ service }) => service !== undefined && service !== 'main'))
+  if ([...artifacts, ...collect].some(({ service }) => service !== undefined && service !== 'main'))
     reasons.push('it collects from other services than main');
   if (artifacts.some(({ source }) => source.split('/').includes('..')))
     reasons.push('the source of an artifact has the part ".."');
-  if (names.has('trajectory.json')) reasons.push('trajectory.json gives the agent an earlier conversation');
+  return reasons;
+}
+
+/** The container of the steps is one: its network and the agent's user stay as they are. */
+function ofStep({ name, agent, verifier, artifacts }: TomlStep, toml: TaskToml): string[] {
+  const place = `step ${name}`;
+  const { environment } = toml;
+  const reasons = ofNetwork(`${place}.agent`, agent);
+  const own = networkOf(environment, { network_mode: agent.network_mode ?? toml.agent.network_mode });
+  if (own !== networkOf(environment, toml.agent)) reasons.push(`${place} has another network for its agent`);
+  if (agent.user !== undefined && agent.user !== toml.agent.user)
+    reasons.push(`${place} has another user for its agent`);
+  return [
+    ...reasons,
+    ...ofVerifier(`${place}.verifier`, verifier),
+    ...ofArtifacts(artifacts, verifier.collect),
+  ];
+}
+
+/** All reasons, as clauses. `names`: files of the task folder below environment/, tests/ and those of steps, and conversations. */
+export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[] {
+  const { agent, verifier, environment, steps, artifacts } = toml;
+  const reasons = [
+    ...ofEnvironment('environment', environment),
+    ...mcpRefusals(environment.mcp_servers, networkOf(environment, agent)),
+    ...ofNetwork('agent', agent),
+    ...ofVerifier('verifier', verifier),
+    ...ofArtifacts(artifacts, verifier.collect),
+    ...steps.flatMap((step) => ofStep(step, toml)),
+  ];
+  for (const file of names)
+    if (/^(environment|tests|steps\/[^/]+\/tests)\/docker-compose\.yaml$/.test(file))
+      reasons.push(`${file} asks for several containers`);
+  for (const file of names)
+    if (/^(steps\/[^/]+\/)?trajectory\.json$/.test(file))
+      reasons.push(`${file} gives the agent an earlier conversation`);
   return reasons;
 }

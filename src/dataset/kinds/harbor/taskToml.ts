@@ -2,6 +2,7 @@
 import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { errorText } from '../../../base/text/errorText.ts';
+import { isStepName, stepKey } from './stepName.ts';
 
 /** Newest schema whose keys are read here. */
 const SCHEMA = 1.4;
@@ -80,6 +81,16 @@ const artifactSchema = z.preprocess(
     service: z.string().default('main'),
   }),
 );
+const artifactsSchema = z.array(artifactSchema).default([]);
+const stepSchema = z.strictObject({
+  name: z.string().refine(isStepName, 'is no name of a folder'),
+  agent: agentSchema.prefault({}),
+  verifier: verifierSchema.prefault({}),
+  /** Below it the steps that follow are not begun; a number is that of "reward". */
+  min_reward: z.union([z.number(), z.record(z.string(), z.number())]).optional(),
+  healthcheck: healthcheckSchema.optional(),
+  artifacts: artifactsSchema,
+});
 const tomlSchema = z.strictObject({
   schema_version: z.string().default(String(SCHEMA)),
   version: z.string().optional(),
@@ -99,10 +110,18 @@ const tomlSchema = z.strictObject({
   solution: z.strictObject({ env: variables.default({}) }).prefault({}),
   source: z.string().optional(),
   multi_step_reward_strategy: z.enum(['mean', 'final']).optional(),
-  steps: z.array(z.unknown()).optional(),
-  artifacts: z.array(artifactSchema).default([]),
+  steps: z
+    .array(stepSchema)
+    .refine(
+      (steps) => new Set(steps.map(({ name }) => stepKey(name))).size === steps.length,
+      'have one name twice',
+    )
+    .default([]),
+  artifacts: artifactsSchema,
 });
 export type TaskToml = z.infer<typeof tomlSchema>;
+export type TomlStep = z.infer<typeof stepSchema>;
+export type TomlVerifier = z.infer<typeof verifierSchema>;
 export type TomlEnvironment = z.infer<typeof environmentSchema>;
 export type TomlMcpServer = z.infer<typeof mcpServerSchema>;
 

@@ -18,7 +18,7 @@ const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ??
 const inRange = (value: number): boolean => value >= 0 && value <= 1;
 
 /** The one called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
-function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
+export function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
   const named = Object.hasOwn(rewards, MAIN) ? { [MAIN]: rewards[MAIN]! } : rewards;
   const bad = Object.entries(named).find(([, value]) => !inRange(value));
   if (bad) return no(`the reward "${bad[0]}" is ${bad[1]}, which is not between 0 and 1`);

@@ -1,0 +1,62 @@
+/** What lies in a task folder. Nothing of it is judged here. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '../../../base/sha256.ts';
+import { builtImage } from './builtImage.ts';
+import { hashOfFiles, type TaskFile, taskFiles, taskText } from './taskFiles.ts';
+import type { TaskToml } from './taskToml.ts';
+
+export interface StepFolder {
+  /** Below the task's folder: steps/NAME. */
+  readonly path: string;
+  readonly instruction: string | undefined;
+  readonly tests: readonly TaskFile[];
+}
+
+export interface Folder {
+  readonly path: string;
+  readonly instruction: string | undefined;
+  readonly toml: TaskToml;
+  readonly environment: readonly TaskFile[];
+  readonly tests: readonly TaskFile[];
+  /** In the order of task.toml. */
+  readonly steps: readonly StepFolder[];
+  /** Conversations that agents are to begin with, by their paths below the folder. */
+  readonly trajectories: readonly string[];
+  readonly hash: string;
+}
+
+const stepPath = (name: string): string => `steps/${name}`;
+const TRAJECTORY = 'trajectory.json';
+
+export const hasFile = (files: readonly TaskFile[], name: string): boolean =>
+  files.some(({ path }) => path === name);
+
+/** The image that is named, else the one that its folder builds. */
+export const imageOfFolder = (named: string | undefined, files: readonly TaskFile[]): string | undefined =>
+  named ?? (hasFile(files, 'Dockerfile') ? builtImage(files) : undefined);
+
+export function readFolder(path: string, toml: TaskToml): Folder {
+  const instruction = taskText(path, 'instruction.md');
+  const environment = taskFiles(path, 'environment');
+  const tests = taskFiles(path, 'tests');
+  const steps = toml.steps.map(({ name }) => {
+    const folder = stepPath(name);
+    return {
+      path: folder,
+      instruction: taskText(path, `${folder}/instruction.md`),
+      tests: taskFiles(path, `${folder}/tests`),
+    };
+  });
+  const parts = [
+    ...[instruction ?? '', taskText(path, 'task.toml')],
+    ...[environment, tests, taskFiles(path, 'solution')].map(hashOfFiles),
+    ...(steps.length > 0 ? [hashOfFiles(taskFiles(path, 'steps'))] : []),
+  ];
+  const trajectories = [TRAJECTORY, ...steps.map((step) => `${step.path}/${TRAJECTORY}`)];
+  return {
+    ...{ path, instruction, toml, environment, tests, steps },
+    trajectories: trajectories.filter((name) => existsSync(join(path, name))),
+    hash: sha256(JSON.stringify(parts)),
+  };
+}

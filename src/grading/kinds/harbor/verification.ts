@@ -1,0 +1,161 @@
+/** One verification: in the agent's end state, or in a container of its own that gets the files the task names. */
+import type { ContainerNeeds } from '../../../base/containerNeeds.ts';
+import type { Instance } from '../../../dataset/instance.ts';
+import type { HarborTask } from '../../../dataset/kinds/harbor/harborTask.ts';
+import { readTask } from '../../../dataset/kinds/harbor/readTask.ts';
+import { taskFiles } from '../../../dataset/kinds/harbor/taskFiles.ts';
+import type { Environment, PlacedFile } from '../../../environment/environment.ts';
+import { applyPatch, PATCH_PATH } from '../../applyPatch.ts';
+import type { RunLog } from '../../createRunLog.ts';
+import { type Ending, type EvaluationResult, type GradingFrame, inFreshContainer } from '../gradingFrame.ts';
+import type { KindGradeRequest } from '../gradingKind.ts';
+import { collect, runCollectCommands } from './collectArtifacts.ts';
+import { TEST_SCRIPT, TESTS, verify } from './verifyTask.ts';
+
+interface Grading {
+  readonly instance: Instance;
+  readonly task: HarborTask;
+  readonly request: KindGradeRequest;
+  readonly frame: GradingFrame;
+}
+
+const PATCH_TIMEOUT_S = 600;
+/** Beside the tests: the start, the collection, the files. */
+const AROUND_S = 1800;
+
+const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
+  ...(cpus !== undefined && { cpus }),
+  ...(memory_mb !== undefined && { memoryMb: memory_mb }),
+  ...(storage_mb !== undefined && { diskMb: storage_mb }),
+});
+
+/** Where the agent's end state is: as it worked, with the network of the verifier. */
+function workNeeds({ workdir, room, env, verifier }: HarborTask): ContainerNeeds {
+  const { network, separate, timeout_s } = verifier;
+  return {
+    ...{ ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS: timeout_s + AROUND_S },
+    network: separate ? 'none' : network,
+  };
+}
+
+/** Files of the folders of tests as they were when the run began, the later ones over the earlier; undefined when the task has changed or is gone. */
+function testsOf({ folder, files_sha256 }: HarborTask, folders: readonly string[]): PlacedFile[] | undefined {
+  const now = readTask(folder);
+  if (now.refused !== undefined || now.hash !== files_sha256) return undefined;
+  const files = folders.flatMap((part) => taskFiles(folder, part));
+  const placed = files.map(({ path, content, executable }) => ({
+    ...{ path: `${TESTS}/${path}`, content, mode: executable ? 0o755 : 0o644 },
+  }));
+  return [...new Map(placed.map((file) => [file.path, file])).values()];
+}
+
+/** A prediction from a file: its patch is all that is known of the work. */
+async function applied(
+  environment: Environment,
+  log: RunLog,
+  { instance, request }: Grading,
+): Promise<Ending | undefined> {
+  const { patch, work, signal } = request;
+  if (work !== undefined || patch === null || patch === '') return undefined;
+  await environment.putFile(PATCH_PATH, patch);
+  const { cwd } = environment.templateVars();
+  const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
+  const done = await applyPatch(environment, { dialect: 'v5', ...at });
+  if (done.method !== null) return undefined;
+  const { instance_id } = instance;
+  log.info(`the patch of ${instance_id} does not apply:\n${done.output}`);
+  return {
+    outcome: 'apply_failed',
+    errorMessage: `${instance_id}: the patch does not apply. Last output: ${done.output.trim().slice(-2000)}`,
+  };
+}
+
+const verifierRun = ({ instance, task, request }: Grading, tests: readonly PlacedFile[] | undefined) => ({
+  ...{ instanceId: instance.instance_id, tests, env: task.verifier.env, patch: request.patch },
+  user: task.verifier.user,
+  ...{ timeoutS: task.verifier.timeout_s, signal: request.signal },
+});
+
+const inSharedContainer = (grading: Grading, tests: readonly PlacedFile[]): Promise<EvaluationResult> =>
+  inFreshContainer(grading.frame, async (environment, log) => {
+    const failed = await applied(environment, log, grading);
+    if (failed) return failed;
+    const { task, instance, request } = grading;
+    if (task.verifier.collect.length > 0)
+      await runCollectCommands(environment, log, {
+        ...{ task, instanceId: instance.instance_id, signal: request.signal },
+      });
+    return verify(environment, log, verifierRun(grading, tests));
+  });
+
+/** Two containers, one after the other: the verifier never sees the agent's. */
+async function inOwnContainer(
+  grading: Grading,
+  separate: NonNullable<HarborTask['verifier']['separate']>,
+  tests: readonly PlacedFile[],
+): Promise<EvaluationResult> {
+  const { task, instance, request, frame } = grading;
+  let files: readonly PlacedFile[] | undefined;
+  const collecting = await inFreshContainer(frame, async (environment, log) => {
+    const failed = await applied(environment, log, grading);
+    if (failed) return failed;
+    const found = await collect(environment, log, {
+      ...{ task, instanceId: instance.instance_id, signal: request.signal },
+    });
+    if (!found.ok) return found.ending;
+    files = found.files;
+    return { outcome: 'unresolved' };
+  });
+  if (!files) return collecting;
+  const given = files;
+  const { network, timeout_s } = task.verifier;
+  const container = {
+    ...{ ...roomNeeds(separate.room), env: separate.env, cwd: separate.workdir ?? 'image', network },
+    lifetimeS: timeout_s + AROUND_S,
+  };
+  return inFreshContainer({ ...frame, image: separate.image, container }, async (environment, log) => {
+    const ready = verifierRun(grading, separate.bundled ? undefined : tests);
+    await environment.putFiles?.(given);
+    return verify(environment, log, ready);
+  });
+}
+
+export interface Wanted {
+  readonly instance: Instance;
+  /** With the verifier and the artifacts that count. */
+  readonly task: HarborTask;
+  /** Below the task, in the order in which they are put in. */
+  readonly testFolders: readonly string[];
+  /** Where it begins: the agent's end state, else the task's own image. */
+  readonly image: string;
+  readonly specHash: string;
+  readonly dialect: GradingFrame['dialect'];
+}
+
+export const frameOf = (
+  { instance, task, image, specHash, dialect }: Omit<Wanted, 'testFolders'>,
+  request: KindGradeRequest,
+): GradingFrame => ({
+  ...{ instanceId: instance.instance_id, image, container: workNeeds(task) },
+  ...{ script: TEST_SCRIPT, dialect, specHash, request, runs: true },
+});
+
+/** A grading that cannot begin. */
+export async function ungradable(frame: GradingFrame, errorMessage: string): Promise<EvaluationResult> {
+  const nothing = await inFreshContainer({ ...frame, runs: false }, async () => ({ outcome: 'ungradable' }));
+  return { ...nothing, outcome: 'ungradable', errorMessage };
+}
+
+export function verification(wanted: Wanted, request: KindGradeRequest): Promise<EvaluationResult> {
+  const { instance, task, testFolders } = wanted;
+  const frame = frameOf(wanted, request);
+  const grading = { instance, task, request, frame };
+  const tests = testsOf(task, testFolders);
+  if (!tests)
+    return ungradable(
+      frame,
+      `${instance.instance_id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
+    );
+  const { separate } = task.verifier;
+  return separate ? inOwnContainer(grading, separate, tests) : inSharedContainer(grading, tests);
+}
