@@ -18,11 +18,15 @@ export function* trajectoryLines(
   const rows = new Map(doc.outline.map((row) => [row.seq, row]));
   yield* headLines(doc);
   let thread: string | null = doc.threads[0]?.name ?? null;
+  let taskStep: string | undefined;
   for (const message of messages) {
     const own = rows.get(message.seq)?.thread ?? null;
     yield '';
     if (own !== thread) yield* threadLines(doc, own);
     thread = own;
+    if (message.taskStep !== undefined && message.taskStep !== taskStep)
+      yield* heading(`step ${message.taskStep} of the task`);
+    taskStep = message.taskStep;
     yield rule(rows.get(message.seq), message.role);
     if (message.reasoning) yield* indent(inert(message.reasoning).split('\n'), '  · ');
     if (message.content !== '') yield* fold(inert(message.content).split('\n'), options.maxLines ?? 40);
@@ -35,7 +39,12 @@ export function* trajectoryLines(
 function* threadLines({ threads }: AttemptDocument, name: string | null): Generator<string> {
   const thread = threads.find((one) => one.name === name);
   if (!thread) return;
-  yield `══ ${threadText(thread)} ${'═'.repeat(Math.max(3, 72 - threadText(thread).length))}`;
+  yield* heading(threadText(thread));
+}
+
+function* heading(text: string): Generator<string> {
+  const shown = inert(text);
+  yield `══ ${shown} ${'═'.repeat(Math.max(3, 72 - shown.length))}`;
   yield '';
 }
 

@@ -203,6 +203,26 @@ describe('an attempt of a program', () => {
   });
 });
 
+/** Two runs of the agent, each with a history of its own. */
+const stepped = source(
+  ['first', 'second'].flatMap((task_step) => [
+    { role: 'system', content: 'You are helpful.', extra: { task_step } },
+    { role: 'user', content: `Do the ${task_step} part.`, extra: { task_step } },
+    { role: 'assistant', content: '```bash\nls\n```', extra: { task_step } },
+    { role: 'exit', content: 'diff', extra: { task_step } },
+  ]),
+  { calls: [call(1), call(2)] },
+);
+
+test('an attempt at a task of several steps is one document, which says where each step of it belongs', () => {
+  const { steps } = documentOf(stepped);
+  expect(steps.map(({ source: from, extra }) => [from, extra])).toEqual(
+    ['first', 'second'].flatMap((task_step) =>
+      ['system', 'user', 'agent'].map((from) => [from, { task_step }]),
+    ),
+  );
+});
+
 test('an attempt in which nothing was said is a document with one step that says so', () => {
   expect(shape(documentOf(silent))).toEqual([['system', 'Nothing was said: env_died.']]);
 });
@@ -219,13 +239,13 @@ describe('the reference models of harbor', () => {
       expect(process.env.SWEBATCH_REQUIRE_DOCKER, models).toBeUndefined();
       return context.skip(models);
     }
-    const documents = [builtIn, program, silent].map(documentOf);
+    const documents = [builtIn, program, silent, stepped].map(documentOf);
     const wrong = { ...documents[0], steps: documents[0]!.steps.slice(1) };
     const judged = models.judge([...documents, wrong]);
     expect(judged.map(({ error }) => error?.split('\n')[1]?.trim() ?? null)).toEqual([
-      ...[null, null, null],
+      ...[null, null, null, null],
       expect.stringMatching(/step_id: expected 1 /),
     ]);
-    expect(judged.slice(0, 3).map(({ kept }) => kept)).toEqual(documents);
+    expect(judged.slice(0, 4).map(({ kept }) => kept)).toEqual(documents);
   });
 });

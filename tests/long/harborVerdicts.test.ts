@@ -107,6 +107,35 @@ describe.skipIf(!available)('Harbor tasks that are not solved', () => {
 });
 
 describe.skipIf(!available)('a Harbor task of three steps', () => {
+  test('is replayed step by step, and differs in nothing', async () => {
+    const dir = tempDir();
+    const work = [{ commands: ['echo one > a'] }, { commands: ['cat a'] }, {}];
+    const done = await runSteps(dir, await steppedTask(dir, 'again', work));
+    expect(done.code, done.stderr).toBe(0);
+    const args = [
+      '--subset',
+      join(dir, 'tasks'),
+      '-m',
+      'replay:r1',
+      '-o',
+      dir,
+      '--run-id',
+      'r2',
+      '--evaluate',
+    ];
+    const played = await cli(['run', ...args]);
+    expect(played.code, played.stderr).toBe(0);
+    expect(played.stderr).not.toContain('answered differently than in the recording');
+    expect(attemptsIn(dir).map(({ exit_reason, steps }) => [exit_reason, steps])).toEqual([
+      ['submitted', 5],
+      ['submitted', 5],
+    ]);
+    expect(verdictsIn(dir).map(({ outcome, reward }) => [outcome, reward])).toEqual([
+      ['resolved', 1],
+      ['resolved', 1],
+    ]);
+  }, 120_000);
+
   test('after a death between two steps it begins anew, and the end states of the dead attempt are removed', async () => {
     const dir = tempDir();
     const task = await steppedTask(dir, 'dies', [

@@ -45,6 +45,24 @@ describe('replay', () => {
     });
   });
 
+  test('a history that begins anew, as with the next step of a task, is compared from its beginning', async () => {
+    const said = (content: string): Message => ({ role: 'user', content });
+    const play = async (second: string, begins: boolean) => {
+      const found: Divergence[] = [];
+      const replies = [
+        recorded('one', { observed: [said('first')] }),
+        recorded('two', { observed: [said('second')], ...(begins && { begins }) }),
+      ];
+      const model = createReplayModel(replies, { onDivergence: (one) => void found.push(one) });
+      await model.query([said('first')]);
+      await model.query([said(second)]);
+      return found.map(({ query, now }) => [query, now]);
+    };
+    expect(await play('second', true)).toEqual([]);
+    expect(await play('other', true)).toEqual([[2, 'other']]);
+    expect(await play('second', false)).toEqual([[2, null]]);
+  });
+
   test('on request the ledger says 0', async () => {
     const seen = recorder();
     await createReplayModel([recorded('one')], { costs: 'none' }).query(ASK, seen);

@@ -47,6 +47,19 @@ describe('in a terminal', () => {
     expect(text.indexOf('step 1 ')).toBeLessThan(text.indexOf('step 2 '));
   });
 
+  test('the steps of a task of several begin under their names, and a task of one step has no such lines', () => {
+    const doc = documents.read('attempts/1') as AttemptDocument;
+    const { messages } = documents.read('attempts/1/messages/0') as MessageChunk;
+    const named = messages.map((message, i) => ({ ...message, taskStep: i < 3 ? 'first' : 'sec\u001bond' }));
+    const all = [...trajectoryLines(doc, named)];
+    expect(all.filter((line) => line.startsWith('══'))).toEqual([
+      expect.stringMatching(/^══ step first of the task ═+$/),
+      expect.stringMatching(/^══ step sec.*nd of the task ═+$/),
+    ]);
+    expect(all.join('\n')).not.toContain('\u001b');
+    expect(lines(1).some((line) => line.includes('of the task'))).toBe(false);
+  });
+
   test('long observations lose their middle, and say how much', () => {
     expect(lines(1).length).toBeLessThan(lines(1, 0).length);
     expect(lines(1, 20).join('\n')).toMatch(/… 1\d\d lines left out …/);

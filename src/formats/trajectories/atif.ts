@@ -175,11 +175,18 @@ function agentStep(said: Said, rows: readonly AtifCall[] | null): Step {
       metrics: rows && metricsOf(rows),
       // A program that rewrites its history sends answers again that belong to earlier calls.
       ...(rows === null ? { is_copied_context: true } : { llm_call_count: 1 }),
+      ...taskStepOf(message),
     }),
     toolIds: new Set(calls.map(({ tool_call_id }) => String(tool_call_id))),
     results: [],
     lastResult: -1,
   };
+}
+
+/** Of a task of several steps. */
+function taskStepOf({ extra }: Json): Json {
+  const { task_step } = recordOf(extra);
+  return typeof task_step === 'string' ? { extra: { task_step } } : {};
 }
 
 /** Answers of tools, and outputs of commands, belong to the step that asked for them. */
@@ -204,7 +211,7 @@ function stepsOf(thread: Thread<Said>, source: AtifSource): Step[] {
       to.lastResult = seq;
     } else {
       const from = role === 'system' ? 'system' : 'user';
-      const fields = { timestamp: timeOf(said), source: from, message: content };
+      const fields = { timestamp: timeOf(said), source: from, message: content, ...taskStepOf(message) };
       steps.push({ seq, fields, toolIds: new Set(), results: [], lastResult: -1 });
     }
   }

@@ -30,6 +30,8 @@ interface Recorded {
   readonly failedTries?: readonly CallRecord[];
   /** What the recorded history held since the reply before this one; compared with what the replay sends. */
   readonly observed?: readonly Message[];
+  /** The agent began a new history with it: it worked on the next step of its task. */
+  readonly begins?: boolean;
 }
 
 interface RecordedSuccess extends Recorded {
@@ -152,6 +154,7 @@ function replayModel(options: ReplayOptions, attempt: ModelForAttempt): Model {
   let seen = 0;
 
   function compare(recorded: RecordedReply, sent: readonly Message[]): void {
+    if (recorded.begins) seen = 0;
     const found = recorded.observed ? findDivergence(recorded.observed, sent, seen) : null;
     seen = sent.length;
     if (!found) return;

@@ -120,7 +120,15 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
       return last ? [{ ...last, failedTries }] : [];
     }
     const response = kept[next++];
-    return response ? [{ ...replyOf(response.body, query), observed: response.observed }] : [];
+    return response
+      ? [
+          {
+            ...replyOf(response.body, query),
+            observed: response.observed,
+            ...(response.begins && { begins: true }),
+          },
+        ]
+      : [];
   });
   return end && !ended ? [...replies, end] : replies;
 }
@@ -130,13 +138,22 @@ function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
  * and keeps its response in the error message.
  */
 function keptResponses(store: Store, attemptId: number) {
-  const kept: { body: z.infer<typeof bodySchema>; observed: Message[] }[] = [];
+  const kept: { body: z.infer<typeof bodySchema>; observed: Message[]; begins: boolean }[] = [];
   let observed: Message[] = [];
+  let taskStep: unknown;
+  let begins = false;
   for (const stored of messagesOf(store, attemptId)) {
     const message = JSON.parse(stored.data) as Message;
+    // Of a task of several steps each has a history of its own.
+    if (message.extra?.task_step !== taskStep) {
+      begins = kept.length > 0;
+      taskStep = message.extra?.task_step;
+      observed = [];
+    }
     const body = bodySchema.safeParse(asChatBody(message.extra?.response));
     if (body.success) {
-      kept.push({ body: body.data, observed });
+      kept.push({ body: body.data, observed, begins });
+      begins = false;
       observed = message.role === 'assistant' ? [] : [message];
     } else observed = [...observed, message];
   }

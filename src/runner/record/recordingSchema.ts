@@ -47,7 +47,11 @@ const call = z.object({
   notes: z.array(z.string()),
 });
 
-const told = { failedTries: z.array(call).default([]), observed: z.array(message).default([]) };
+const told = {
+  failedTries: z.array(call).default([]),
+  observed: z.array(message).default([]),
+  begins: z.boolean().optional(),
+};
 
 const replySchema = z.union([
   z.object({

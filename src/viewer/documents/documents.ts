@@ -256,12 +256,13 @@ export interface AttemptDocument {
   chunks: number;
   evaluations: EvaluationSummary[];
 }
-
 export interface MessageDocument {
   seq: number;
   role: string;
   content: string;
   reasoning: string | null;
+  /** Of a task of several steps. */
+  taskStep?: string;
   /** Commands asked for through tool calls, as far as they can be read. */
   toolCalls: { name: string; text: string }[];
   commands: {

@@ -113,10 +113,13 @@ function reasoningOf(fields: ReadonlyMap<string, unknown>): string | null {
 export function readMessage(data: string): {
   reasoning: string | null;
   toolCalls: { name: string; text: string }[];
+  taskStep?: string;
 } {
   const fields = new Map(Object.entries(recordOf(readJson(data))));
   const items = fields.has('tool_calls') ? [] : ofType(responseItems(fields), 'function_call');
+  const { task_step: taskStep } = recordOf(fields.get('extra'));
   return {
+    ...(typeof taskStep === 'string' && { taskStep }),
     reasoning: reasoningOf(fields),
     toolCalls: [
       ...listAt(fields, 'tool_calls').map((call) => {
