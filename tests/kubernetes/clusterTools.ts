@@ -13,7 +13,7 @@ export const kubectl = (...args: string[]): string =>
   execFileSync(
     join(FOLDER, 'bin', 'kubectl'),
     ['--kubeconfig', join(FOLDER, 'run', 'admin.kubeconfig'), '-n', namespace(), ...args],
-    { encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] },
+    { encoding: 'utf8', timeout: 60_000, maxBuffer: 1 << 26, stdio: ['ignore', 'pipe', 'pipe'] },
   );
 
 export const podNames = (): string[] => kubectl('get', 'pods', '-o', 'name').split('\n').filter(Boolean);
