@@ -15,6 +15,7 @@ import {
   solvesTwo,
   survivesKill,
 } from '../support/agents/programFaults.ts';
+import { asksServer } from '../support/agents/programServers.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const available = await dockerAvailable();
@@ -30,6 +31,7 @@ describe.skipIf(!available).each(agentsTested())('$agent (needs Docker and npm)'
     ['is ended at its limit of steps, whatever its model asks for', endsAtSteps],
     ['is killed at its time with all that it started', endsAtItsTime],
     ['goes on after a command that writes 1 GB, or is ended in it', floods],
+    ['asks an MCP server of the image, anew in each step of its task', asksServer],
     ['cannot ask with a key that it made up, or with that of another attempt', forgesKeys],
   ])('%s', async (_name, play) => {
     const missing = await addedFromNpm(one);

@@ -7,7 +7,12 @@ import { text } from 'node:stream/consumers';
 
 /** What the model does in a turn: a call of one of the client's tools, or its last words. */
 export type Turn =
-  | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
+  | {
+      readonly tool: string;
+      readonly args: Readonly<Record<string, unknown>>;
+      /** Of Codex: where tools of a server are. */
+      readonly namespace?: string;
+    }
   | { readonly say: string };
 
 export interface SeenRequest {
@@ -84,6 +89,7 @@ const responses: Speaks = {
               name: turn.tool,
               status: 'completed',
             },
+            ...(turn.namespace !== undefined && { namespace: turn.namespace }),
             arguments: JSON.stringify(turn.args),
           }
         : {
