@@ -15,6 +15,9 @@ export type ParsedReference =
 export const DOCKER_HUB = 'docker.io';
 /** The host in names of images that are made on the engine itself: no registry has it, and nothing is asked for them. */
 export const OWN_HOST = 'swebatch.internal';
+
+/** End states of containers: such an image is on the engine where it was made, and nowhere else. */
+export const WORK_IMAGES = `${OWN_HOST}/work`;
 const HUB_NAMES = new Set([
   'docker.io',
   'index.docker.io',

@@ -204,6 +204,8 @@ export interface EnvironmentFactory {
   /** Begins a start that `start` with the same request will take; bounded, may do nothing, never throws. When the request's signal
    *  fires before that, what was begun is removed. */
   prepare?(request: StartRequest): void;
+  /** Whether an image that `keepWork` made is here. */
+  holdsWork?(image: string): Promise<boolean>;
   /** Removes an image that `keepWork` made; one that is gone is no error. */
   discardWork?(image: string): Promise<void>;
   /** Releases pooled connections and containers started ahead. */

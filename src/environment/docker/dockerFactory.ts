@@ -22,7 +22,7 @@ import { createQuotaProbe } from './diskQuota.ts';
 import type { DockerFactoryOptions } from './dockerOptions.ts';
 import { startEnvironment } from './dockerStart.ts';
 import { createSealer } from './seal.ts';
-import { discardWork } from './work/keepWork.ts';
+import { discardWork, holdsWork } from './work/keepWork.ts';
 
 export interface DockerFactory extends EnvironmentFactory {
   readonly docker: Docker;
@@ -114,6 +114,7 @@ export function createDockerFactory(
         throw new EnvironmentError('start_failed', 'the environment factory is closed');
       return prepared.take(request) ?? begin(request);
     },
+    holdsWork: (image) => holdsWork(docker, image),
     discardWork: (image) => discardWork(docker, image),
     async close() {
       closing.abort();

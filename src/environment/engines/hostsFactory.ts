@@ -4,6 +4,7 @@
  * removed from the run.
  */
 
+import { WORK_IMAGES } from '../../base/imageReference.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import {
   type Environment,
@@ -37,7 +38,17 @@ function leaveEngine(parts: HostsParts, host: string, error: unknown): void {
   else if (!(error instanceof EngineDrains)) throw error;
 }
 
-async function chosen({ pool, prefer, watch }: HostsParts, { image, signal }: StartRequest): Promise<Place> {
+/** The engine that has an end state; undefined for other images, and where no engine has it. */
+async function holderOf({ pool, factories }: HostsParts, image: string): Promise<string | undefined> {
+  if (!image.startsWith(`${WORK_IMAGES}:`)) return undefined;
+  for (const host of pool.alive()) if (await factories.get(host)?.holdsWork?.(image)) return host;
+  return undefined;
+}
+
+async function chosen(parts: HostsParts, { image, signal }: StartRequest): Promise<Place> {
+  const { pool, watch } = parts;
+  const holder = await holderOf(parts, image);
+  const prefer = holder === undefined ? parts.prefer : (host: string) => host === holder;
   for (;;) {
     try {
       return await pool.choose(prefer && ((host) => prefer(host, image)));
@@ -162,7 +173,7 @@ export function createHostsFactory(parts: HostsParts): EnvironmentFactory {
     kind: 'docker',
     // Nobody noted where it was made: each engine is asked.
     async discardWork(image) {
-      for (const factory of factories.values()) await factory.discardWork?.(image);
+      for (const host of parts.pool.alive()) await factories.get(host)?.discardWork?.(image);
     },
     prepare(request) {
       const { place, signal, owner } = request;

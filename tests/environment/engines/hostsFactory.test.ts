@@ -67,6 +67,46 @@ function preparing(name: string, slots = 0) {
 }
 const where = (environment: Environment) => environment.info.notes.at(-1);
 
+describe('an end state that was kept', () => {
+  const WORK = 'swebatch.internal/work:abc';
+  const keeping = (name: string, images: string[]) => {
+    const { host, state } = engine(name);
+    const factory: EnvironmentFactory = {
+      ...host.factory,
+      holdsWork: async (image) => images.includes(image),
+      discardWork: async (image) =>
+        void images.splice(0, images.length, ...images.filter((one) => one !== image)),
+    };
+    return { host: { ...host, factory }, state };
+  };
+
+  test('starts on the engine that has it, and nobody is asked about other images', async () => {
+    const [a, b] = [keeping('a', ['i']), keeping('b', [WORK])];
+    const { factory } = several([a.host, b.host]);
+    for (let i = 0; i < 4; i++) await factory.start(request({ image: WORK }));
+    expect([a.state.starts, b.state.starts]).toEqual([0, 4]);
+    for (let i = 0; i < 4; i++) await factory.start(request());
+    expect(a.state.starts).toBe(4);
+  });
+
+  test('is removed also from engines on which nothing was started yet', async () => {
+    const images = [WORK];
+    const { host } = keeping('a', images);
+    const pool = createEnginePool([host]);
+    const made: string[] = [];
+    const factories = {
+      get: (name: string) => {
+        made.push(name);
+        return host.factory;
+      },
+      values: () => new Map<string, EnvironmentFactory>().values(),
+    };
+    await createHostsFactory({ pool, factories }).discardWork!(WORK);
+    expect(images).toEqual([]);
+    expect(made).toEqual(['a']);
+  });
+});
+
 describe('placing', () => {
   test('goes to the engine with most room in proportion to its slots', async () => {
     const [small, big] = [engine('small', 1), engine('big', 3)];

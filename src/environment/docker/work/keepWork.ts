@@ -1,13 +1,12 @@
 /** The container as the agent left it, kept as an image of this engine: a verifier starts from it, beside no process of the agent's. */
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
-import { OWN_HOST } from '../../../base/imageReference.ts';
+import { WORK_IMAGES } from '../../../base/imageReference.ts';
 import { daemonAnswer } from '../../engines/daemonAnswer.ts';
 import { readFault } from '../../engines/dockerFault.ts';
 import { LABELS } from '../../owner.ts';
 import { commitContainer } from '../commitContainer.ts';
 
-const REPOSITORY = `${OWN_HOST}/work`;
 /** A large layer on a slow disk. */
 const COMMIT_LIMIT_MS = 600_000;
 
@@ -16,16 +15,26 @@ export async function keepWork(container: Docker.Container): Promise<string> {
   // The owner's labels must not pass to containers that are made from the image.
   const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
   const committed = commitContainer(container, {
-    _query: { repo: REPOSITORY, tag, comment: 'work of an agent' },
+    _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
     _body: { Labels: { ...noOwner, 'swebatch.work': '1' } },
   });
   await daemonAnswer(committed, COMMIT_LIMIT_MS);
-  return `${REPOSITORY}:${tag}`;
+  return `${WORK_IMAGES}:${tag}`;
+}
+
+/** False also for one that nobody knows: a start says what is wrong. */
+export async function holdsWork(docker: Docker, image: string): Promise<boolean> {
+  try {
+    await daemonAnswer(docker.getImage(image).inspect());
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Only what `keepWork` made; one that is gone already is no error. */
 export async function discardWork(docker: Docker, image: string): Promise<void> {
-  if (!image.startsWith(`${REPOSITORY}:`)) return;
+  if (!image.startsWith(`${WORK_IMAGES}:`)) return;
   try {
     await daemonAnswer(docker.getImage(image).remove({ force: false }));
   } catch (error) {
