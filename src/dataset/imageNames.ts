@@ -10,7 +10,9 @@ const BUILDERS: Readonly<Record<string, string>> = {
   'epoch-arm64': 'ghcr.io/epoch-research/swe-bench.eval.arm64.{id}:latest',
   'swe-gym': 'docker.io/xingyaoww/sweb.eval.x86_64.{id:_s_}:latest',
 };
-export const IMAGE_BUILDERS = Object.keys(BUILDERS);
+/** Not pulled: made from the recipe that comes with each task. */
+export const BUILT = 'built';
+export const IMAGE_BUILDERS = [...Object.keys(BUILDERS), BUILT];
 
 const PLACE = /\{id(?::([a-z0-9_.-]{1,20}))?\}/g;
 
@@ -25,7 +27,7 @@ export const imageNameOf = (images: string, instanceId: string): string =>
 
 /** Why it names no images; null when it does. */
 export function imagesProblem(images: string): string | null {
-  if (Object.hasOwn(BUILDERS, images)) return null;
+  if (IMAGE_BUILDERS.includes(images)) return null;
   if (images.search(PLACE) < 0) return `is none of ${IMAGE_BUILDERS.join(', ')}, and has no {id}`;
   const parsed = parseReference(imageNameOf(images, 'a__a-1'));
   return parsed.ok ? null : `makes names that are none: ${parsed.message}`;

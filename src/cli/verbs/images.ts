@@ -50,8 +50,10 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   if (selection.kind === 'empty') throw new UserError(selection.message);
   if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
   const usable = selection.rows.filter(({ row }) => row.refused === undefined);
-  // A large dataset has its rows in its file; none of them builds.
-  const builds = usable.flatMap(({ row }) => (row.head ? [] : buildsOf(row.instance)));
+  // A large dataset has its rows in its file, and is read again only where an image is built.
+  const builds = usable.flatMap(({ row }) =>
+    row.head && !imageOf(row.head).startsWith(`${OWN_HOST}/`) ? [] : buildsOf(row.instance),
+  );
   for (const build of builds) rememberRecipe(build.image, build);
   const images = usable.map(({ row }) => imageOf(row.instance));
   return [...new Set([...images, ...builds.map(({ image }) => image)])];

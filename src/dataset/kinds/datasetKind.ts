@@ -61,6 +61,8 @@ export interface DatasetKind {
   steps?(instance: Instance): readonly TaskStep[] | undefined;
   /** Images that are built from folders of the task: their names, and how. */
   builds?(instance: Instance): readonly TaskBuild[];
+  /** The name of the image that its own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */
+  builtImage?(instance: Instance): string | undefined;
   /** What is graded is the end state of the agent's container, not only its patch. */
   readonly keepsWork?: boolean;
 }

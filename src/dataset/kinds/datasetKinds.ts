@@ -38,6 +38,10 @@ export const processorsOf = (instance: Instance): number =>
 export const buildsOf = (instance: Instance): readonly TaskBuild[] =>
   kindNamed(instance.kind)?.builds?.(instance) ?? [];
 
+/** The image that the recipe of an instance makes; undefined where it has none. */
+export const builtImageOf = (instance: Instance): string | undefined =>
+  kindNamed(instance.kind)?.builtImage?.(instance);
+
 /** Servers of tools that the agent of an instance is to have. */
 export const mcpServersOf = (instance: Instance): readonly McpServer[] =>
   kindNamed(instance.kind)?.mcpServers?.(instance) ?? [];

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { imageNameOf } from '../imageNames.ts';
+import { imageRefusal, withChosenImage } from '../chosenImage.ts';
 import type { Instance, InstanceHead } from '../instance.ts';
 import { refusalOf } from '../kinds/datasetKinds.ts';
 import { addedDataset } from './addedDatasets.ts';
@@ -67,17 +67,12 @@ interface Rows {
   readonly withImage: WithImage;
 }
 
-const imageFrom =
-  (images: string | undefined): WithImage =>
-  (instance) =>
-    images === undefined ? instance : { ...instance, image: imageNameOf(images, instance.instance_id) };
-
 async function readRows(
   path: string,
   { heldBytes = HELD_BYTES, images }: LoadOptions,
   seen: (bytes: Uint8Array) => void,
 ): Promise<Rows> {
-  const withImage = imageFrom(images);
+  const withImage: WithImage = (instance) => withChosenImage(instance, images);
   const suffix = extname(path).toLowerCase();
   const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
   if (lines && !startsAsArray(path))
@@ -108,7 +103,7 @@ function withKey(row: unknown, key: string | undefined): { row: unknown; contrad
 }
 
 /** Collects rows and problems over all files of one dataset. */
-function collector() {
+function collector(images: string | undefined) {
   const rows: LoadedRow[] = [];
   const problems: DatasetProblem[] = [];
   const firstPlace = new Map<string, number>();
@@ -143,7 +138,8 @@ function collector() {
       if (normalised.ok) {
         // The hash is of the row alone: other images are no other task.
         const row = keep(entry, withImage(normalised.instance), rowHashOf(normalised.instance));
-        const refused = refusalOf(normalised.instance);
+        const { instance } = normalised;
+        const refused = refusalOf(instance) ?? imageRefusal(instance, images);
         rows.push(refused === undefined ? row : Object.assign(row, { refused }));
       }
     }
@@ -178,12 +174,12 @@ export async function loadDataset(source: string, options: LoadOptions = {}): Pr
 }
 
 async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
-  const folder = folderDataset(source);
+  const folder = folderDataset(source, options.images);
   if (folder) return { ok: true, dataset: folder };
   const location = locateDataset(source, options);
   if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
   const { files, revision, split } = location.found;
-  const { add, rows, problems } = collector();
+  const { add, rows, problems } = collector(options.images);
   const hash = createHash('sha256');
   for (const path of files) add(path, await readRows(path, options, (bytes) => void hash.update(bytes)));
   if (problems.length === 0 && rows.length === 0)

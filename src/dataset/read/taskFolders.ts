@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sha256 } from '../../base/sha256.ts';
+import { imageRefusal, withChosenImage } from '../chosenImage.ts';
 import type { FolderTask } from '../kinds/datasetKind.ts';
 import { kindOfFolder } from '../kinds/datasetKinds.ts';
 import { DATASET_ALIASES } from '../knownDatasets.ts';
@@ -17,7 +18,7 @@ function collected(tasks: readonly FolderTask[]): string[] {
 }
 
 /** Undefined where the source is no such folder. */
-export function folderDataset(source: string) {
+export function folderDataset(source: string, images?: string) {
   if ((DATASET_ALIASES as readonly string[]).includes(source)) return undefined;
   if (!statSync(source, { throwIfNoEntry: false })?.isDirectory()) return undefined;
   const kind = kindOfFolder(source);
@@ -27,10 +28,14 @@ export function folderDataset(source: string) {
   return {
     ...{ source, path, files: [path], split: null, revision: null },
     fileHash: sha256(tasks.map(({ id, hash }) => `${id} ${hash}\n`).join('')),
-    rows: tasks.map(({ instance, hash, refused }, i) => ({
-      ...{ instance, rowHash: hash, line: i + 1 },
-      ...(refused !== undefined && { refused }),
-    })),
+    rows: tasks.map((task, i) => {
+      const refused = task.refused ?? imageRefusal(task.instance, images);
+      const instance = withChosenImage(task.instance, images);
+      return {
+        ...{ instance, rowHash: task.hash, line: i + 1 },
+        ...(refused !== undefined && { refused }),
+      };
+    }),
     warnings: collected(tasks),
   };
 }

@@ -61,7 +61,7 @@ describe.skipIf(!existsSync(tasks))('published verdicts (needs ../shared/data/ta
     expect([planned.length, ids.length]).toEqual([200, 200]);
   });
 
-  test('Multi-SWE-bench: 50 of 50 logs give the published verdict', () => {
+  test('Multi-SWE-bench: the statuses that 50 of 50 logs end with give the published verdict', () => {
     const counts = { resolved: 0, unresolved: 0, incomplete: 0 };
     for (const path of globSync(join(dir, 'evaluation/java/verified/*/logs/*/run_instance.log'))) {
       const id = path.split('/').at(-2)!;
@@ -78,7 +78,7 @@ describe.skipIf(!existsSync(tasks))('published verdicts (needs ../shared/data/ta
     expect(counts).toEqual({ resolved: 1, unresolved: 39, incomplete: 10 });
   });
 
-  test('SWE-bench-Live: every instance whose parser is known has a plan, and its recorded statuses give a verdict', () => {
+  test('SWE-bench-Live: every instance whose parser is known has a plan; lists made of its own statuses are resolved by them', () => {
     let [plans, judged, broken] = [0, 0, 0];
     for (const path of globSync(join(dir, '*/playground/*/result.json'))) {
       let result: Record<string, unknown>;

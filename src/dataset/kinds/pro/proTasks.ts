@@ -2,6 +2,7 @@
 import type { DatasetKind } from '../datasetKind.ts';
 import { isProRow, proColumns } from './proColumns.ts';
 import { isProFolder, readProFolder } from './proFolder.ts';
+import { proBuilds, proImage } from './proImage.ts';
 
 const NAME = 'swe-bench-pro';
 
@@ -10,4 +11,6 @@ export const pro: DatasetKind = {
   rows: { is: isProRow, columns: proColumns },
   folders: { is: isProFolder, read: (dir) => readProFolder(dir, NAME) },
   container: () => ({ cwd: '/app' }),
+  builtImage: proImage,
+  builds: proBuilds,
 };

@@ -1,0 +1,186 @@
+// Verdicts and logs that suites published, in whole clones of their repositories, recomputed by our rules. Give the folder of the clones:
+//   SWEBATCH_SUITES=../clones npm run test:long -- publishedSuites
+// with scaleapi/SWE-bench_Pro-os@ca10a60a, kimjune01/swebench-pro-audit@354b3c02, multi-swe-bench/experiments@89888f16 (as
+// `multi-swe-bench-experiments`) and SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f.
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import PQueue from 'p-queue';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { normaliseRow } from '../../src/dataset/read/row.ts';
+import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
+import { currentOwner } from '../../src/environment/owner.ts';
+import { verdictInRunLog } from '../../src/formats/harness/runLogVerdict.ts';
+import { readLeaderboardResults } from '../../src/formats/reports/leaderboardResults.ts';
+import { readVerdictMap } from '../../src/formats/reports/verdictMap.ts';
+import { resolutionOf } from '../../src/grading/grade.ts';
+import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
+import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
+import { planGrading } from '../../src/grading/kinds/gradingKinds.ts';
+import { entryScript } from '../../src/grading/kinds/pro/entryScript.ts';
+import { runRowParser } from '../../src/grading/kinds/rowParser.ts';
+import { dockerAvailable } from '../support/docker.ts';
+import { derivedImage } from '../support/dockerEnvironment.ts';
+import { comparedTo, liveOutputs } from '../support/kinds/publishedLive.ts';
+
+const clones = process.env.SWEBATCH_SUITES ?? '';
+const at = (...parts: string[]): string => join(clones, ...parts);
+const have = (name: string): boolean => clones !== '' && existsSync(at(name));
+const available = await dockerAvailable();
+const config = gradingConfigSchema.parse({ timeout: 300 });
+const owner = currentOwner(`published-${process.pid}`, '1');
+
+let factory: DockerFactory;
+beforeAll(() => {
+  if (available)
+    factory = createDockerFactory(
+      { ...gradingEnvironment(config), pull: 'never' },
+      { ...GRADING_DOCKER_OPTIONS, capAdd: config.cap_add },
+    );
+});
+afterAll(() => factory?.close());
+
+/** A row of Pro from its folder of scripts. */
+function proRow(id: string, more: Record<string, unknown> = {}) {
+  const file = (name: string) => readFileSync(at('SWE-bench_Pro-os/run_scripts', id, name), 'utf8');
+  const info = file('instance_info.txt');
+  const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(info)?.[1] ?? '';
+  return normaliseRow({
+    ...{ instance_id: id, repo: field('Repository'), base_commit: field('Base Commit') },
+    ...{ problem_statement: 'x', before_repo_set_cmd: 'true', dockerhub_tag: 't' },
+    ...{ fail_to_pass: field('FAIL_TO_PASS'), pass_to_pass: field('PASS_TO_PASS') },
+    selected_test_files_to_run: field('Test Files'),
+    ...{ run_script: file('run_script.sh'), parser: file('parser.py') },
+    ...more,
+  });
+}
+
+describe.skipIf(!have('SWE-bench_Pro-os'))('SWE-bench Pro (needs SWEBATCH_SUITES)', () => {
+  test('every folder of scripts has a plan of grading, and every published verdict is read', () => {
+    const ids = readdirSync(at('SWE-bench_Pro-os/run_scripts')).filter((id) => id.startsWith('instance_'));
+    const planned = ids.filter((id) => {
+      const read = proRow(id);
+      return read.ok && planGrading(read.instance).ok;
+    });
+    const verdicts = globSync(at('SWE-bench_Pro-os/traj/*/eval_results.json')).flatMap((path) => {
+      const read = readVerdictMap(readFileSync(path));
+      if (!read.ok) throw new Error(`${path}: ${read.message}`);
+      return [...read.value];
+    });
+    console.log(`Pro: ${planned.length} of ${ids.length} planned, ${verdicts.length} verdicts read`);
+    expect(planned).toHaveLength(ids.length);
+    expect(verdicts.length).toBeGreaterThan(6000);
+  });
+
+  test.skipIf(!have('swebench-pro-audit') || !available)(
+    'the one case that is published whole: the same script, the same output.json by its parser in a container, the same verdict',
+    async () => {
+      const id =
+        'instance_qutebrowser__qutebrowser-e34dfc68647d087ca3175d9ad3f023c30d8c9746-v363c8a7e5ccdf6968fc7ab84a2053ac78036691d';
+      const whole = (name: string) =>
+        readFileSync(at('swebench-pro-audit/data/craft_autopsy/grade', id, 'workspace', name), 'utf8');
+      const dockerfile = (kind: string) =>
+        readFileSync(at('SWE-bench_Pro-os/dockerfiles', kind, id, 'Dockerfile'), 'utf8');
+      const before =
+        'git checkout e34dfc68647d087ca3175d9ad3f023c30d8c9746 -- tests/unit/utils/test_urlutils.py';
+      const script = entryScript({
+        baseCommit: 'c984983bc4cf6f9148e16ea17369597f67774ff9',
+        beforeRepoSetCmd: before,
+        testFiles: ['tests/unit/utils/test_urlutils.py'],
+        dockerfiles: [dockerfile('base_dockerfile'), dockerfile('instance_dockerfile')],
+      });
+      expect(script).toBe(whole('entryscript.sh'));
+
+      // The repository and its packages are not here: its run_script.sh is one that prints what the published one printed.
+      const image = await derivedImage(`rm -rf /app; cp -r /testbed /app 2>/dev/null || git init -q /app
+command -v python >/dev/null || ln -s "$(command -v python3)" /usr/local/bin/python`);
+      const said = Buffer.from(whole('stdout.log')).toString('base64');
+      const read = proRow(id, {
+        run_script: `base64 -d <<'END'\n${said}\nEND\n`,
+        parser: whole('parser.py'),
+      });
+      if (!read.ok) throw new Error(read.messages.join());
+      const planned = planGrading({ ...read.instance, image });
+      if (!planned.ok) throw new Error(planned.reason);
+      const graded = await planned.plan.grade({ patch: whole('patch.diff'), factory, config, owner });
+      const published = JSON.parse(whole('output.json')) as { tests: { name: string; status: string }[] };
+      const passed = new Set(
+        published.tests.filter(({ status }) => status === 'PASSED').map(({ name }) => name),
+      );
+      const wanted = [...read.instance.FAIL_TO_PASS, ...read.instance.PASS_TO_PASS];
+      const tests = graded.report?.[id]?.tests_status;
+      expect([...tests!.FAIL_TO_PASS.success, ...tests!.PASS_TO_PASS.success].toSorted()).toEqual(
+        wanted.filter((name) => passed.has(name)).toSorted(),
+      );
+      const verdicts = readVerdictMap(
+        readFileSync(at('swebench-pro-audit/data/craft_autopsy/grade/eval_results.json')),
+      );
+      expect(verdicts.ok && new Map(verdicts.value).get(id)).toBe(graded.resolved);
+      console.log(`Pro, whole case: ${graded.outcome}, ${wanted.length} tests, ${passed.size} passed`);
+    },
+  );
+});
+
+describe.skipIf(!have('multi-swe-bench-experiments'))('Multi-SWE-bench (needs SWEBATCH_SUITES)', () => {
+  test('the statuses at the end of every run_instance.log give the published verdict; no log holds an output of tests', () => {
+    const counts = { agree: 0, resolved: 0, incomplete: 0, withOutput: 0, unread: 0 };
+    for (const path of globSync(
+      at('multi-swe-bench-experiments/evaluation/java/verified/*/logs/*/run_instance.log'),
+    )) {
+      const id = path.split('/').at(-2)!;
+      const text = readFileSync(path);
+      const published = readLeaderboardResults(readFileSync(join(path, '../../../results/results.json')));
+      if (!published.ok) throw new Error(published.message);
+      const verdict = verdictInRunLog(text, id);
+      if (/Tests run:|BUILD (?:SUCCESS|FAILURE)|^> Task/m.test(text.toString())) counts.withOutput++;
+      const won = published.value.resolved.includes(id);
+      if (!verdict?.tests_status) {
+        counts.unread++;
+        expect(won, path).toBe(false);
+        continue;
+      }
+      const resolved = resolutionOf(verdict.tests_status) === 'RESOLVED_FULL';
+      expect(resolved, path).toBe(verdict.resolved);
+      if (resolved) counts.resolved++;
+      // results.json of one model is that of a later run of one instance: it calls 90 others incomplete, with their logs beside it.
+      if ((published.value.incomplete_ids as string[]).includes(id)) counts.incomplete++;
+      else expect(resolved, path).toBe(won);
+      counts.agree++;
+    }
+    console.log('Multi-SWE-bench:', JSON.stringify(counts));
+    expect(counts).toMatchObject({ agree: 398, unread: 2, withOutput: 0 });
+  });
+});
+
+describe.skipIf(!have('RepoLaunch-trajectory-archive') || !available)(
+  'SWE-bench-Live (needs SWEBATCH_SUITES)',
+  () => {
+    test("the row's own parser, run by us without network, gives the published statuses", async () => {
+      const image = await derivedImage('true');
+      const queue = new PQueue({ concurrency: 2 });
+      const counts = { equal: 0, part: 0, differs: 0, none: 0, failed: 0 };
+      const names = { agree: 0, unknown: 0, other: 0 };
+      const best = ['equal', 'part', 'differs', 'none', 'failed'] as const;
+      const one = async (row: ReturnType<typeof liveOutputs>[number]) => {
+        const seen: (keyof typeof counts)[] = [];
+        for (const output of row.outputs) {
+          const where = { instanceId: 'live', image };
+          const parsed = await runRowParser(row.parser, output, where, {
+            ...{ patch: null, factory, config, owner },
+          });
+          seen.push(parsed.ok ? comparedTo(row.published, parsed.statuses) : 'failed');
+          for (const [name, status] of parsed.ok ? parsed.statuses : []) {
+            const told = row.published[name];
+            names[told === status ? 'agree' : told === undefined ? 'unknown' : 'other']++;
+          }
+        }
+        counts[best.find((word) => seen.includes(word))!]++;
+      };
+      await Promise.all(
+        liveOutputs(at('RepoLaunch-trajectory-archive')).map((row) => queue.add(() => one(row))),
+      );
+      console.log('Live:', JSON.stringify({ counts, names }));
+      expect(counts.equal).toBeGreaterThan(10);
+      expect(names.other / names.agree).toBeLessThan(0.01);
+    }, 1_800_000);
+  },
+);
