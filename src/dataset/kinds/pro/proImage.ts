@@ -16,12 +16,15 @@ const FROM = /^FROM\s/i;
 /** They install whole systems. */
 const TIMEOUT_S = 2 * 3600;
 
+function withoutName(from: string): string {
+  const words = from.trim().split(/\s+/);
+  return (words.at(-2)?.toUpperCase() === 'AS' ? words.slice(0, -2) : words).join(' ');
+}
+
 /** The last stage under the name that the instance's file begins with. */
 function namedLast(lines: readonly string[]): string[] {
   const last = lines.findLastIndex((line) => FROM.test(line));
-  return lines.map((line, at) =>
-    at === last ? `${line.replace(/\s+AS\s+\S+\s*$/i, '').trimEnd()} AS ${BASE}` : line,
-  );
+  return lines.map((line, at) => (at === last ? `${withoutName(line)} AS ${BASE}` : line));
 }
 
 /** One Dockerfile for both; undefined where one is missing, or the second does not stand on the first. */
