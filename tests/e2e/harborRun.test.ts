@@ -1,4 +1,4 @@
-// Harbor tasks in real containers: who solves them passes, and nobody sees the tests before the end. tests/long/harborVerdicts.test.ts has the rest.
+// Harbor tasks in real containers: who solves them passes, and nobody sees the tests before the end. tests/long/suites/harborVerdicts.test.ts has the rest.
 
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

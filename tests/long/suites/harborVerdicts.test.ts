@@ -4,13 +4,13 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { cli, tempDir } from '../support/cli.ts';
-import { docker, dockerAvailable } from '../support/docker.ts';
-import { derivedImage } from '../support/dockerEnvironment.ts';
-import { harborTask } from '../support/kinds/harborTask.ts';
-import { SIX_TASKS, sixTasks } from '../support/kinds/sixTasks.ts';
-import { steppedTask } from '../support/kinds/steppedTasks.ts';
-import { attemptsIn, isThere, keptImages, runSteps, verdictsIn } from '../support/kinds/stepRecords.ts';
+import { cli, tempDir } from '../../support/cli.ts';
+import { docker, dockerAvailable } from '../../support/docker.ts';
+import { derivedImage } from '../../support/dockerEnvironment.ts';
+import { harborTask } from '../../support/kinds/harborTask.ts';
+import { SIX_TASKS, sixTasks } from '../../support/kinds/sixTasks.ts';
+import { steppedTask } from '../../support/kinds/steppedTasks.ts';
+import { attemptsIn, isThere, keptImages, runSteps, verdictsIn } from '../../support/kinds/stepRecords.ts';
 
 const available = await dockerAvailable();
 

@@ -3,11 +3,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { AGENTS, addedFromNpm, REAL_KEY } from '../support/agents/agentBench.ts';
-import { startFakeProvider, type Turn } from '../support/agents/playedProvider.ts';
-import { cli, tempDir } from '../support/cli.ts';
-import { dockerAvailable } from '../support/docker.ts';
-import { GIVEN_TASKS, type GivenTask, givenTasks } from '../support/kinds/givenTasks.ts';
+import { AGENTS, addedFromNpm, REAL_KEY } from '../../support/agents/agentBench.ts';
+import { startFakeProvider, type Turn } from '../../support/agents/playedProvider.ts';
+import { cli, tempDir } from '../../support/cli.ts';
+import { dockerAvailable } from '../../support/docker.ts';
+import { GIVEN_TASKS, type GivenTask, givenTasks } from '../../support/kinds/givenTasks.ts';
 
 const available = await dockerAvailable();
 const dir = tempDir('given-');

@@ -3,10 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { cli, tempDir } from '../support/cli.ts';
-import { docker, dockerAvailable } from '../support/docker.ts';
-import { BASE_IMAGE } from '../support/dockerEnvironment.ts';
-import { harborTask } from '../support/kinds/harborTask.ts';
+import { cli, tempDir } from '../../support/cli.ts';
+import { docker, dockerAvailable } from '../../support/docker.ts';
+import { BASE_IMAGE } from '../../support/dockerEnvironment.ts';
+import { harborTask } from '../../support/kinds/harborTask.ts';
 
 const available = await dockerAvailable();
 
