@@ -104,3 +104,21 @@ test('a task with MCP servers is refused for every agent that does not take them
   ]);
   expect(refusals('opencode', 'default')[1]).toBe(untaken('the built-in agent'));
 });
+
+test('a task of several steps is refused where end states cannot be kept', async () => {
+  const folder = join(tempDir(), 'tasks');
+  harborTask(folder, 'plain', { 'task.toml': IMAGE });
+  harborTask(folder, 'stepped', {
+    'task.toml': `${IMAGE}[[steps]]\nname = "one"\n`,
+    'steps/one/instruction.md': 'Do it.\n',
+  });
+  const loaded = await loadDataset(folder);
+  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
+  const refusedIn = (environment_class: string) =>
+    beyondAgents(loaded.dataset.rows, [
+      { agent: { agent_class: 'codex' }, environment: { environment_class } },
+    ]).map(({ refused }) => refused);
+  expect(refusedIn('docker')).toEqual([undefined, undefined]);
+  for (const other of ['local', 'kubernetes', './own.ts'])
+    expect(refusedIn(other)).toEqual([undefined, expect.stringContaining(`and not with ${other}`)]);
+});

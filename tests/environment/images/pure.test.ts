@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canonicalName, parseReference } from '../../../src/base/imageReference.ts';
+import { canonicalName, OWN_HOST, parseReference } from '../../../src/base/imageReference.ts';
 import { readDockerCliConfig } from '../../../src/environment/engines/dockerCliConfig.ts';
 import { createDiskGate, isOpen } from '../../../src/environment/images/disk/diskGate.ts';
 import { chooseEvictions, removable } from '../../../src/environment/images/disk/evict.ts';
@@ -512,4 +512,12 @@ describe('throttle and progress', () => {
     progress.add({ layer: 'l', status: 'Pull complete' });
     expect(progress.now()).toEqual({ downloadedBytes: 10, totalBytes: 10, layersDone: 1, layers: 1 });
   });
+});
+
+test('an end state that is gone is no matter of a Dockerfile', () => {
+  const facts = { registry: OWN_HOST, hasCredentials: false, engineMessage: 'the build failed' };
+  const said = (image: string) => pullError('build_failed', { ...facts, image }).message;
+  expect(said('swebatch.internal/work:abc')).toContain('only a new attempt has another');
+  expect(said('swebatch.internal/work:abc')).not.toContain('Dockerfile');
+  expect(said('swebatch.internal/harbor:abc')).toContain('correct its Dockerfile');
 });

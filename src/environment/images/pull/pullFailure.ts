@@ -2,7 +2,7 @@
  * Why a pull failed, told apart by what a person has to do about it. The Docker engine gives text only, so the table below is read from
  * the messages of engine 20.10 to 28 and of the registries; what fits nothing stays `unknown` with the engine's words.
  */
-import { OWN_HOST } from '../../../base/imageReference.ts';
+import { OWN_HOST, WORK_IMAGES } from '../../../base/imageReference.ts';
 import { EnvironmentError, type EnvironmentErrorCode } from '../../environment.ts';
 
 export const PULL_FAILURES = {
@@ -99,8 +99,10 @@ const FIXES: Readonly<Record<PullFailureKind, (facts: PullFailureFacts) => strin
     `check that ${registry} can be reached from the Docker engine (proxy, DNS, certificate)`,
   disk_full: () =>
     'free space on the disk of the Docker engine: "swebatch images gc", or set images.policy to remove-after',
-  build_failed: () =>
-    'correct its Dockerfile; builds/ beside images.jsonl in the state folder has the whole log',
+  build_failed: ({ image }) =>
+    image.startsWith(`${WORK_IMAGES}:`)
+      ? 'it was the end state of an attempt, which is removed once there is a verdict and is on no other engine: only a new attempt has another'
+      : 'correct its Dockerfile; builds/ beside images.jsonl in the state folder has the whole log',
   unknown: () => 'try "docker pull" by hand; the engine\'s own words stand above',
 };
 
