@@ -13,7 +13,7 @@ import {
 import { startFakeProvider, type Turn } from '../support/agents/playedProvider.ts';
 import { attemptsOf, filesWith } from '../support/agents/programFaults.ts';
 import { docker } from '../support/docker.ts';
-import { containersOfPod, kubectl, podNames } from './clusterTools.ts';
+import { clusterScript, containersOfPod, kubectl, podNames } from './clusterTools.ts';
 
 beforeAll(() => void buildRelay());
 
@@ -136,6 +136,24 @@ describe('an installed agent in pods', () => {
     expect(attemptsOf(run)).toMatchObject([
       { exit_reason: 'env_died', exit_class: 'infra' },
       { exit_reason: 'submitted', exit_class: 'agent' },
+    ]);
+    expect(outcomesOf(run)).toEqual(['resolved']);
+    await expect.poll(podNames).toEqual([]);
+  });
+
+  test('one whose streams break with the API server runs again, and that uses up no attempt', async () => {
+    const { held, before } = holdFirst();
+    await using provider = await startFakeProvider([], before);
+    const run = line(provider.url, `${ASK} 1 {{model}} && ${solve(ID)}`, { run: { retry: { attempts: 1 } } });
+    const running = run.start();
+    await Promise.race([held, running.done.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
+    clusterScript('api', 'stop');
+    clusterScript('api', 'start');
+    const done = await running.done;
+    expect(done.code, done.stderr).toBe(0);
+    expect(run.query('SELECT exit_class, exit_detail FROM attempts ORDER BY id')).toMatchObject([
+      { exit_class: 'infra', exit_detail: 'daemon_lost' },
+      { exit_class: 'agent' },
     ]);
     expect(outcomesOf(run)).toEqual(['resolved']);
     await expect.poll(podNames).toEqual([]);

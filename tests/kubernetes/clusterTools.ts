@@ -18,6 +18,13 @@ export const kubectl = (...args: string[]): string =>
 
 export const podNames = (): string[] => kubectl('get', 'pods', '-o', 'name').split('\n').filter(Boolean);
 
+/** scripts/kubernetes/cluster.sh, with what it takes. */
+export const clusterScript = (...args: string[]): string =>
+  execFileSync(join(import.meta.dirname, '..', '..', 'scripts', 'kubernetes', 'cluster.sh'), args, {
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+
 /** Containers of the engine by the name that the pod has for them. */
 export async function containersOfPod(pod: string, name: string): Promise<string[]> {
   const label = [`io.kubernetes.pod.name=${pod}`, `io.kubernetes.container.name=${name}`];
