@@ -67,7 +67,8 @@ export function readHarborJobResult(text: Body): Read<HarborJob> {
   if (!read.ok) return read;
   const evals = Object.values(read.value.stats?.evals ?? {});
   const means = evals.flatMap(({ metrics }) =>
-    metrics.flatMap(({ mean }) => (typeof mean === 'number' ? [mean] : [])),
+    // A job whose trials have several named rewards has a mean for each name, and none that is called so.
+    metrics.flatMap(({ mean, reward }) => [mean ?? reward].filter((value) => typeof value === 'number')),
   );
   return { ok: true, value: { trials: read.value.n_total_trials, means } };
 }
@@ -92,7 +93,7 @@ const OWN_ENDS: ReadonlySet<string> = new Set([
 ]);
 
 export interface HarborReward {
-  /** The first of them; null where the trial was lost. */
+  /** The one of that name, else the mean of all, as in gradings of our own; null where the trial was lost. */
   readonly reward: number | null;
   readonly rewards: Readonly<Record<string, number>>;
   /** Type and message of the first exception; null where there was none. */
@@ -106,7 +107,9 @@ export function rewardOf(trial: HarborTrial): HarborReward {
     ...(trial.step_results ?? []).map((step) => step.exception_info),
   ].filter((each) => each != null);
   const rewards = trial.verifier_result?.rewards ?? {};
-  const [reward] = Object.values(rewards);
+  const all = Object.values(rewards);
+  const ofAll = all.length === 0 ? undefined : all.reduce((sum, value) => sum + value, 0) / all.length;
+  const reward = Object.hasOwn(rewards, 'reward') ? rewards.reward : ofAll;
   const lost = reward === undefined || raised.some(({ exception_type }) => !OWN_ENDS.has(exception_type));
   const [first] = raised;
   return {

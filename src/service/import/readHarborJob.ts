@@ -2,6 +2,7 @@
  * A job folder of Harbor as a run: reward, tokens, cost, conversation. A trial that infrastructure lost is missing here, where Harbor's own
  * mean counts it as 0; how far the two numbers are apart is told.
  */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
@@ -17,6 +18,7 @@ import { readAtif } from '../../formats/trajectories/readAtif.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
 import { type ImportedInstance, placeKey, type TrialPlace, UNKNOWN_MODEL } from './importedRun.ts';
+import { counted } from './readLine.ts';
 import type { GradedElsewhere, VerdictOf, Verdicts } from './readReports.ts';
 
 /** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
@@ -81,11 +83,16 @@ function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): Importe
     exitReason: exception ? reasonOfException(exception.type) : 'submitted',
     errorMessage: exception?.message ?? null,
     ...{ submission: null, modelPatch: null, steps: conversation?.steps ?? 0, costNano },
-    ...{ config: {}, messages: conversation?.messages ?? [], calls: used ? [call] : [] },
+    ...{ config: {}, messages: conversation?.messages ?? [], calls: states(used) ? [call] : [] },
     ...{ startedAt: secondsOf(trial.started_at), endedAt: secondsOf(trial.finished_at), file: folder },
     notes: read && !read.ok ? [`its trajectory cannot be read: ${read.message}`] : [],
   };
 }
+
+/** Whether it says anything of calls to a model: the agents of Harbor that only test a task ask none. */
+const states = (used: HarborTrial['agent_result']): boolean =>
+  used != null &&
+  [used.n_input_tokens, used.n_output_tokens, used.cost_usd].some((value) => value != null && value !== 0);
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -102,11 +109,12 @@ function difference(trials: readonly Trial[], printed: readonly number[]): strin
     ];
   }
   const theirs = printed.length === 1 ? only! : mean(trials.map(({ measured }) => measured.reward ?? 0));
-  const names = lost
-    .slice(0, 5)
-    .map(({ id, measured }) => `${id} (${measured.exception?.type ?? 'no reward'})`);
+  const names = counted(
+    lost.map(({ id, measured }) => `${id} (${measured.exception?.type ?? 'no reward'})`),
+    5,
+  );
   return [
-    `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${trials.length - lost.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here: ${names.join(', ')}${lost.length > 5 ? ', …' : ''}`,
+    `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${trials.length - lost.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here: ${names}`,
   ];
 }
 

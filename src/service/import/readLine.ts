@@ -4,6 +4,14 @@ import { scoredTrials } from '../../report/measure/score.ts';
 import { percent } from '../../report/render/format.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 
+/** "a, b (2 trials), …": each id once, with how many trials it stands for. */
+export function counted(ids: readonly string[], most: number): string {
+  const groups = [...Map.groupBy(ids, (id) => id)].map(([id, all]) =>
+    all.length > 1 ? `${id} (${all.length} trials)` : id,
+  );
+  return `${groups.slice(0, most).join(', ')}${groups.length > most ? ', …' : ''}`;
+}
+
 const WHY: Readonly<Record<string, string>> = {
   grading_infra: 'lost, or without a verdict',
   infra: 'lost by infrastructure',
@@ -29,12 +37,9 @@ export function readLine(data: RunData, kind: SourceKind | null): string {
       ? `${resolved} of ${valid.length} resolved = ${percent(resolved / valid.length)}`
       : 'no verdicts',
     ...[...Map.groupBy(missing, ({ why }) => why)].map(([why, group]) => {
-      const names = group.slice(0, NAMED).map(({ trial }) => trial.instanceId);
+      const names = group.map(({ trial }) => trial.instanceId);
       // Where nothing is graded, every instance would stand here.
-      const who =
-        why === 'not_graded' && valid.length === 0
-          ? ''
-          : `: ${names.join(', ')}${group.length > NAMED ? ', …' : ''}`;
+      const who = why === 'not_graded' && valid.length === 0 ? '' : `: ${counted(names, NAMED)}`;
       return `missing ${group.length} (${WHY[why] ?? why})${who}`;
     }),
   ];

@@ -1,7 +1,7 @@
 // A job folder of Harbor as a run: what infrastructure lost is missing, and the difference to Harbor's own number is told.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { importResults, openResults } from '../../../src/index.ts';
 import { readHarborJob } from '../../../src/service/import/readHarborJob.ts';
@@ -163,4 +163,41 @@ test('a damaged trial is a problem with its file; another folder is no job', () 
     reward: null,
     rewards: { reward: 7 },
   });
+});
+
+test('a job that Harbor 0.25.0 wrote: two attempts of five tasks, one of which could not start, one with two named rewards', async () => {
+  // Its agent "oracle" ran in containers without network; only paths of the machine were replaced.
+  const files = JSON.parse(
+    readFileSync(join(import.meta.dirname, 'fixtures', 'harborJob.json'), 'utf8'),
+  ) as Record<string, unknown>;
+  const source = mkdtempSync(join(tmpdir(), 'harbor-job-'));
+  onTestFinished(() => rmSync(source, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(source, path)), { recursive: true });
+    writeFileSync(join(source, path), JSON.stringify(content));
+  }
+  const told: string[] = [];
+  const results = join(source, 'results');
+  const answer = await importResults(
+    { source, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 5, trials: 10 });
+  expect(told.join('\n')).toContain(
+    "Harbor's mean is 0.500 over 10 trials, because it counts 2 that gave no valid reward as 0; over the 8 others it is 0.625, 0.125 more. Missing here: lost (RuntimeError) (2 trials)",
+  );
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  const trials = opened.trials('theirs').map((t) => `${t.instance_id} ${t.epoch} ${t.outcome}`);
+  expect(trials.sort()).toEqual([
+    ...['lost 1 infra', 'lost 2 infra', 'named 1 resolved', 'named 2 resolved'],
+    ...['partial 1 unresolved', 'partial 2 unresolved', 'right 1 resolved', 'right 2 resolved'],
+    ...['wrong 1 unresolved', 'wrong 2 unresolved'],
+  ]);
+  const store = openStore(join(results, 'swebatch.db'), { readonly: true });
+  const calls = store.prepare('SELECT count(*) AS n FROM model_calls').get();
+  const rewards = store.prepare("SELECT DISTINCT rewards FROM evaluations WHERE instance_id = 'named'").all();
+  store.close();
+  expect(calls).toEqual({ n: 0 });
+  expect(rewards).toEqual([{ rewards: '{"reward":1,"style":0.25}' }]);
 });
