@@ -46,8 +46,8 @@ export interface Answer {
   ended(tell: () => void): void;
   /** Tells everything that has come, then what comes. */
   read(reader: Reader): Reading;
-  /** Somebody has got all of it. */
-  delivered(): void;
+  /** Somebody has got all of it, as far as one can tell; the result takes that back. */
+  delivered(): () => void;
   isDelivered(): boolean;
 }
 
@@ -61,7 +61,7 @@ export function createAnswer(): Answer {
   const over = Promise.withResolvers<void>();
   let head: Head | null = null;
   let outcome: Outcome | null = null;
-  let delivered = false;
+  const got = new Set<object>();
   return {
     sink: {
       head(status, headers) {
@@ -110,8 +110,10 @@ export function createAnswer(): Answer {
       };
     },
     delivered() {
-      delivered = true;
+      const one = {};
+      got.add(one);
+      return () => void got.delete(one);
     },
-    isDelivered: () => delivered,
+    isDelivered: () => got.size > 0,
   };
 }

@@ -1,5 +1,7 @@
 /** Writes an answer to the program. While a stream has to wait, signs of life keep its connection open. */
 import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { startTimer } from '../base/async/timer.ts';
 import type { DialectName } from '../model/dialects/dialectName.ts';
 import type { Answer, Outcome } from './answer.ts';
@@ -22,6 +24,22 @@ export function refuse(
 ): void {
   const text = JSON.stringify(errorBody(dialect, refusal, message));
   response.writeHead(statusOf(refusal), { ...JSON_TYPE, ...NO_RETRY }).end(text);
+}
+
+/** By connection: what takes back that its last answer was got. */
+const lastOf = new WeakMap<Duplex, () => void>();
+
+/** A connection of the relay says so by closing without its end, one of this machine by an error. */
+const brokeOff = (socket: Duplex): boolean =>
+  socket instanceof Socket ? socket.errored !== null : !socket.readableEnded;
+
+/** Whoever breaks a connection off leaves unread what is on its way, also when the last byte has left here. */
+function ifBrokenOff(socket: Duplex, takeBack: () => void): void {
+  if (!lastOf.has(socket))
+    socket.once('close', () => {
+      if (brokeOff(socket)) lastOf.get(socket)?.();
+    });
+  lastOf.set(socket, takeBack);
 }
 
 export interface Delivery {
@@ -67,7 +85,12 @@ export function deliver(answer: Answer, { response, dialect, streamed, keepAlive
     },
   });
   response.on('drain', reading.more);
-  response.on('finish', () => answer.delivered());
+  // A response that has ended has no socket any more.
+  const { socket } = response;
+  response.on('finish', () => {
+    const takeBack = answer.delivered();
+    if (socket) ifBrokenOff(socket, takeBack);
+  });
   response.on('close', () => {
     alive.cancel();
     reading.leave();

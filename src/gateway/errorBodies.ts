@@ -63,6 +63,8 @@ export function errorBody(dialect: DialectName, refusal: Refusal, message: strin
 export function errorEvent(dialect: DialectName, refusal: Refusal, message: string): string {
   const body = errorBody(dialect, refusal, message);
   if (dialect === 'messages') return `event: error\ndata: ${JSON.stringify(body)}\n\n`;
+  // Google's client takes an event without candidates for an empty answer; one object alone, without `data:`, is an error to it.
+  if (dialect === 'gemini') return `${JSON.stringify(body)}\n\n`;
   if (dialect !== 'responses') return `data: ${JSON.stringify(body)}\n\n`;
   const failed = {
     type: 'response.failed',

@@ -18,6 +18,7 @@ import {
   foreignProblem,
   isFinal,
   outcomeOf,
+  tokensAtMost,
   translatedRows,
   type WireCall,
   wireRequest,
@@ -144,8 +145,10 @@ async function send(session: Session, call: OpenCall): Promise<void> {
   const { spec, wire, meter } = session;
   const { answer, facts, translation } = call;
   const { signal, listen, left } = session.waiting.enter(session.signal);
+  let metered: ReturnType<SessionMeter['listen']> | undefined;
   try {
-    const told = translatedRows(wire, call, meter.listen(spec.listener(facts)));
+    metered = meter.listen(spec.listener(facts), tokensAtMost(call));
+    const told = translatedRows(wire, call, metered.listener);
     const listener = listen(told, () => mayBeMade(session, facts.label));
     const result = await wire.send(wireRequest(call), translation ? null : answer.sink, { signal, listener });
     const { response } = result;
@@ -164,6 +167,7 @@ async function send(session: Session, call: OpenCall): Promise<void> {
     const said = ended ? (session.over ?? OVER) : message;
     answer.finish(answer.head() ? { kind: 'cut' } : { kind: 'error', refusal: 'payment', message: said });
   } finally {
+    metered?.left();
     left();
   }
 }

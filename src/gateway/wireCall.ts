@@ -7,6 +7,7 @@ import type {
   WireAnswer,
   WireRequest,
 } from '../model/model.ts';
+import { estimatedTokens } from '../model/prices.ts';
 import type { Answer, Outcome } from './answer.ts';
 import type { ProgramAnswer } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
@@ -48,6 +49,12 @@ export const wireRequest = ({ ask, allowed, translation }: WireCall): WireReques
   body: translation?.body ?? allowed.body,
   maxOutput: allowed.maxOutput,
 });
+
+/** What a call may use, for the limit of its attempt. */
+export const tokensAtMost = ({ allowed, translation }: WireCall): number =>
+  allowed.operation === 'count_tokens'
+    ? 0
+    : estimatedTokens((translation?.body ?? allowed.body).length, allowed.maxOutput);
 
 /** Each row of the ledger says that its request is not the program's own. */
 export function translatedRows(wire: Wire, { ask, translation }: WireCall, to: CallListener): CallListener {

@@ -1,9 +1,10 @@
 /** The ledger row of one HTTP attempt: what came back, what it cost, and what is odd about it. */
 
 import type { AttemptResult, Endpoint } from './http/attempt.ts';
+import { knownModel } from './knownModels.ts';
 import type { CallRecord } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { type CostOfCall, costOf } from './prices.ts';
+import { type CostOfCall, costOf, USUAL_MAX_OUTPUT } from './prices.ts';
 
 const NO_COST: CostOfCall = {
   usage: null,
@@ -34,20 +35,36 @@ function partialCost(
   };
 }
 
+/** What is written of an answer, and what was said of its length. */
+interface Written {
+  readonly characters: number;
+  readonly maxOutput: number | null;
+}
+
+/** A model that thinks shows little of it, or nothing: then what a step writes at most in practice stands for the answer. */
+function outputOf(config: ModelConfig, { characters, maxOutput }: Written): { tokens: number; note: string } {
+  const seen = Math.ceil(characters / 4);
+  const usual = Math.min(maxOutput ?? USUAL_MAX_OUTPUT, USUAL_MAX_OUTPUT);
+  return knownModel(config.model_name ?? '')?.reasoning === true && usual > seen
+    ? { tokens: usual, note: ', with room for hidden reasoning' }
+    : { tokens: seen, note: '' };
+}
+
 /** A program that asks for no usage in its stream gets none. Its calls cost money all the same, so they are estimated. */
-export function withEstimatedUsage(config: ModelConfig, record: CallRecord, characters: number): CallRecord {
+export function withEstimatedUsage(config: ModelConfig, record: CallRecord, written: Written): CallRecord {
   if (record.state !== 'ok' || record.rawUsage !== null || record.costNano !== null) return record;
+  const output = outputOf(config, written);
   const counted = {
     input: Math.ceil(record.requestBytes / 4),
     cacheRead: 0,
     cacheWrite: 0,
-    output: Math.ceil(characters / 4),
+    output: output.tokens,
     reasoning: 0,
   };
   const read = { usage: counted, cacheWrite1h: 0, notes: [] };
   const { usage, costNano, priceVersion } = costOf(config, null, new Date(record.startedAt), read);
   const odd = record.notes.filter((note) => note !== 'usage missing');
-  const notes = ['usage and cost estimated: the provider stated none', ...odd];
+  const notes = [`usage and cost estimated: the provider stated none${output.note}`, ...odd];
   return { ...record, usage, costNano, priceVersion, notes };
 }
 

@@ -224,7 +224,11 @@ export const noPriceMessage = (modelName: string): string => `no price for "${mo
 /** English and code take 3 to 4 bytes a token; the lower figure, since an estimate that reserves money should rather be high. */
 const BYTES_PER_TOKEN = 3;
 /** What a step writes at most in practice, where the config sets no limit of its own. */
-const USUAL_MAX_OUTPUT = 2048;
+export const USUAL_MAX_OUTPUT = 2048;
+
+/** What a call may use in all, for a limit of tokens. */
+export const estimatedTokens = (requestBytes: number, maxOutputTokens: number | null): number =>
+  Math.ceil(requestBytes / BYTES_PER_TOKEN) + (tokensOrNull(maxOutputTokens) ?? USUAL_MAX_OUTPUT);
 
 /** What a call may cost, for the reservation before it: the request at the price of uncached input and the longest answer. null when no price is known. */
 export function estimateNano(

@@ -1,6 +1,7 @@
 // The gateway between a program and a provider, over real HTTP in all four dialects.
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { SAMPLES, type Sample, sampleOf } from './bodies.ts';
 import { type FakeProvider, fakeProvider, json, sse } from './fakeProvider.ts';
@@ -223,6 +224,30 @@ describe('money', () => {
     expect(provider.got).toHaveLength(2);
   });
 
+  test('an answer that lies unread when its client breaks off is not got, and not paid twice', async () => {
+    const here = await start('chat');
+    provider.script(json(sample.answer));
+    const { port } = new URL(here.url);
+    const client = connect(Number(port), '127.0.0.1');
+    client.on('error', () => undefined);
+    const text = JSON.stringify(sample.request);
+    const head = Object.entries({ ...sample.keyHeader(here.session.key), 'content-length': text.length });
+    client.write(
+      `POST ${sample.path} HTTP/1.1\r\nhost: here\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`,
+    );
+    // The first byte is here, so the rest is on its way: nobody reads it.
+    await once(client, 'readable');
+    client.resetAndDestroy();
+    await once(client, 'close');
+    const again = await post(here, sample);
+    expect(again.text).toBe(JSON.stringify(sample.answer));
+    expect(provider.got).toHaveLength(1);
+    expect(here.rows).toHaveLength(1);
+    // Now somebody has it.
+    await post(here, sample);
+    expect(provider.got).toHaveLength(2);
+  });
+
   test('a program that asks for no usage has it estimated and marked', async () => {
     const here = await start('chat');
     provider.script(sse(sample.events[0]!, sample.events[1]!, 'data: [DONE]\n\n'));
@@ -233,6 +258,15 @@ describe('money', () => {
         { state: 'ok', rawUsage: null, notes: ['usage and cost estimated: the provider stated none'] },
       ]);
     expect(here.rows[0]!.costNano).toBeGreaterThan(0);
+  });
+
+  test('a model that may have thought unseen is estimated with what a step writes, and says so', async () => {
+    const here = await start('chat', { model: { model_name: 'openai/gpt-5.1' } });
+    provider.script(sse(sample.events[0]!, sample.events[1]!, 'data: [DONE]\n\n'));
+    const body = { ...(sample.streamRequest as object), model: 'gpt-5.1' };
+    await post(here, sample, { path: sample.streamPath, body });
+    await expect.poll(() => here.rows).toMatchObject([{ state: 'ok', usage: { output: 2048 } }]);
+    expect(here.rows[0]!.notes[0]).toContain('hidden reasoning');
   });
 
   test('a budget that is spent ends the attempt before the call is made', async () => {
@@ -288,6 +322,31 @@ describe('money', () => {
     }
     expect(events).toEqual(gemini.events.map((event) => event.replace(/^data: /, '').trim()));
     expect(text.trim()).toBe('');
+  });
+
+  test('Gemini’s clients read an error that comes after a sign of life as one', async () => {
+    const gemini = sampleOf('gemini');
+    const here = await start('gemini', {
+      options: { keepAliveMs: 20 },
+      model: { retry: { enabled: false } as never },
+    });
+    const parts: string[] = [];
+    provider.script(async (response) => {
+      await expect.poll(() => parts.length).toBeGreaterThan(0);
+      response.writeHead(400, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: { code: 400, message: 'no such parameter', status: 'X' } }));
+    });
+    const answer = await fetch(`${here.url}${gemini.streamPath}`, {
+      method: 'POST',
+      headers: gemini.keyHeader(here.session.key),
+      body: JSON.stringify(gemini.streamRequest),
+    });
+    for await (const part of answer.body!.pipeThrough(new TextDecoderStream())) parts.push(part);
+    // @google/genai takes a piece of the body that is one JSON object for an error; an event without candidates is an empty answer to it.
+    const errors = parts.filter((part) => part.trim() !== '').map((part) => JSON.parse(part) as unknown);
+    expect(errors).toMatchObject([
+      { error: { code: 400, message: expect.stringContaining('no such parameter') } },
+    ]);
   });
 
   test('a stream that breaks off breaks off for the program too, and is paid as an estimate', async () => {

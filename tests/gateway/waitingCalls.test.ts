@@ -53,6 +53,43 @@ test.each([
   expect(here.rows).toHaveLength(provider.got.length);
 });
 
+test.each([
+  ['cost', { costDollars: 0.03 }],
+  ['tokens', { tokens: 3000 }],
+] as const)(
+  'calls of which one alone fits the limit of %s go out one after another',
+  async (limit, limits) => {
+    const here = await start({ limits });
+    let out = 0;
+    let most = 0;
+    provider.script(async (response) => {
+      out += 1;
+      most = Math.max(most, out);
+      await new Promise((resolve) => setImmediate(resolve));
+      out -= 1;
+      await DEAR(response, provider.got[0]!);
+    });
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((user) => ask(here, user)));
+    expect(most).toBe(1);
+    expect(provider.got).toHaveLength(1);
+    expect(await here.session.ended).toMatchObject({ kind: 'limit', limit });
+    expect(answers.filter(({ status }) => status === 400)).toHaveLength(3);
+  },
+);
+
+test('calls that fit beside each other are out together', async () => {
+  const here = await start({ limits: { costDollars: 1, tokens: 1_000_000 } });
+  const gate = Promise.withResolvers<void>();
+  provider.script(async (response) => {
+    await gate.promise;
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(sample.answer));
+  });
+  const calls = ['a', 'b', 'c'].map((user) => ask(here, user));
+  await expect.poll(() => provider.got.length).toBe(3);
+  gate.resolve();
+  expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200]);
+});
+
 test('calls that queue when the attempt ends are not made, and the one that is out is paid', async () => {
   const here = await start({ model: { max_concurrent: 1 } });
   const gate = Promise.withResolvers<void>();

@@ -90,6 +90,8 @@ function createSending(id: number, write: (frame: Buffer) => void) {
       waiting = { rest: chunk, done };
       pump();
     },
+    /** Bytes that the program has not taken. */
+    untaken: () => DOWN_WINDOW - window,
     credit(bytes: number) {
       window += bytes;
       if (window > DOWN_WINDOW) throw new Error('the relay gave more credit than it took bytes');
@@ -140,6 +142,11 @@ function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carr
       else unread += payload.length;
     },
     endOfInput() {
+      // Whoever closes while bytes are on their way does not read them.
+      if (sending.untaken() > 0) {
+        stream.destroy();
+        return;
+      }
       inputEnded = true;
       stream.push(null);
     },

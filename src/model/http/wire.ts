@@ -203,7 +203,7 @@ const settled =
       return { ...record, usage: null, costNano: 0, priceVersion: null, notes: [] };
     const result = last();
     const characters = result?.characters || (result?.exchange.text.length ?? 0);
-    return withEstimatedUsage(endpoint.config, record, characters);
+    return withEstimatedUsage(endpoint.config, record, { characters, maxOutput: request.maxOutput });
   };
 
 async function forward(

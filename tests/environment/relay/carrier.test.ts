@@ -131,6 +131,32 @@ describe('a carried connection', () => {
     expect(made.connections()).toBe(0);
   });
 
+  test('a program that closes before its bytes were taken has not read them: the connection breaks off', async () => {
+    const { made, first, of } = carrier();
+    let ended = false;
+    first.on('end', () => {
+      ended = true;
+    });
+    first.resume();
+    first.write('the answer');
+    made.feed(frameOf(1, FRAME.end));
+    await once(first, 'close');
+    expect(ended).toBe(false);
+    expect(of(FRAME.reset)).toHaveLength(1);
+  });
+
+  test('a program that closes after its bytes were taken ends as usual', async () => {
+    const { made, first, of } = carrier();
+    first.resume();
+    first.write('the answer');
+    made.feed(creditFrame(1, 'the answer'.length));
+    made.feed(frameOf(1, FRAME.end));
+    await once(first, 'end');
+    first.end();
+    await once(first, 'close');
+    expect(of(FRAME.reset)).toHaveLength(0);
+  });
+
   test('a reset closes it, without an answer and without an error', async () => {
     const { made, first, of } = carrier();
     made.feed(frameOf(1, FRAME.reset));
