@@ -64,5 +64,11 @@ describe.skipIf(!available)('Harbor tasks', () => {
     expect(searches).toHaveLength(6);
     for (const { output } of searches) expect(String(output).trim()).toBe('searched');
     expect(await workImages()).toEqual(before);
+
+    // What was judged is gone, so a second grading has nothing to judge: it must not replace a verdict by a failure.
+    const again = await cli(['evaluate', 'r1', '-o', dir, '--again']);
+    expect(again.code, again.stderr).toBe(0);
+    expect(again.stderr).toMatch(/6 verdicts stand/);
+    expect(verdicts(dir)).toHaveLength(6);
   }, 120_000);
 });

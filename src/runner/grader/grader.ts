@@ -125,6 +125,7 @@ export async function createGrader(parts: GraderParts): Promise<Grader> {
     },
     enqueueMissing(only, again) {
       const found = missing(store, ports, only, again);
+      if (again) tellStanding(parts, only);
       for (const gradable of found) enqueue(gradable);
       return found.length;
     },
@@ -187,7 +188,25 @@ function missing(store: Store, ports: GradingPorts, only: Choice = all, again = 
     const planned = planGrading(instance, { dialect: config.dialect, parsers });
     return planned.ok && planned.plan.specHash === verdict.spec_hash;
   };
-  return gradableTrials(store, run.id).filter((g) => only(g) && (again || !hasVerdict(g)));
+  return gradableTrials(store, run.id).filter(
+    (g) => only(g) && !judgedForGood(g, verdicts) && (again || !hasVerdict(g)),
+  );
+}
+
+/** The end state that it judged was removed with the verdict: another grading would only lose the verdict. */
+function judgedForGood({ work_image, trial_id }: Gradable, verdicts: ReturnType<typeof verdictsOf>): boolean {
+  const verdict = verdicts.get(trial_id);
+  return work_image !== null && verdict !== undefined && !UNUSABLE.has(verdict.outcome);
+}
+
+function tellStanding({ store, run, events }: GraderParts, only: Choice = all): void {
+  const verdicts = verdictsOf(store, run.id);
+  const stand = gradableTrials(store, run.id).filter((g) => only(g) && judgedForGood(g, verdicts)).length;
+  if (stand > 0)
+    events.emit({
+      type: 'note',
+      text: `${stand} verdict${stand === 1 ? ' stands' : 's stand'}: the end state that was judged is removed with the verdict, so only a new attempt can be graded`,
+    });
 }
 
 function summary(store: Store, run: RunRow, only: Choice = all): GradingSummary {
