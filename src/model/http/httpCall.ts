@@ -85,6 +85,16 @@ export interface Call {
   settle?(record: CallRecord): CallRecord;
 }
 
+/** A call that is not made, for want of money or since its attempt is over, takes no tokens of the minute. */
+async function wantedOr(giveBack: () => void, wanted: Promise<void> | undefined): Promise<void> {
+  try {
+    await wanted;
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
 export async function tryOnce(
   shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
   call: Call,
@@ -101,7 +111,7 @@ export async function tryOnce(
     taken = await shared.rates?.take(requestBytes, signal, () => listener?.phase?.('rate_wait'));
     const asked = new Date(clock.wall());
     const estimate = call.free ? 0 : estimateNano(endpoint.config, requestBytes, call.maxOutput, asked);
-    await listener?.wanted?.(estimate, signal);
+    await wantedOr(() => taken?.end(null, true, {}), listener?.wanted?.(estimate, signal));
     const startedAt = clock.wall();
     const start = clock.now();
     listener?.began({ try: tried, modelAsked: endpoint.model, startedAt, estimateNano: estimate });

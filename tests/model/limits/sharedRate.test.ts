@@ -1,5 +1,7 @@
 // The share of one process in limits that others use too: estimates, corrections, waiting, and what headers teach.
 import { describe, expect, test } from 'vitest';
+import { tryOnce } from '../../../src/model/http/httpCall.ts';
+import { createLimiter } from '../../../src/model/limits/limiter.ts';
 import { type MinuteLimits, minuteLimits } from '../../../src/model/limits/minuteLimits.ts';
 import { createRateShare, type RateBook } from '../../../src/model/limits/sharedRate.ts';
 import type { Usage } from '../../../src/model/model.ts';
@@ -111,4 +113,26 @@ describe('a share of limits', () => {
     await next;
     expect(asked).toHaveLength(1);
   });
+});
+
+test('a call that is refused before it leaves gives its tokens of the minute back', async () => {
+  const { clock } = autoClock();
+  const ends: unknown[][] = [];
+  const refusal = new Error('the budget is spent');
+  const shared = {
+    limiter: createLimiter(0, clock),
+    rates: { take: async () => ({ end: (...said: unknown[]) => void ends.push(said) }), limits: () => NONE },
+    clock,
+    accepted: false,
+  };
+  const call = {
+    endpoint: {},
+    requestBytes: 9,
+    maxOutput: null,
+    free: true,
+    attempt: () => Promise.reject(refusal),
+  };
+  const listener = { wanted: () => Promise.reject(refusal), began: () => undefined, ended: () => undefined };
+  await expect(tryOnce(shared, call as never, { listener }, 0)).rejects.toBe(refusal);
+  expect(ends).toEqual([[null, true, {}]]);
 });
