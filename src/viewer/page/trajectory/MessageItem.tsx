@@ -47,6 +47,11 @@ export function MessageItem({ row, attempt, live, active, index, count, asked, l
       <header>
         <strong>{role}</strong>
         {row.step === null ? null : <StepLink attempt={attempt} step={row.step} linked={linked} />}
+        {message?.taskStep === undefined ? null : (
+          <span className="badge note" title="the step of the task that this belongs to">
+            {plain(message.taskStep)}
+          </span>
+        )}
         <Facts row={row} />
         {row.at === null ? null : <time className="quiet">{row.at.slice(11, 19)}</time>}
       </header>
