@@ -184,8 +184,10 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
   let quiet = 0;
   const poll = () => {
     let now: string;
+    let newest: number;
     try {
       now = version();
+      newest = now === seen ? 0 : lastEvent();
     } catch {
       // A backup or a checkpoint may hold the file for a moment; the next poll sees what this one missed.
       return;
@@ -194,7 +196,7 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
     if (now !== seen) {
       seen = now;
       quiet = 0;
-      tell(`event: change\ndata: ${JSON.stringify({ seq: lastEvent() })}\n\n`);
+      tell(`event: change\ndata: ${JSON.stringify({ seq: newest })}\n\n`);
     } else if (quiet >= 15_000) {
       quiet = 0;
       tell(': still here\n\n');
@@ -205,13 +207,13 @@ function liveUpdates(version: () => string, lastEvent: () => number, pollMs: num
   };
   return {
     follow(request, response) {
+      // Both may throw: an error can be said only before the head.
+      const newest = lastEvent();
+      if (timer === undefined) seen = version();
       response.writeHead(200, { ...SECURITY_HEADERS, 'Content-Type': 'text/event-stream' });
-      response.write(`retry: 2000\nevent: hello\ndata: ${JSON.stringify({ seq: lastEvent() })}\n\n`);
+      response.write(`retry: 2000\nevent: hello\ndata: ${JSON.stringify({ seq: newest })}\n\n`);
       followers.add(response);
-      if (timer === undefined) {
-        seen = version();
-        timer = setInterval(poll, pollMs);
-      }
+      timer ??= setInterval(poll, pollMs);
       request.on('close', () => {
         followers.delete(response);
         if (followers.size > 0) return;

@@ -47,6 +47,19 @@ test('an empty root, and one that does not exist, show no runs; the first run ap
   store.close();
 });
 
+test('a record that cannot be read while somebody watches is said, and the viewer goes on', async () => {
+  await start(dir);
+  writeFileSync(
+    join(dir, 'swebatch.db'),
+    'this is a text and no database, and long enough to be read as one',
+  );
+  const live = await fetch(`${viewer!.url}api/live`);
+  expect(live.status).toBe(500);
+  expect(await live.text()).toContain('swebatch.db');
+  rmSync(join(dir, 'swebatch.db'));
+  expect((await runs()).runs).toEqual([]);
+});
+
 test('a file that a killed process left empty is no record yet; one that is no record is an error', async () => {
   writeFileSync(join(dir, 'swebatch.db'), '');
   await start(dir);
