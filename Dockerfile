@@ -10,6 +10,9 @@ WORKDIR /opt/swebatch
 COPY . .
 # Packages that are in the context already are taken as they are, so that an image can be made without a network. No install script has to run.
 RUN [ -d node_modules ] || npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# What some settings need beside them: --build-arg PACKAGES=@kubernetes/client-node for runs inside of a cluster.
+ARG PACKAGES=
+RUN [ -z "$PACKAGES" ] || npm install --no-save --ignore-scripts --no-audit --no-fund $PACKAGES
 RUN ln -s /opt/swebatch/dist/cli/bin.js /usr/local/bin/swebatch && chmod +x dist/cli/bin.js && swebatch --version
 WORKDIR /work
 VOLUME /work/results

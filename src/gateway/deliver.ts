@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { startTimer } from '../base/async/timer.ts';
+import { untakenBytes } from '../environment/relay/carrier.ts';
 import type { DialectName } from '../model/dialects/dialectName.ts';
 import type { Answer, Outcome } from './answer.ts';
 import { errorBody, errorEvent, type Refusal, statusOf } from './errorBodies.ts';
@@ -29,9 +30,9 @@ export function refuse(
 /** By connection: what takes back that its last answer was got. */
 const lastOf = new WeakMap<Duplex, () => void>();
 
-/** A connection of the relay says so by closing without its end, one of this machine by an error. */
+/** A connection of the relay says so by closing without its end, or with bytes that nobody took; one of this machine by an error. */
 const brokeOff = (socket: Duplex): boolean =>
-  socket instanceof Socket ? socket.errored !== null : !socket.readableEnded;
+  socket instanceof Socket ? socket.errored !== null : !socket.readableEnded || untakenBytes(socket) > 0;
 
 /** Whoever breaks a connection off leaves unread what is on its way, also when the last byte has left here. */
 function ifBrokenOff(socket: Duplex, takeBack: () => void): void {

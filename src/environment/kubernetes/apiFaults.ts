@@ -99,7 +99,9 @@ const CODES: Readonly<Record<ApiMeaning, EnvironmentErrorCode>> = {
 const FIXES: Partial<Record<ApiMeaning, string>> = {
   namespace_gone: 'make the namespace again, with its rights and its network policy',
   credentials: 'the token may have expired: log in to the cluster again and resume',
-  forbidden: 'give the account the rights of docs/kubernetes/setup',
+  // A namespace that was removed took the rights in it along, and the account may not ask for the namespace itself.
+  forbidden:
+    'give the account the rights of docs/kubernetes/setup, or make the namespace again with them if it was removed',
   refused: 'a rule of the cluster refuses the pod: see environment.kubernetes.pod_template',
   away: 'the API server does not answer; resume when it does',
 };

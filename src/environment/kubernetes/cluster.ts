@@ -4,6 +4,7 @@ import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import type { ClusterConfig } from '../clusterConfig.ts';
 import { type ExecAddress, type ExecSocket, openSocket } from './execSocket.ts';
+import { kubeConfigWithTokenFiles } from './tokenFile.ts';
 
 export interface Cluster {
   readonly context: string;
@@ -64,7 +65,7 @@ async function loadClient() {
 }
 
 function loadConfig(client: Client, { context }: Pick<ClusterConfig, 'context'>): KubeConfig {
-  const config = new client.KubeConfig();
+  const { config, takeTokenFile } = kubeConfigWithTokenFiles(client);
   try {
     config.loadFromDefault();
   } catch (error) {
@@ -78,6 +79,7 @@ function loadConfig(client: Client, { context }: Pick<ClusterConfig, 'context'>)
       );
     config.setCurrentContext(context);
   }
+  takeTokenFile();
   // What the package takes where it finds nothing.
   const nothing =
     config.getCurrentContext() === 'loaded-context' &&

@@ -3,7 +3,7 @@ import type { V1Pod } from '@kubernetes/client-node';
 import { parseDuration } from '../../base/text/units.ts';
 import type { EngineWatch } from '../engines/engineWatch.ts';
 import { EnvironmentError } from '../environment.ts';
-import { readApiFault } from './apiFaults.ts';
+import { type ApiMeaning, readApiFault } from './apiFaults.ts';
 import { type PodFault, stateOfPod } from './podFaults.ts';
 import type { Death, PodShared } from './podShared.ts';
 
@@ -36,14 +36,14 @@ export const deathOf =
       } catch (error) {
         const { meaning, text } = readApiFault(error);
         if (meaning === 'gone' || meaning === 'namespace_gone')
-          return new EnvironmentError('died', `pod ${name} was deleted while the agent worked`, {
+          return new EnvironmentError('died', deletedText(name, meaning), {
             sub: 'killed',
             evidence: { ...evidence, status: 'deleted' },
             cause: error,
           });
         const back = meaning === 'away' && (await cameBack(watch));
         if (!back)
-          return new EnvironmentError('died', `the cluster does not answer about pod ${name}: ${text}`, {
+          return new EnvironmentError('died', `${unansweredText(meaning)} about pod ${name}: ${text}`, {
             sub: 'daemon_lost',
             evidence: { ...evidence, cluster: meaning, answer: text },
             cause: error,
@@ -51,6 +51,20 @@ export const deathOf =
       }
     }
   };
+
+const deletedText = (name: string, meaning: ApiMeaning): string =>
+  meaning === 'namespace_gone'
+    ? `pod ${name} is gone with its namespace: make the namespace again, with its rights and its network policy, and resume`
+    : `pod ${name} was deleted while the agent worked`;
+
+/** What a person can change stands first. */
+function unansweredText(meaning: ApiMeaning): string {
+  if (meaning === 'credentials')
+    return 'the cluster does not take the credentials any more (log in again and resume), and says nothing';
+  if (meaning === 'forbidden')
+    return 'the account has lost its rights in the namespace, or the namespace is gone (make it again with its rights, and resume); nothing is known';
+  return 'the cluster does not answer';
+}
 
 const cameBack = (watch: EngineWatch): Promise<boolean> =>
   watch.back().then(

@@ -100,6 +100,11 @@ function createSending(id: number, write: (frame: Buffer) => void) {
   };
 }
 
+const untakenOf = new WeakMap<Duplex, () => number>();
+
+/** Bytes that were written to a carried connection and that the program's side has not taken; 0 for any other stream. */
+export const untakenBytes = (stream: Duplex): number => untakenOf.get(stream)?.() ?? 0;
+
 function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carried {
   const sending = createSending(id, write);
   /** Bytes that may still come before something here is consumed. */
@@ -132,6 +137,7 @@ function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carr
       done(error);
     },
   });
+  untakenOf.set(stream, sending.untaken);
   return {
     stream,
     take(payload) {
@@ -142,11 +148,7 @@ function carry(id: number, { write }: CarrierPorts, forget: () => boolean): Carr
       else unread += payload.length;
     },
     endOfInput() {
-      // Whoever closes while bytes are on their way does not read them.
-      if (sending.untaken() > 0) {
-        stream.destroy();
-        return;
-      }
+      // It may still read: a program may end its own side of a connection first.
       inputEnded = true;
       stream.push(null);
     },

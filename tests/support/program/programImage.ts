@@ -13,7 +13,16 @@ function built(tag: string, folder: string, ...more: string[]): void {
 }
 
 interface Locked {
-  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>;
+  readonly packages: Readonly<
+    Record<
+      string,
+      {
+        readonly dev?: boolean;
+        readonly devOptional?: boolean;
+        readonly dependencies?: Readonly<Record<string, string>>;
+      }
+    >
+  >;
 }
 
 export interface ProgramImage {
@@ -22,22 +31,37 @@ export interface ProgramImage {
   readonly name: string;
   /** The image below it: the base of the demo with this Node. */
   readonly node: string;
+  /** Packages beside those of the program, with all that they need. */
+  readonly beside?: readonly string[];
   /** Packages that are left out, because nothing that is tried needs them. */
   readonly without?: readonly string[];
 }
 
 /** No registry can be reached from within a build here, so packages are in the context. */
-export function buildProgramImage({ work, name, node, without = [] }: ProgramImage): void {
+export function buildProgramImage({ work, name, node, beside = [], without = [] }: ProgramImage): void {
   const below = join(work, 'node');
   mkdirSync(below, { recursive: true });
   cpSync(join(REPO, 'node_modules/node/bin/node'), join(below, 'node'));
   writeFileSync(join(below, 'Dockerfile'), `FROM ${BASE_IMAGE}\nCOPY node /usr/local/bin/node\n`);
   built(node, below);
-  built(name, context(work, without), '-f', join(REPO, 'Dockerfile'), '--build-arg', `BASE=${node}`);
+  built(name, context(work, beside, without), '-f', join(REPO, 'Dockerfile'), '--build-arg', `BASE=${node}`);
+}
+
+/** Their folders and those of everything below them, as the lock file has them at the top. */
+function withNeeds(names: readonly string[], { packages }: Locked): string[] {
+  const found = new Set<string>();
+  const add = (name: string): void => {
+    const path = `node_modules/${name}`;
+    if (found.has(path) || !packages[path]) return;
+    found.add(path);
+    for (const need of Object.keys(packages[path].dependencies ?? {})) add(need);
+  };
+  for (const name of names) add(name);
+  return [...found];
 }
 
 /** The published files with their packages beside them. */
-function context(work: string, without: readonly string[]): string {
+function context(work: string, beside: readonly string[], without: readonly string[]): string {
   const folder = join(work, 'context');
   mkdirSync(folder, { recursive: true });
   const [packed] = JSON.parse(
@@ -49,8 +73,10 @@ function context(work: string, without: readonly string[]): string {
   ) as [{ filename: string }];
   execFileSync('tar', ['-xzf', join(work, packed.filename), '-C', folder, '--strip-components=1']);
   const lock = JSON.parse(readFileSync(join(REPO, 'package-lock.json'), 'utf8')) as Locked;
+  const wanted = withNeeds(beside, lock);
   for (const [path, { dev, devOptional }] of Object.entries(lock.packages)) {
-    if (!path.startsWith('node_modules/') || dev || devOptional || !existsSync(join(REPO, path))) continue;
+    if (!path.startsWith('node_modules/') || !existsSync(join(REPO, path))) continue;
+    if ((dev || devOptional) && !wanted.some((one) => path === one || path.startsWith(`${one}/`))) continue;
     if (without.some((left) => path.startsWith(`node_modules/${left}`))) continue;
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(REPO, path), join(folder, path), { recursive: true, force: false });
