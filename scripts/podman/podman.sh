@@ -26,6 +26,7 @@ packages() {
 settings() {
   cat >"$1/containers.conf" <<CONFIG
 [containers]
+keyring = false
 default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]
 [engine]
 cgroup_manager = "cgroupfs"
