@@ -55,7 +55,7 @@ function ofDocs(file: string, run: string): string {
       container.image = NAME;
       container.imagePullPolicy = 'Never';
       const [verb, ...given] = container.args.filter(
-        (arg) => !/^-m=|^--subset=|^-c=swebench|^--run-id/.test(arg),
+        (arg) => !/^-m=|^--subset=|^-c=nightly|^--run-id/.test(arg),
       );
       container.args = [
         ...[verb!, '-c=demo', ...given, `--run-id=${run}`, '-w=2', '--evaluate', '-c=environment.pull=never'],
