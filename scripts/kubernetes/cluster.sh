@@ -169,6 +169,8 @@ down() {
   grep -o " $run/kubelet[^ ]*" /proc/mounts | xargs -r umount 2>/dev/null || true
   ip link del swebatch-pods 2>/dev/null || true
   ip link del swebatch-node 2>/dev/null || true
+  # The plugin of the loopback takes that of this machine down where the process of a pod is gone and its number has another owner.
+  ip link set lo up
   rm -rf "$run"
   say down
 }
