@@ -12,6 +12,7 @@ import { readVerdictMap } from '../../../src/formats/reports/verdictMap.ts';
 import { resolutionOf } from '../../../src/grading/grade.ts';
 import { planGrading } from '../../../src/grading/kinds/gradingKinds.ts';
 import { judgeLive } from '../../../src/grading/kinds/live/gradeLive.ts';
+import { doubtedScores } from '../../../src/report/measure/publishedDoubts.ts';
 
 const tasks = join(import.meta.dirname, '../../../../shared/data/tasks');
 
@@ -24,13 +25,22 @@ describe.skipIf(!existsSync(tasks))('published verdicts (needs ../shared/data/ta
   }, 60_000);
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  test('SWE-bench Pro: 1,273 verdicts of nine models are read, and 200 of 200 instances have a plan of grading', () => {
+  test('SWE-bench Pro: 1,273 verdicts of nine models are read and scored with each denominator, and 200 of 200 instances have a plan of grading', () => {
     const verdicts = globSync(join(dir, 'traj/*/eval_results.json')).map((path) =>
       readVerdictMap(readFileSync(path)),
     );
     expect(verdicts.every((read) => read.ok)).toBe(true);
     const all = verdicts.flatMap((read) => (read.ok ? [...read.value] : []));
     expect(all).toHaveLength(1273);
+    // The second denominators, over all verdicts together: the label says which instances are left out.
+    const trials = all.map(([instanceId, resolved]) => ({ instanceId, resolved, valid: true }));
+    expect(
+      doubtedScores(trials, 1).map(({ label, resolvedWithout: { x, n } }) => [label.split(' (')[0], x, n]),
+    ).toEqual([
+      ['whose gold patch fails its own grader', 286, 1264],
+      ['whose text does not determine what their tests check', 267, 1136],
+      ['of either list', 267, 1127],
+    ]);
 
     const ids = readdirSync(join(dir, 'run_scripts'));
     const planned = ids.filter((id) => {

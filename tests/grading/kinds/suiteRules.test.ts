@@ -1,5 +1,6 @@
 // Verdicts of suites with rules of their own, and the texts that they run: pure.
 import { describe, expect, test } from 'vitest';
+import { imageOf } from '../../../src/dataset/instance.ts';
 import { proTag } from '../../../src/dataset/kinds/pro/proColumns.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { planGrading } from '../../../src/grading/kinds/gradingKinds.ts';
@@ -175,6 +176,63 @@ describe('SWE-rebench V2', () => {
     expect(planOf('parse_log_ocaml_v4')?.plan).toMatchObject({
       ok: false,
       reason: expect.stringContaining('parse_log_ocaml_v4'),
+    });
+  });
+});
+
+describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs', () => {
+  const task = { problem_statement: 'x', patch: 'p', FAIL_TO_PASS: ['t.py::a'], PASS_TO_PASS: [] };
+  const smith = {
+    ...task,
+    ...{ instance_id: 'a__b.1fd52536.combine_file__09vlzwgc', repo: 'swesmith/a__b.1fd52536' },
+    image_name: 'jyangballin/swesmith.x86_64.a_1776_b.1fd52536',
+  };
+  const gym = {
+    ...task,
+    ...{ instance_id: 'getmoto__moto-7365', repo: 'getmoto/moto', base_commit: 'abc', version: '5.0' },
+    ...{
+      test_patch: 'diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n',
+      hints_text: '',
+      created_at: '2024-02-19',
+    },
+  };
+  const read = (row: object) => {
+    const got = normaliseRow(row);
+    if (!got.ok) throw new Error(got.messages.join());
+    return got.instance;
+  };
+
+  test.each([
+    [
+      'SWE-smith',
+      smith,
+      'jyangballin/swesmith.x86_64.a_1776_b.1fd52536',
+      'SWE-smith rows name no test command',
+    ],
+    [
+      'SWE-Gym',
+      gym,
+      'docker.io/swebench/sweb.eval.x86_64.getmoto_1776_moto-7365:latest',
+      'no test command is known for "getmoto/moto"',
+    ],
+  ])(
+    '%s: the image is known; without a test command it is not gradable, with one it is',
+    (_, row, image, why) => {
+      expect(imageOf(read(row))).toBe(image);
+      expect(planGrading(read(row))).toMatchObject({ ok: false, reason: expect.stringContaining(why) });
+      const brought = { ...row, eval_script: 'pytest -rA t.py', log_parser: 'parse_log_pytest' };
+      expect(planGrading(read(brought))).toMatchObject({ ok: true });
+    },
+  );
+
+  test('R2E-Gym: a row has neither id nor lists of tests, and is not read', () => {
+    const r2e = {
+      ...{ repo_name: 'orange3', commit_hash: 'abc', docker_image: 'namanjain12/orange3_final:abc' },
+      ...{ problem_statement: 'x', expected_output_json: '{"a": "PASSED"}' },
+    };
+    expect(normaliseRow(r2e)).toMatchObject({
+      ok: false,
+      messages: expect.arrayContaining(['instance_id is missing']),
     });
   });
 });

@@ -18,6 +18,7 @@ import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../../src/grading
 import { planGrading } from '../../../src/grading/kinds/gradingKinds.ts';
 import { entryScript } from '../../../src/grading/kinds/pro/entryScript.ts';
 import { runRowParser } from '../../../src/grading/kinds/rowParser.ts';
+import { doubtedScores } from '../../../src/report/measure/publishedDoubts.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { comparedTo, liveOutputs } from '../../support/kinds/publishedLive.ts';
@@ -68,11 +69,46 @@ describe.skipIf(!have('SWE-bench_Pro-os'))('SWE-bench Pro (needs SWEBATCH_SUITES
     });
     console.log(`Pro: ${planned.length} of ${ids.length} planned, ${verdicts.length} verdicts read`);
     expect(planned).toHaveLength(ids.length);
-    expect(verdicts.length).toBeGreaterThan(6000);
+    expect(verdicts).toHaveLength(6606);
+  });
+
+  test('every model has its labelled scores without the instances that others found to be wrong', () => {
+    const scores = globSync(at('SWE-bench_Pro-os/traj/*/eval_results.json'))
+      .toSorted()
+      .map((path) => {
+        const read = readVerdictMap(readFileSync(path));
+        if (!read.ok) throw new Error(`${path}: ${read.message}`);
+        const trials = [...read.value].map(([instanceId, resolved]) => ({
+          instanceId,
+          resolved,
+          valid: true,
+        }));
+        const told = doubtedScores(trials, 1);
+        expect(told.map(({ label }) => label.split(' (')[0])).toEqual([
+          'whose gold patch fails its own grader',
+          'whose text does not determine what their tests check',
+          'of either list',
+        ]);
+        const won = trials.filter(({ resolved }) => resolved).length;
+        return [`${won}/${trials.length}`, ...told.map(({ resolvedWithout: { x, n } }) => `${x}/${n}`)].join(
+          ' ',
+        );
+      });
+    expect(scores).toEqual([
+      '319/730 319/727 301/621 301/618',
+      '240/562 240/561 222/485 222/484',
+      '206/891 206/888 194/792 194/789',
+      '166/663 166/660 154/564 154/561',
+      '105/955 105/952 99/848 99/845',
+      '36/619 36/617 34/522 34/520',
+      '265/729 265/726 250/620 250/617',
+      '118/728 118/725 113/619 113/616',
+      '202/729 202/726 191/620 191/617',
+    ]);
   });
 
   test.skipIf(!have('swebench-pro-audit') || !available)(
-    'the one case that is published whole: the same script, the same output.json by its parser in a container, the same verdict',
+    'the one case that is published whole: the same script, the same tests passed by its parser in a container, the same verdict',
     async () => {
       const id =
         'instance_qutebrowser__qutebrowser-e34dfc68647d087ca3175d9ad3f023c30d8c9746-v363c8a7e5ccdf6968fc7ab84a2053ac78036691d';

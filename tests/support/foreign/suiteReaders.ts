@@ -4,10 +4,14 @@ import { behind, withoutTail } from '../../../src/grading/kinds/multiSwe/shape.t
 import { shapeOf } from '../../../src/grading/kinds/multiSwe/shapesByRepo.ts';
 import { withoutBinaryHunks } from '../../../src/grading/kinds/pro/entryScript.ts';
 import { passedIn } from '../../../src/grading/kinds/pro/gradePro.ts';
+import { rebenchShape } from '../../../src/grading/kinds/rebench/rebenchShapes.ts';
 import { withoutTiming } from '../../../src/grading/kinds/setVerdict.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { readersOf } from './reader.ts';
 
+const REBENCH = ['pytest', 'pytest_v2', 'sympy', 'gradle_custom', 'react_pdf'].map(
+  (name) => `parse_log_${name}`,
+);
 const REPOS = [
   ...[
     'apache/dubbo',
@@ -29,6 +33,13 @@ export const SUITE_READERS = [
       passedIn,
       behind: (text) => behind(text, 'PASS '),
       withoutTail: (text) => withoutTail(text, /a$/),
+      ...Object.fromEntries(
+        REBENCH.map((id) => [
+          `${id} of SWE-rebench V2`,
+          (text: string) =>
+            rebenchShape(undefined, id)!(text, { instanceId: 'a__b-1', version: '', dialect: 'v5' }),
+        ]),
+      ),
       ...Object.fromEntries(
         REPOS.map((repo) => [`logs of ${repo}`, (text: string) => shapeOf(repo, 1)!(text)]),
       ),
@@ -59,7 +70,17 @@ export const SUITE_READERS = [
           '✔ ',
           '1) ',
         ],
-        ...['FAILED a - b\n', ' [1 ms]', ' in 1 msec', '(1s)', ' (1 tests) 1ms'],
+        ...[
+          'FAILED a - b\n',
+          ' [1 ms]',
+          ' in 1 msec',
+          '(1s)',
+          ' (1 tests) 1ms',
+          ' (1s)\n',
+          'XFAIL',
+          'test_',
+          ' [OK]\n',
+        ],
       ],
       refuses: [ParserError],
     },

@@ -1,13 +1,13 @@
 /**
- * SWE-rebench V2: both patches, then the test commands of the row; the tests that passed have to be exactly the expected ones. Its log
- * shapes have names of their own; those that SWE-bench has too are read, the others are not gradable.
+ * SWE-rebench V2: both patches, then the test commands of the row; the tests that passed have to be exactly the expected ones. A log shape
+ * that is not known is not gradable.
  */
 import { z } from 'zod';
 import { ParserError } from '../../parsers/logParser.ts';
-import { findParser, officialRegistry } from '../../parsers/parserRegistry.ts';
 import type { GradingKind } from '../gradingKind.ts';
 import { type Judged, notGradable, planOwnRules } from '../ownRules.ts';
 import { sameSet, withoutTiming } from '../setVerdict.ts';
+import { rebenchShape } from './rebenchShapes.ts';
 
 const FOLDER = '/patches';
 const APPLY = 'git apply -v --3way --recount --ignore-space-change --whitespace=nowarn';
@@ -36,7 +36,7 @@ export const rebenchV2: GradingKind = {
     if (!row.success)
       return notGradable(instance, 'its install_config has no usable test_cmd and log_parser');
     const { test_cmd, log_parser } = row.data;
-    const parser = findParser(parsers ?? officialRegistry(), log_parser);
+    const parser = rebenchShape(parsers, log_parser);
     if (!parser) return notGradable(instance, `the log shape "${log_parser}" is not known here`);
     const folder = `/${instance.repo.split('/')[1] ?? ''}`;
     const tests = (Array.isArray(test_cmd) ? test_cmd : [test_cmd]).filter(
