@@ -15,9 +15,9 @@ function count(name: string, [, run, failures, errors, skipped]: RegExpExecArray
 }
 
 /** `Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in com.example.ATest`. */
-export const maven: Shape = (log) => {
+export const mavenPlain: Shape = (log) => {
   const sets = emptySets();
-  eachLine(withoutAnsi(log), (line) => {
+  eachLine(log, (line) => {
     const found = COUNTS.exec(line);
     if (found === null) return;
     const rest = line.slice(found.index + found[0].length);
@@ -27,16 +27,28 @@ export const maven: Shape = (log) => {
   return sets;
 };
 
-/** Older Surefire names the class on a line of its own, before the counts. */
+/** The same after its colours are taken off, as all suites of Maven but fastjson2's do. */
+export const maven: Shape = (log) => mavenPlain(withoutAnsi(log));
+
+/** Gson's harness hands its flags to `findall` where a position belongs, and so begins at the ninth character. */
+const behindEighth = (log: string): string => [...log.slice(0, 16)].slice(8).join('') + log.slice(16);
+
+const BROKEN =
+  /^Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9}, Time elapsed: [\d.]{1,20} sec {1,20}<<< FAILURE!/;
+
+/** Older Surefire names the class on a line of its own, before the counts. A failure is also that of the class on the line above it. */
 export const mavenRunning: Shape = (log) => {
   const sets = emptySets();
   let running: string | undefined;
-  eachLine(log, (line) => {
+  let above = '';
+  eachLine(behindEighth(log), (line) => {
     const found = COUNTS.exec(line);
     if (found !== null && running !== undefined && line.includes(' sec')) count(running, found, sets);
+    if (above !== '' && BROKEN.test(line)) sets.failed.add(above);
     if (line.startsWith('Tests run:')) running = undefined;
     const at = line.indexOf('Running ');
-    if (at >= 0) running ??= strip(line.slice(at + 'Running '.length)) || undefined;
+    above = at < 0 ? '' : line.slice(at + 'Running '.length);
+    if (at >= 0) running ??= strip(above) || undefined;
   });
   return sets;
 };

@@ -10,16 +10,15 @@ import {
   gradle,
   gradleCached,
   maven,
+  mavenPlain,
   mavenRunning,
 } from './compiledShapes.ts';
 import { insomnia, jest, jestAnyBracket, mocha, vitest } from './scriptShapes.ts';
 import type { Shape } from './shape.ts';
 
 const SHAPES: readonly (readonly [shape: Shape, repos: string])[] = [
-  [
-    maven,
-    'alibaba/fastjson2 apache/dubbo fasterxml/jackson-core fasterxml/jackson-databind fasterxml/jackson-dataformat-xml',
-  ],
+  [maven, 'apache/dubbo fasterxml/jackson-core fasterxml/jackson-databind fasterxml/jackson-dataformat-xml'],
+  [mavenPlain, 'alibaba/fastjson2'],
   [mavenRunning, 'google/gson'],
   [gradle, 'elastic/logstash mockito/mockito'],
   [gradleCached, 'googlecontainertools/jib'],
