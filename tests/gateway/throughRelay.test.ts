@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../scripts/buildRelay.ts';
 import type { Doorway, Environment } from '../../src/environment/environment.ts';
+import { LABELS } from '../../src/environment/owner.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';
 import { testDocker } from '../support/dockerEnvironment.ts';
 import { sampleOf } from './bodies.ts';
@@ -66,7 +67,8 @@ describe.skipIf(!available)('a program in a container without network', () => {
     const running = ask(sample.streamRequest);
     await expect.poll(() => provider.got.length).toBe(2);
     const { containerId } = environment.info;
-    const all = await docker.listContainers({ filters: { label: ['swebatch.run=test-run'] } });
+    // Those of this process: what other tests run may be gone before it is inspected.
+    const all = await docker.listContainers({ filters: { label: [`${LABELS.pid}=${process.pid}`] } });
     const inspected = await Promise.all(all.map(({ Id }) => docker.getContainer(Id).inspect()));
     const relay = inspected.find(({ HostConfig }) => HostConfig.NetworkMode === `container:${containerId}`);
     await docker.getContainer(relay!.Id).kill();

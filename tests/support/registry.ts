@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
+import { freePort } from '../environment/relay/freePort.ts';
 
 const BINARY = '/usr/bin/docker-registry';
 /** Installed by the set-up scripts; required where Docker is. */
@@ -68,14 +69,6 @@ function seededBytes(seed: string, length: number): Buffer {
   for (let i = 0, n = 0; n < length; i++, n += 32)
     out.push(createHash('sha256').update(`${seed}/${i}`).digest());
   return Buffer.concat(out).subarray(0, length);
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** Resolves with whether it answers: false when it ended, as it does when somebody else took its port first. */

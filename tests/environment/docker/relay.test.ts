@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../../scripts/buildRelay.ts';
 import type { Doorway, Environment } from '../../../src/environment/environment.ts';
+import { LABELS } from '../../../src/environment/owner.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { testDocker } from '../../support/dockerEnvironment.ts';
 
@@ -26,7 +27,8 @@ async function inside(script: string, timeoutS = 120): Promise<string> {
 
 async function relayId(port = 13131): Promise<string> {
   const { containerId } = environment.info;
-  const all = await docker.listContainers({ filters: { label: ['swebatch.run=test-run'] } });
+  // Those of this process: what other tests run may be gone before it is inspected.
+  const all = await docker.listContainers({ filters: { label: [`${LABELS.pid}=${process.pid}`] } });
   const inspected = await Promise.all(all.map(({ Id }) => docker.getContainer(Id).inspect()));
   const found = inspected.find(
     ({ HostConfig, Config }) =>

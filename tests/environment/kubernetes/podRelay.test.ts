@@ -18,6 +18,7 @@ import type { PodShared } from '../../../src/environment/kubernetes/podShared.ts
 import type { Program } from '../../../src/environment/programs/program.ts';
 import { createProgramSpools } from '../../../src/environment/programs/programSpool.ts';
 import { packageAt } from '../../support/agents/packages.ts';
+import { freePort } from '../relay/freePort.ts';
 
 buildRelay();
 
@@ -89,14 +90,6 @@ function sidecar(
     ...{ filling: pLimit(1), spools },
   } as unknown as PodShared;
   return { root, pod, relay: podRelay(shared, 'p', death) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }
 
 const echo = (connection: Duplex): void => {

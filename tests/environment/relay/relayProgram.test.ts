@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../../scripts/buildRelay.ts';
@@ -16,6 +16,7 @@ import {
   MAX_PAYLOAD,
   UP_WINDOW,
 } from '../../../src/environment/relay/frames.ts';
+import { freePort } from './freePort.ts';
 
 const said = buildRelay();
 const PROGRAM = join(import.meta.dirname, `../../../dist/environment/relay/relay.${process.arch}`);
@@ -24,14 +25,6 @@ const running: ChildProcess[] = [];
 afterEach(() => {
   for (const child of running.splice(0)) child.kill('SIGKILL');
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 async function relay() {
   const port = await freePort();

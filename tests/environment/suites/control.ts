@@ -9,7 +9,7 @@ const SOON_MS = 30_000;
 export function timeoutSuite(bench: Bench, killMs = SOON_MS): void {
   describe('timeout', () => {
     /** Sleeps of a length that nothing else on the machine has. */
-    const unique = () => `98${Math.floor(Math.random() * 1e6)}`;
+    const unique = () => `98${String(Math.floor(Math.random() * 1e6)).padStart(6, '0')}`;
 
     test.each([
       [
