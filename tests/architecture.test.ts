@@ -298,3 +298,27 @@ describe('sizes and names', () => {
     expect(repeated(['src/store/planted.ts', 'src/report/planted.ts'])).toEqual(['planted.ts']);
   });
 });
+
+describe('tests that depend on nothing but what they test', () => {
+  const tests = tree
+    .filter((path) => /^tests\/(?!long|kubernetes|podman|fuzz).*\.ts$/.test(path))
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+  const withoutSeed = (files: typeof tests) =>
+    files.filter(({ text }) => /^import .* from 'fast-check'/m.test(text)).map(({ path }) => path);
+  /** A limit of its own that is below the common one judges how busy the machine is. */
+  const hurried = (files: typeof tests) =>
+    files.flatMap(({ path, text }) =>
+      [...text.matchAll(/^\s*\}, (\d+)_000\);$/gm)].filter(([, s]) => Number(s) < 300).map(() => path),
+    );
+
+  test('properties have a seed: they are imported from tests/support/property.ts', () => {
+    expect(withoutSeed(tests)).toEqual(['tests/support/property.ts']);
+  });
+
+  test('no test has less time than all of them have', () => {
+    expect(hurried(tests)).toEqual([]);
+    expect(hurried([{ path: 'tests/planted.test.ts', text: 'test(a, () => {\n}, 60_000);\n' }])).toEqual([
+      'tests/planted.test.ts',
+    ]);
+  });
+});

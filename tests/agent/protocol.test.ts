@@ -1,7 +1,6 @@
 // The bash block: golden cases of the published regex, and what a configured one may be.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isAction } from '../../src/agent/action.ts';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
@@ -9,6 +8,7 @@ import { bashBlock } from '../../src/agent/loop/protocol.ts';
 import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
 import { strip } from '../../src/base/python/text.ts';
 import { cpuMs } from '../support/cpuTime.ts';
+import fc from '../support/property.ts';
 import { reply } from './fakes.ts';
 
 const cases = JSON.parse(

@@ -1,7 +1,7 @@
 // A pattern of JavaScript read by RE2: it finds what V8 finds, and what it cannot do is refused with the reason.
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { linearProblem, linearRegex } from '../../src/base/regex/linearRegex.ts';
+import fc from '../support/property.ts';
 
 const byV8 = (source: string, flags: string, text: string) =>
   [...text.matchAll(new RegExp(source, `g${flags}`))].map((m) => ({

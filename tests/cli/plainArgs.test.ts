@@ -1,5 +1,4 @@
 // A command line that Node reads alone means what it means with yargs, for every verb.
-import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import yargs from 'yargs';
 import { kebab } from '../../src/cli/flags/flags.ts';
@@ -8,6 +7,7 @@ import type { Verb } from '../../src/cli/flags/verb.ts';
 import { lsVerb } from '../../src/cli/verbs/ls.ts';
 import { reportVerb } from '../../src/cli/verbs/report.ts';
 import { loadVerbs } from '../../src/cli/verbs.ts';
+import fc from '../support/property.ts';
 
 /** What the verb would get of its flags; null where yargs refuses, or shows help. */
 async function byYargs(verb: Verb, args: readonly string[]): Promise<Record<string, unknown> | null> {
@@ -78,7 +78,7 @@ test('numbers, lists and what is none of the choices are left to yargs', () => {
 let verbs: Verb[] = [];
 beforeAll(async () => {
   verbs = await loadVerbs();
-}, 60_000);
+});
 
 test('of every verb, whatever is read without yargs is read as yargs reads it', async () => {
   const value = fc.oneof(
@@ -114,4 +114,4 @@ test('of every verb, whatever is read without yargs is read as yargs reads it', 
     { numRuns: 5000 },
   );
   expect(plainOnes).toBeGreaterThan(300);
-}, 60_000);
+});
