@@ -8,7 +8,7 @@ import { loadVerbs } from '../../src/cli/verbs.ts';
 let verbs: Verb[] = [];
 beforeAll(async () => {
   verbs = await loadVerbs();
-}, 60_000);
+});
 
 function given(verb: Verb): Record<string, unknown> {
   const args: Record<string, unknown> = {};

@@ -20,9 +20,7 @@ describe.skipIf(!available)('a real program (needs Docker and npm)', () => {
     },
   );
 
-  test('with a model of another protocol is refused before the run, and what would help is named', {
-    timeout: 120_000,
-  }, async (context) => {
+  test('with a model of another protocol is refused before the run, and what would help is named', async (context) => {
     const missing = await addedFromNpm(codex);
     if (missing) return context.skip(missing);
     const bench = agentBench({
@@ -39,7 +37,7 @@ describe.skipIf(!available)('a real program (needs Docker and npm)', () => {
     ['hears nothing of a storm of 429 and 529', outlastsStorm],
     ['works again at resume after kill -9 in the middle of a stream', survivesKill],
     ['is tried again after the death of its relay', outlivesRelay],
-  ] as const)('%s', { timeout: 240_000 }, async ([, fault], context) => {
+  ] as const)('%s', async ([, fault], context) => {
     const missing = await addedFromNpm(codex);
     if (missing) return context.skip(missing);
     await fault(codex);

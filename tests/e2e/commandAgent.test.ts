@@ -57,7 +57,7 @@ for n in range(int(sys.argv[1])):
     ];
     expect(model_patch).toContain('+two');
     expect(provider.requests).toHaveLength(2);
-  }, 90_000);
+  });
 
   test('that ignores its limit of steps is ended, and its work is captured', async () => {
     const { provider, bench } = await play(
@@ -70,7 +70,7 @@ for n in range(int(sys.argv[1])):
       { exit_reason: 'limit_steps', exit_class: 'limit', patch_source: 'captured_at_exit', steps: 2 },
     ]);
     expect(provider.requests).toHaveLength(2);
-  }, 90_000);
+  });
 
   test('that never ends is killed at its time, with all that it started', async () => {
     const { provider, bench } = await play(
@@ -85,7 +85,7 @@ for n in range(int(sys.argv[1])):
       { exit_reason: 'limit_wall_time', exit_class: 'limit', patch_source: 'captured_at_exit' },
     ]);
     expect(await containers(bench.id)).toEqual([]);
-  }, 90_000);
+  });
 
   test('that writes 1 GB is heard to its end, and its exit code and the end of its output are evidence', async () => {
     const { provider, bench } = await play(
@@ -112,7 +112,7 @@ for n in range(int(sys.argv[1])):
       { spent: number },
     ];
     expect(spent).toBeLessThanOrEqual(20_000_000);
-  }, 90_000);
+  });
 
   test('whose run dies in the middle of a call works again at resume, and nothing is left running', async () => {
     const held = Promise.withResolvers<void>();
@@ -136,7 +136,7 @@ for n in range(int(sys.argv[1])):
       'submitted',
     ]);
     expect(await containers(bench.id)).toEqual([]);
-  }, 120_000);
+  });
 
   test('that neither ends nor asks its model is stalled, and its work is captured', async () => {
     const { provider, bench } = await play(script('echo two > new.txt; sleep 1000'), {
@@ -147,7 +147,7 @@ for n in range(int(sys.argv[1])):
     expect(done.code, done.stderr).toBe(3);
     expect(bench.query<Attempt>(attempt)).toMatchObject([{ exit_reason: 'stalled', exit_class: 'infra' }]);
     expect(await containers(bench.id)).toEqual([]);
-  }, 90_000);
+  });
 
   test('that is interrupted in the middle of a call goes on at resume, in every epoch', async () => {
     const held = Promise.withResolvers<ServerResponse>();
@@ -176,7 +176,7 @@ for n in range(int(sys.argv[1])):
       'submitted',
     ]);
     expect(await containers(bench.id)).toEqual([]);
-  }, 120_000);
+  });
 
   test('whose provider is down opens the breaker, and nothing more is started', async () => {
     await using provider = await startFakeProvider([], (_seen, response) => {
@@ -194,7 +194,7 @@ for n in range(int(sys.argv[1])):
     const reasons = bench.query<Attempt>(attempt).map(({ exit_reason }) => exit_reason);
     expect(new Set(reasons)).toEqual(new Set(['model_unavailable']));
     expect(reasons.length).toBeLessThan(ids.length);
-  }, 120_000);
+  });
 
   test('works beside the built-in agent as an arm of one run, on one model, and its commands are judged alike', async () => {
     const command =
@@ -218,5 +218,5 @@ for n in range(int(sys.argv[1])):
     // The program never ran what the model called for, but the call is what is judged.
     expect(JSON.parse(trials[1]!.suspicion)).toEqual(JSON.parse(trials[0]!.suspicion));
     expect(JSON.parse(trials[0]!.suspicion)).not.toEqual([]);
-  }, 120_000);
+  });
 });

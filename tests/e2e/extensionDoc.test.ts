@@ -65,7 +65,7 @@ test('the program of the page runs three instances, graded, and reads what came 
     expect(said).toMatch(new RegExp(`${id} (resolved|unresolved)`));
   }
   expect(said).toContain('complete { agent: 3 }');
-}, 180_000);
+});
 
 test('the log parser of the page reads a log', async () => {
   const parsers = await loadParsers({ 'my-parser': './parser.ts' }, dir);

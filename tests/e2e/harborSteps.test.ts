@@ -135,7 +135,7 @@ describe.skipIf(!available)('a task of three steps (needs Docker)', () => {
       'utf8',
     );
     expect((JSON.parse(trajectory) as { messages: unknown[] }).messages).toHaveLength(messages.length);
-  }, 240_000);
+  });
 
   test('an installed agent is started anew for each step, and its calls are one record', async () => {
     const dir = tempDir();
@@ -172,5 +172,5 @@ urllib.request.urlopen(request).read()
     ]);
     expect(calls[1]!.first_message).toBeGreaterThan(calls[0]!.first_message);
     expect(provider.requests).toHaveLength(2);
-  }, 120_000);
+  });
 });

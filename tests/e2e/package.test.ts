@@ -38,7 +38,7 @@ beforeAll(() => {
     symlinkSync(join(REPO, 'node_modules', name), join(modules, name));
   }
   writeFileSync(join(folder, 'package.json'), '{"private": true}');
-}, 60_000);
+});
 
 const program = (...args: string[]) =>
   spawnSync(process.execPath, ['node_modules/swebatch/dist/cli/bin.js', ...args], {
@@ -67,7 +67,7 @@ describe.skipIf(!docker)('with an engine', () => {
     expect(ran.stderr).toMatch(/run first: complete · agent 2/);
     expect(ran.stderr).toMatch(/graded: resolved \d/);
     expect(ran.status).toBe(0);
-  }, 60_000);
+  });
 });
 
 test('its types compile under strict, its own declarations checked too', () => {
@@ -99,4 +99,4 @@ console.log(await running.result, compare, openResults);
   );
   expect(compiled.stdout).toBe('');
   expect(compiled.status).toBe(0);
-}, 60_000);
+});

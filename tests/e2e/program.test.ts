@@ -117,7 +117,7 @@ describe.skipIf(!docker)('a run of a program', () => {
     write([bash('echo more >> README.md'), SUBMIT]);
     const again = await resumeRun({ results, run: 'r1', env });
     expect(await again.result).toMatchObject({ status: 'complete', counts: { agent: 1 } });
-  }, 120_000);
+  });
 
   test('what it leaves is graded, read and compared', async () => {
     const { options, results } = scripted([bash('echo work >> README.md'), SUBMIT]);
@@ -140,5 +140,5 @@ describe.skipIf(!docker)('a run of a program', () => {
     expect(() => read.run('r2')).toThrow(UserError);
     read.close();
     expect(compare({ results, sides: ['r1', 'r1'] }).comparisons).toMatchObject([{ broken: [], fixed: [] }]);
-  }, 120_000);
+  });
 });

@@ -15,7 +15,7 @@ const HEAVY = ['openai', '@types', '@pydantic'];
 describe.skipIf(!(await dockerAvailable()))('the image', () => {
   beforeAll(() => {
     buildProgramImage({ work: tempDir('swebatch-started-'), name: NAME, node: NODE, without: HEAVY });
-  }, 240_000);
+  });
   afterAll(() => {
     docker('rmi', '-f', NAME, NODE);
   });
@@ -25,7 +25,7 @@ describe.skipIf(!(await dockerAvailable()))('the image', () => {
     expect(help.stdout).toContain('swebatch run');
     const shown = docker('run', '--rm', '--network', 'none', NAME, 'config', 'show', '-c', 'demo');
     expect([shown.status, shown.stdout]).toEqual([0, expect.stringContaining('built-in demo')]);
-  }, 120_000);
+  });
 
   test('the compose file names this Dockerfile and the folders that the image has', () => {
     const { services, volumes } = parse(readFileSync(join(REPO, 'compose.yaml'), 'utf8'));

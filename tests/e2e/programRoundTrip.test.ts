@@ -127,5 +127,5 @@ describe.skipIf(!available)('the record of a program (needs Docker)', () => {
     const models = await harborModels();
     if (typeof models === 'string') return context.skip(models);
     expect(models.judge([document])).toEqual([{ kept: document }]);
-  }, 150_000);
+  });
 });

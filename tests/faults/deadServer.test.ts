@@ -45,7 +45,6 @@ test.each([
     ).toEqual([{ exit_reason: 'submitted' }]);
     await again.close();
   },
-  60_000,
 );
 
 test('a server that comes back is found by the probe, and every instance is done in one sitting', async () => {
@@ -65,4 +64,4 @@ test('a server that comes back is found by the probe, and every instance is done
   expect(ended.stderr).toMatch(/resumed|goes on|ended well/);
   expect(query("SELECT count(*) AS n FROM trials WHERE state = 'sealed'")).toEqual([{ n: 4 }]);
   await again.close();
-}, 60_000);
+});

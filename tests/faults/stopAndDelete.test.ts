@@ -38,7 +38,7 @@ describe.skipIf(!docker)('run stop', () => {
     const idle = await word('stop', 'last');
     expect(idle.code).toBe(0);
     expect(idle.stderr).toContain(`no process works on ${bench.id}; it is interrupted`);
-  }, 60_000);
+  });
 });
 
 function twoRuns(): string {

@@ -231,7 +231,7 @@ describe('the reference models of harbor', () => {
   let models: HarborModels | string;
   beforeAll(async () => {
     models = await harborModels();
-  }, 120_000);
+  });
 
   test('read every document as it is, and refuse what breaks the format', (context) => {
     if (typeof models === 'string') {

@@ -115,7 +115,8 @@ test('a call that waits for its next try when the attempt ends does not hold the
   await expect.poll(() => here.rows.length).toBe(1);
   const before = performance.now();
   await here.session.close();
-  expect(performance.now() - before).toBeLessThan(5000);
+  // A tenth of what it would wait.
+  expect(performance.now() - before).toBeLessThan(60_000);
   await call;
   expect(provider.got).toHaveLength(1);
 });

@@ -35,7 +35,7 @@ test('resume asks the recorded address, says that a variable names another, and 
   expect(same.stderr).not.toContain('the address that the run recorded');
   await first.close();
   await second.close();
-}, 60_000);
+});
 
 test('a run that began at the address of its maker goes on there', async () => {
   const wanted: string[] = [];
@@ -62,4 +62,4 @@ test('a run that began at the address of its maker goes on there', async () => {
   expect(elsewhere.count()).toBe(0);
   proxy.close();
   await elsewhere.close();
-}, 60_000);
+});

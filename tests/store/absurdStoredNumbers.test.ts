@@ -60,7 +60,7 @@ test('verbs that read work on a database with absurd rows', async () => {
   const pageDir = tempDir();
   writeFileSync(join(pageDir, 'index.html'), '<meta name="swebatch-mode" content="live">');
   expect(writeBundle(out, join(out, 'bundle'), { pageDir }).files).toBeGreaterThan(5);
-}, 120_000);
+});
 
 test('import takes what cannot be as unknown, with a note', async () => {
   const home = tempDir();
@@ -100,4 +100,4 @@ test('import takes what cannot be as unknown, with a note', async () => {
   expect(db.prepare('SELECT notes FROM attempts').pluck().get()).toContain('cost 1e+300 cannot be');
   db.close();
   expect((await cli(['verify', 'mini', '-o', out])).code).toBe(0);
-}, 60_000);
+});

@@ -221,7 +221,7 @@ describe('an installed agent', () => {
       },
     });
     expect(await run).toMatchObject({ limit: 'steps', evidence: { killed: true } });
-  }, 20_000);
+  });
 
   test('that stays after the relay died is killed, and the death is what counts', async () => {
     const death = new EnvironmentError('died', 'the relay is gone', { sub: 'relay' });

@@ -35,7 +35,7 @@ test('every option of every verb is offered', () => {
       const option = `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
       if (!place) expect(offered(...name.split(' '), option)).toContain(option);
     }
-}, 30_000);
+});
 
 test('zsh loads the functions of bash first; fish gets a line for every option', () => {
   expect(completionScript('zsh', verbs)).toMatch(/^autoload -U \+X bashcompinit && bashcompinit\n/);

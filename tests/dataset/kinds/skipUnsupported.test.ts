@@ -50,7 +50,7 @@ test('a run is refused with every reason; --skip-unsupported plans the others an
   const { instances } = JSON.parse(planned.stdout) as { instances: { instance_id: string }[] };
   expect(instances.map(({ instance_id }) => instance_id)).toEqual(['also-good', 'good']);
   expect(`${planned.stdout}${planned.stderr}`).toContain('3 of 5 tasks cannot run here');
-}, 60_000);
+});
 
 test('a task that asks for more processors than the engine has is refused, also for its verifier alone', async () => {
   const folder = join(tempDir(), 'tasks');

@@ -119,7 +119,7 @@ describe.skipIf(!available)('sealing', () => {
     await bench.start({ image, config: { env: { OF_ONE_RUN: 'only' } } });
     const other = await bench.start({ image });
     expect((await other.execute('env')).output).not.toContain('OF_ONE_RUN');
-  }, 60_000);
+  });
 
   test('HEAD beyond the base commit is refused, unless allowed', async () => {
     const image = await derivedImage(LEAKY);

@@ -64,7 +64,7 @@ test('requests and hijacked streams go through one program each connection, and 
   stream.write('hello over ssh');
   expect(await echoed).toBe('hello over ssh');
   stream.destroy();
-}, 60_000);
+});
 
 test('a connection that the engine closed is not used again', async () => {
   fakeSsh(bridge());
@@ -75,7 +75,7 @@ test('a connection that the engine closed is not used again', async () => {
   engine.closeAllConnections();
   await vi.waitUntil(() => Object.keys(agent.freeSockets).length === 0, { timeout: 60_000 });
   expect(await docker.info()).toMatchObject({ ID: 'far' });
-}, 180_000);
+});
 
 test('what ssh says is what people read, and counts as an engine that is gone', async () => {
   fakeSsh(`process.stderr.write('Permission denied (publickey).\\n', () => process.exit(255));`);
@@ -83,4 +83,4 @@ test('what ssh says is what people read, and counts as an engine that is gone', 
     code: 'ECONNRESET',
     message: 'ssh to lab: Permission denied (publickey).',
   });
-}, 60_000);
+});

@@ -10,7 +10,10 @@ import { processStarter } from '../../../src/environment/docker/startProcess.ts'
 import { createSupervisorTransport } from '../../../src/environment/exec/supervisor.ts';
 import type { TransportCommand } from '../../../src/environment/exec/transport.ts';
 
-const ANSWER_MS = 300;
+/** Where an answer comes, or the end of the connection: a busy machine may take its time. */
+const PATIENT_MS = 60_000;
+/** Where no answer ever comes. */
+const SOON_MS = 500;
 const COMMAND: TransportCommand = { command: 'x', cwd: '/', env: {}, maxOutputBytes: 10_000 };
 const SWITCHED =
   'HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n';
@@ -28,6 +31,9 @@ interface Played {
   readonly created?: (outgoing: ServerResponse) => void;
   /** Has the connection of its start. */
   readonly started: (stream: Duplex) => void;
+  /** How long the engine, and then the supervisor, is waited for. */
+  readonly answerMs?: number;
+  readonly readyMs?: number;
 }
 
 const stops: (() => void)[] = [];
@@ -59,13 +65,17 @@ async function playedContainer({ created, started }: Played): Promise<Docker.Con
 }
 
 const openTransport = async (played: Played) =>
-  createSupervisorTransport(processStarter(await playedContainer(played), ANSWER_MS), ['bash', '-c'], 1000);
+  createSupervisorTransport(
+    processStarter(await playedContainer(played), played.answerMs ?? PATIENT_MS),
+    ['bash', '-c'],
+    played.readyMs ?? PATIENT_MS,
+  );
 
 const nothing = () => undefined;
 
 test.each<[string, Played, RegExp]>([
-  ['before it exists', { created: nothing, started: nothing }, /gave no answer/],
-  ['before it is started', { started: nothing }, /gave no answer/],
+  ['before it exists', { created: nothing, started: nothing, answerMs: SOON_MS }, /gave no answer/],
+  ['before it is started', { started: nothing, answerMs: SOON_MS }, /gave no answer/],
   ['instead of starting it', { started: (stream) => stream.destroy() }, /socket hang up/],
   [
     'as soon as it is started',
@@ -79,7 +89,7 @@ test.each<[string, Played, RegExp]>([
   ],
   [
     'by saying nothing',
-    { started: (stream) => stream.write(SWITCHED) },
+    { started: (stream) => stream.write(SWITCHED), readyMs: SOON_MS },
     /the supervisor did not start: no answer/,
   ],
   [
@@ -146,7 +156,7 @@ test('dropped while what is left is killed: the answer is no', async () => {
 
 test('an exec whose end had been read before anybody listened is told as gone', async () => {
   const container = await playedContainer({ started: (stream) => stream.end(SWITCHED) });
-  const process = await processStarter(container, ANSWER_MS)(['x'], { stdin: true });
+  const process = await processStarter(container, PATIENT_MS)(['x'], { stdin: true });
   process.destroy();
   await new Promise((done) => setTimeout(done, 20));
   await new Promise<void>((gone) =>

@@ -8,6 +8,7 @@ import {
   fenceOf,
   parseEnd,
 } from '../../../src/environment/exec/endReport.ts';
+import { cpuMs } from '../../support/cpuTime.ts';
 import fc from '../../support/property.ts';
 
 const frame = (type: number, data: Uint8Array) => {
@@ -94,11 +95,12 @@ describe('fence behind the output', () => {
     const find = createFenceFinder(fenceOf(NONCE), (data) => {
       bytes += data.length;
     });
-    const began = performance.now();
-    find(Buffer.from(`\x1e${NONCE} `));
-    for (let i = 0; i < 10_000; i += 1) find(Buffer.alloc(4096, i % 2 ? '\x1e' : '\x1e0'));
+    const took = cpuMs(() => {
+      find(Buffer.from(`\x1e${NONCE} `));
+      for (let i = 0; i < 10_000; i += 1) find(Buffer.alloc(4096, i % 2 ? '\x1e' : '\x1e0'));
+    });
     expect(bytes).toBeGreaterThan(40_000_000);
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(took).toBeLessThan(10_000);
   });
 });
 
@@ -120,9 +122,8 @@ describe('frames of the end', () => {
   });
 
   test('one that never ends costs neither memory nor time', () => {
-    const began = performance.now();
-    expect(readAll([Buffer.from('\x1eend '), ...Array(20_000).fill(Buffer.alloc(4096, '1'))])).toEqual([]);
-    expect(performance.now() - began).toBeLessThan(10_000);
+    const chunks = [Buffer.from('\x1eend '), ...Array(20_000).fill(Buffer.alloc(4096, '1'))];
+    expect(cpuMs(() => expect(readAll(chunks)).toEqual([]))).toBeLessThan(10_000);
   });
 
   test('every number is read strictly; what is no end is told as such', () => {

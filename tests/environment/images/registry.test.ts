@@ -132,7 +132,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
   test('a stalled layer is cut after the deadline and tried again; a registry that only stalls is an error', async () => {
     const image = await pushed({ layerBytes: [300_000] });
     registry.faults.push({ on: '/blobs/', kind: 'stall', afterBytes: 20_000, times: 2 });
-    const { stage, events } = service({}, { stallSeconds: 1 });
+    const { stage, events } = service({}, { stallSeconds: 2 });
     expect(await stage.ensure(image)).toMatchObject({ pulled: true });
     expect(events).toContainEqual(
       expect.objectContaining({ type: 'retry', message: expect.stringContaining('nothing moved') }),
@@ -140,7 +140,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
 
     const dead = await pushed({ layerBytes: [300_000] });
     registry.faults.push({ on: '/blobs/', kind: 'stall', afterBytes: 20_000 });
-    expect(await failure(service({ attempts: 1 }, { stallSeconds: 1 }).stage.ensure(dead))).toMatchObject({
+    expect(await failure(service({ attempts: 1 }, { stallSeconds: 2 }).stage.ensure(dead))).toMatchObject({
       code: 'image_pull_failed',
       sub: 'stalled',
     });

@@ -20,7 +20,7 @@ test('a command outlives a killed swebatch by no more than its timeout and some 
     import { environmentConfigSchema } from '${SRC}/environmentConfig.ts';
     import { createLocalFactory } from '${SRC}/local/localFactory.ts';
     import { currentOwner } from '${SRC}/owner.ts';
-    const config = environmentConfigSchema.parse({ environment_class: 'local', cwd: '${folder}', timeout: 1 });
+    const config = environmentConfigSchema.parse({ environment_class: 'local', cwd: '${folder}', timeout: 5 });
     const env = await createLocalFactory(config, { snapshot: false }).start({ instanceId: 'i', image: '', owner: currentOwner('r', '1') });
     await env.execute('echo $$ > pid; while :; do sleep 0.2; done');
   `;

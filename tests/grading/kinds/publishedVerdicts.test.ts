@@ -22,7 +22,7 @@ describe.skipIf(!existsSync(tasks))('published verdicts (needs ../shared/data/ta
     dir = mkdtempSync(join(tmpdir(), 'swebatch-tasks-'));
     for (const name of ['swe-bench-pro', 'multi-swe-bench-java', 'swe-bench-live'])
       spawnSync('tar', ['xJf', join(tasks, `${name}.tar.xz`), '-C', dir]);
-  }, 60_000);
+  });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   test('SWE-bench Pro: 1,273 verdicts of nine models are read and scored with each denominator, and 200 of 200 instances have a plan of grading', () => {

@@ -180,7 +180,7 @@ describe('SWE-rebench V2', () => {
   });
 });
 
-describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => {
+describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs', () => {
   const task = { problem_statement: 'x', patch: 'p', FAIL_TO_PASS: ['t.py::a'], PASS_TO_PASS: [] };
   const smith = {
     ...task,
@@ -202,11 +202,6 @@ describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => 
     return got.instance;
   };
 
-  test('SWE-Gym: graded by the table of its harness, in the image that its name has', () => {
-    expect(imageOf(read(gym))).toBe('docker.io/swebench/sweb.eval.x86_64.getmoto_1776_moto-7365:latest');
-    expect(planGrading(read(gym))).toMatchObject({ ok: true });
-  });
-
   test.each([
     [
       'SWE-smith',
@@ -215,10 +210,10 @@ describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => 
       'SWE-smith rows name no test command',
     ],
     [
-      'SWE-Gym, a version that its harness does not know',
-      { ...gym, version: '0.0' },
+      'SWE-Gym',
+      gym,
       'docker.io/swebench/sweb.eval.x86_64.getmoto_1776_moto-7365:latest',
-      'no test command is known for getmoto/moto version "0.0"',
+      'no test command is known for "getmoto/moto"',
     ],
   ])(
     '%s: the image is known; without a test command it is not gradable, with one it is',
@@ -229,6 +224,17 @@ describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => 
       expect(planGrading(read(brought))).toMatchObject({ ok: true });
     },
   );
+
+  test('R2E-Gym: a row has neither id nor lists of tests, and is not read', () => {
+    const r2e = {
+      ...{ repo_name: 'orange3', commit_hash: 'abc', docker_image: 'namanjain12/orange3_final:abc' },
+      ...{ problem_statement: 'x', expected_output_json: '{"a": "PASSED"}' },
+    };
+    expect(normaliseRow(r2e)).toMatchObject({
+      ok: false,
+      messages: expect.arrayContaining(['instance_id is missing']),
+    });
+  });
 });
 
 describe('Multi-SWE-bench', () => {

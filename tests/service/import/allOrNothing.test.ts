@@ -53,7 +53,7 @@ test('a link to a device is not read', async () => {
     0,
     expect.stringContaining('a__a-4.traj.json cannot be read: it is not a file'),
   ]);
-}, 20_000);
+});
 
 test('what cannot be written takes the run back, and the next import under the name works', async () => {
   const { out, home, importIt } = twoInstances();

@@ -28,7 +28,7 @@ describe.skipIf(!browserAvailable())('rewards', () => {
     store.close();
     built = await buildPage();
     viewer = await startViewer({ results: dir, port: 0, pageDir: built.dir });
-  }, 120_000);
+  });
   afterAll(async () => {
     await viewer.close();
     await built.remove();
@@ -61,7 +61,7 @@ describe.skipIf(!browserAvailable())('rewards', () => {
       const page = await browser.newPage();
       const said = async (hash: string, text: string) => {
         await page.goto(`${viewer.url}#/${hash}`);
-        await page.getByText(text).first().waitFor({ timeout: 20_000 });
+        await page.getByText(text).first().waitFor();
       };
       await said('run/a', 'Mean reward 0.344 · 95 % interval');
       await said(
@@ -72,5 +72,5 @@ describe.skipIf(!browserAvailable())('rewards', () => {
     } finally {
       await browser.close();
     }
-  }, 60_000);
+  });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { rowOfSide, sideName } from '../../../src/viewer/steps/alignedAttempts.ts';
 import { type AlignedSteps, alignSteps, likeness, partingOf } from '../../../src/viewer/steps/alignSteps.ts';
 import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
+import { cpuMs } from '../../support/cpuTime.ts';
 
 const steps = (...commands: string[]) => commands.map((text) => stepFacts([{ name: 'bash', text }]));
 const shown = (rows: readonly AlignedSteps[]) =>
@@ -87,12 +88,14 @@ describe('alignSteps', () => {
   test('ten thousand steps against ten thousand are aligned in bounded time, each of them once', () => {
     const a = steps(...Array.from({ length: 10_000 }, (_, i) => `cat dir/file${i % 97}.py`));
     const b = steps(...Array.from({ length: 10_000 }, (_, i) => `cat dir/file${(i + 5) % 97}.py`));
-    const began = performance.now();
-    const rows = alignSteps(a, b);
+    let rows: readonly AlignedSteps[] = [];
+    const took = cpuMs(() => {
+      rows = alignSteps(a, b);
+    });
     expect(rows.flatMap((row) => row.a ?? []).length).toBe(10_000);
     expect(rows.flatMap((row) => row.b ?? []).length).toBe(10_000);
     expect(rows.filter((row) => row.how === 'same').length).toBeGreaterThan(9_000);
-    expect(performance.now() - began).toBeLessThan(20_000);
+    expect(took).toBeLessThan(20_000);
   });
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
 import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
 import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
+import { cpuMs } from '../../support/cpuTime.ts';
 
 const shell = (text: string) => stepFacts([{ name: 'bash', text }]);
 
@@ -57,9 +58,10 @@ describe('stepFacts', () => {
   });
 
   test('a megabyte of the worst is read in no time', () => {
-    const began = performance.now();
-    for (const word of ['cd ', 'a.', '/', '> ', 'cd a && ', '"', '--- ']) shell(word.repeat(200_000));
-    expect(performance.now() - began).toBeLessThan(2000);
+    const took = cpuMs(() => {
+      for (const word of ['cd ', 'a.', '/', '> ', 'cd a && ', '"', '--- ']) shell(word.repeat(200_000));
+    });
+    expect(took).toBeLessThan(2000);
   });
 });
 
