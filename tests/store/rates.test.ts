@@ -1,7 +1,15 @@
 // Limits a minute that processes share: as much as is allowed, and what a killed process had reserved is free again after a minute.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { correctRate, learnedRates, learnRates, takeRate, waitFor } from '../../src/store/live/rates.ts';
+import {
+  correctRate,
+  learnedRates,
+  learnRates,
+  pauseRate,
+  ratePausedUntil,
+  takeRate,
+  waitFor,
+} from '../../src/store/live/rates.ts';
 import { tempDir } from '../support/cli.ts';
 import { freshStore } from './storeFixtures.ts';
 
@@ -104,4 +112,21 @@ test('limits that one process learned are known to all for an hour', () => {
   learnRates(store, 'k', { rpm: null, tpm: 30_000 }, T0);
   expect(learnedRates(store, 'k', T0 + 1_000)).toEqual({ rpm: 50, tpm: 30_000 });
   expect(learnedRates(store, 'k', T0 + 3_700_000)).toEqual({ rpm: null, tpm: null });
+});
+
+test('the later of two pauses holds, and one that only a wrong clock can have written holds nobody', () => {
+  const store = freshStore();
+  expect(ratePausedUntil(store, 'k', T0)).toBe(0);
+  pauseRate(store, 'k', T0 + 20_000, T0);
+  pauseRate(store, 'k', T0 + 5_000, T0);
+  expect(ratePausedUntil(store, 'k', T0)).toBe(T0 + 20_000);
+  expect(ratePausedUntil(store, 'other', T0)).toBe(0);
+  expect(ratePausedUntil(store, 'k', T0 + 20_000)).toBe(0);
+  const ahead = T0 + 86_400_000;
+  pauseRate(store, 'k', ahead + 60_000, ahead);
+  expect(ratePausedUntil(store, 'k', T0)).toBe(0);
+  pauseRate(store, 'k', T0 + 9_000, T0);
+  expect(ratePausedUntil(store, 'k', T0)).toBe(T0 + 9_000);
+  learnRates(store, 'k', { rpm: 7, tpm: null }, T0);
+  expect(ratePausedUntil(store, 'k', T0)).toBe(T0 + 9_000);
 });

@@ -7,7 +7,7 @@ import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
 import type { RateShare, Taken } from '../limits/sharedRate.ts';
-import { backoffMs, planRetry, type TryResult } from '../limits/withRetries.ts';
+import { backoffMs, type FailedTry, planRetry, type TryResult } from '../limits/withRetries.ts';
 import type { CallRecord, ModelReply, QueryOptions } from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
 import { estimateNano } from '../prices.ts';
@@ -95,6 +95,40 @@ async function wantedOr(giveBack: () => void, wanted: Promise<void> | undefined)
   }
 }
 
+interface Failed {
+  readonly exchange: Exchange;
+  readonly failure: Failure;
+  readonly wait: Wait;
+  readonly message: string | null;
+}
+
+function failedTry(
+  shared: Pick<Shared, 'accepted'>,
+  { endpoint, begun }: Call,
+  { exchange, failure, wait, message }: Failed,
+): FailedTry {
+  const { what, last } = failure;
+  const said = judged(shared, endpoint, failure.verdict, exchange);
+  const verdict = begun?.() ? { ...said, retryable: false } : said;
+  return {
+    ok: false,
+    verdict,
+    what,
+    last,
+    wait,
+    metadata: {
+      provider: endpoint.host,
+      model: endpoint.model,
+      kind: verdict.kind,
+      ...(verdict.kind === 'rejected' && !shared.accepted ? { beforeAnyAnswer: true } : {}),
+      ...(UNREACHABLE.has(exchange.failure?.fault ?? 'aborted') ? { unreachable: true } : {}),
+      ...(exchange.status === null ? {} : { statusCode: exchange.status }),
+      ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
+      originalError: { message },
+    },
+  };
+}
+
 export async function tryOnce(
   shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
   call: Call,
@@ -104,6 +138,9 @@ export async function tryOnce(
   const { limiter, clock } = shared;
   const { endpoint, requestBytes } = call;
   const { listener, signal } = options;
+  // Before its turn and again with its end, so that those who wait in the limiter hear of it too.
+  const heedOthers = () => limiter.block(shared.rates?.pausedMs() ?? 0);
+  heedOthers();
   const release: Release = await limiter.acquire(signal, () => listener?.phase?.('rate_wait'));
   let taken: Taken | undefined;
   let end: CallEnd = { overloaded: false, succeeded: false };
@@ -120,6 +157,7 @@ export async function tryOnce(
     const { exchange, failure, reply } = result;
     const wait = failure ? askedWait(failure, exchange, clock.wall()) : NO_WAIT;
     end = endOf(clock, endpoint.config.retry, result, wait, tried);
+    if (end.waitMs !== undefined && wait.kind === 'wait') shared.rates?.pause(end.waitMs);
     const notes =
       wait.kind === 'unreadable' ? [`Retry-After "${wait.value}" not understood: usual back-off`] : [];
     const latencyMs = clock.now() - start;
@@ -138,27 +176,9 @@ export async function tryOnce(
         value: { message, content, toolCalls, finishReason, modelId, usage, costNano, raw: result.body },
       };
     }
-    const { what, last } = failure!;
-    const said = judged(shared, endpoint, failure!.verdict, exchange);
-    const verdict = call.begun?.() ? { ...said, retryable: false } : said;
-    return {
-      ok: false,
-      verdict,
-      what,
-      last,
-      wait,
-      metadata: {
-        provider: endpoint.host,
-        model: endpoint.model,
-        kind: verdict.kind,
-        ...(verdict.kind === 'rejected' && !shared.accepted ? { beforeAnyAnswer: true } : {}),
-        ...(UNREACHABLE.has(exchange.failure?.fault ?? 'aborted') ? { unreachable: true } : {}),
-        ...(exchange.status === null ? {} : { statusCode: exchange.status }),
-        ...(wait.kind === 'wait' ? { retryAfter: wait.ms / 1000 } : {}),
-        originalError: { message: record.errorMessage },
-      },
-    };
+    return failedTry(shared, call, { exchange, failure: failure!, wait, message: record.errorMessage });
   } finally {
+    heedOthers();
     release(end);
   }
 }

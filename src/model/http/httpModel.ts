@@ -183,6 +183,7 @@ function rateShare(
     book: rates(sha256(JSON.stringify([baseUrl, model, apiKey])).slice(0, 32)),
     configured: { rpm: config.rpm ?? null, tpm: config.tpm ?? null },
     countsCached: dialect.name !== 'messages',
+    longestPauseMs: ms(config.retry.max_retry_after_s),
     clock,
   });
 }

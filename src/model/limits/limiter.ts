@@ -24,6 +24,8 @@ export type Release = (end: CallEnd) => void;
 export interface Limiter {
   /** Rejects with AbortError when the signal fires while waiting. `onWait` is called when it has to wait at all. */
   acquire(signal?: AbortSignal, onWait?: () => void): Promise<Release>;
+  /** Nobody may start for this long: another process was asked to wait. */
+  block(ms: number): void;
   state(): ModelLoad;
 }
 
@@ -139,11 +141,8 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
         rateLimited += 1;
         width.overloaded(inFlight + 1, cutsAtStart);
       } else if (end.succeeded) width.succeeded(peak);
-      gate.block(end.waitMs ?? 0);
-      if (end.hint) {
-        gate.block(end.hint.blockedMs);
-        width.heed(end.hint);
-      }
+      gate.block(Math.max(end.waitMs ?? 0, end.hint?.blockedMs ?? 0));
+      if (end.hint) width.heed(end.hint);
       pump();
     };
   }
@@ -175,6 +174,7 @@ export function createLimiter(maxConcurrent: number, clock: Clock): Limiter {
       onWait?.();
       return wait(signal);
     },
+    block: gate.block,
     state: () => ({
       limit: shown(width.current()),
       inFlight,

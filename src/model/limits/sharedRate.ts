@@ -16,12 +16,20 @@ export interface RateBook {
   learn(limits: MinuteLimits, at: number): void;
   /** What any of the processes has learned. */
   learned(at: number): MinuteLimits;
+  /** The provider asked one of the processes to wait. */
+  pause(until: number, at: number): void;
+  /** 0 where nobody has to wait. */
+  pausedUntil(at: number): number;
 }
 
 export interface RateShare {
   /** Waits for its turn. `onWait` is called when it has to wait at all. */
   take(requestBytes: number, signal: AbortSignal | undefined, onWait: () => void): Promise<Taken>;
   limits(): MinuteLimits;
+  /** The provider asked this process to wait: the others wait too. */
+  pause(ms: number): void;
+  /** How long any of the processes was asked to wait from now on; 0 is not at all. */
+  pausedMs(): number;
 }
 
 export interface Taken {
@@ -35,25 +43,29 @@ export interface RateShareOptions {
   readonly configured: MinuteLimits;
   /** Tokens read from the cache count: not with Anthropic. */
   readonly countsCached: boolean;
+  /** A longer pause is another process's, whose patience is larger. */
+  readonly longestPauseMs: number;
   readonly clock: Clock;
 }
 
 /** A wait ends early when another process gives tokens back. */
 const LONGEST_WAIT_MS = 1000;
-/** The book is asked so often what others have learned. */
+/** The book is asked so often what others have learned, and whether they were asked to wait. */
 const LEARNED_EVERY_MS = 1000;
 /** The newest call has this share in the estimate of the next. */
 const NEW_SHARE = 0.05;
 
-export function createRateShare({ book, configured, countsCached, clock }: RateShareOptions): RateShare {
+export function createRateShare(options: RateShareOptions): RateShare {
+  const { book, configured, countsCached, clock } = options;
   let turn: Promise<unknown> = Promise.resolve();
   const estimate = createEstimate(countsCached);
   const limits = knownLimits(book, configured, clock);
+  const pauses = sharedPause(options);
   const enter = async (tokens: number, signal: AbortSignal | undefined, onWait: () => void) => {
     for (;;) {
       if (signal?.aborted) throw abortError(signal);
       const at = clock.wall();
-      const waitMs = book.take({ ...limits.now(), at, tokens });
+      const waitMs = pauses.pausedMs() || book.take({ ...limits.now(), at, tokens });
       if (waitMs === 0) return at;
       onWait();
       try {
@@ -65,6 +77,7 @@ export function createRateShare({ book, configured, countsCached, clock }: RateS
   };
   return {
     limits: limits.now,
+    ...pauses,
     async take(requestBytes, signal, onWait) {
       const { rpm, tpm } = limits.now();
       // Nothing is known that could be kept; the answer may say it.
@@ -87,6 +100,27 @@ export function createRateShare({ book, configured, countsCached, clock }: RateS
     if (usage) estimate.note(usage, requestBytes);
     limits.hear(headers);
   }
+}
+
+/** One process hears of a pause, and none of them starts a call until it is over. */
+function sharedPause({ book, clock, longestPauseMs }: RateShareOptions) {
+  let until = 0;
+  let readAt = Number.NEGATIVE_INFINITY;
+  return {
+    pause(ms: number): void {
+      const at = clock.wall();
+      if (ms > 0) book.pause(at + ms, at);
+    },
+    pausedMs(): number {
+      const at = clock.wall();
+      if (clock.now() - readAt >= LEARNED_EVERY_MS) {
+        readAt = clock.now();
+        until = book.pausedUntil(at);
+      }
+      const left = Math.max(0, until - at);
+      return left <= longestPauseMs ? left : 0;
+    },
+  };
 }
 
 /** Tokens of a call from the bytes of its request, by what calls before took. */

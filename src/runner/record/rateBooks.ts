@@ -1,6 +1,13 @@
 /** Limits of keys, in the record that all processes of a results root share. */
 import type { RateBook } from '../../model/limits/sharedRate.ts';
-import { correctRate, learnedRates, learnRates, takeRate } from '../../store/live/rates.ts';
+import {
+  correctRate,
+  learnedRates,
+  learnRates,
+  pauseRate,
+  ratePausedUntil,
+  takeRate,
+} from '../../store/live/rates.ts';
 import type { Store } from '../../store/open.ts';
 
 export const rateBooks =
@@ -10,4 +17,6 @@ export const rateBooks =
     correct: (at, tokens) => void correctRate(store, account, at, tokens),
     learn: (limits, at) => void learnRates(store, account, limits, at),
     learned: (at) => learnedRates(store, account, at),
+    pause: (until, at) => void pauseRate(store, account, until, at),
+    pausedUntil: (at) => ratePausedUntil(store, account, at),
   });

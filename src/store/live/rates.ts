@@ -126,3 +126,27 @@ export const learnedRates = (db: Store, account: string, at: number): LearnedLim
     account,
     at - KNOWN_FOR_MS,
   ) ?? { rpm: null, tpm: null };
+
+/** Nobody asks for a longer one and is heeded: a later moment was written by a clock that was wrong. */
+const LONGEST_PAUSE_MS = 3_600_000;
+
+/** The later moment holds where two processes were asked to wait. */
+export const pauseRate = (db: Store, account: string, until: number, at: number): number =>
+  change(
+    db,
+    `INSERT INTO rate_limits (account, told_at_ms, paused_until_ms) VALUES (@account, 0, @until)
+     ON CONFLICT DO UPDATE SET paused_until_ms =
+       CASE WHEN paused_until_ms BETWEEN @until AND @latest THEN paused_until_ms ELSE @until END`,
+    { account, until: Math.ceil(until), latest: Math.ceil(at) + LONGEST_PAUSE_MS },
+  );
+
+/** Milliseconds since 1970; 0 where nobody has to wait. */
+export function ratePausedUntil(db: Store, account: string, at: number): number {
+  const row = first<{ until: number | null }>(
+    db,
+    'SELECT paused_until_ms AS until FROM rate_limits WHERE account = ?',
+    account,
+  );
+  const until = row?.until ?? 0;
+  return until > at && until <= at + LONGEST_PAUSE_MS ? until : 0;
+}

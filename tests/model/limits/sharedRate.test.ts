@@ -26,12 +26,14 @@ function bookOf(waits: number[] = []) {
     correct: (_at, tokens) => void corrected.push(tokens),
     learn: (limits) => void told.push(limits),
     learned: () => told.at(-1) ?? NONE,
+    pause: () => undefined,
+    pausedUntil: () => 0,
   };
   return { book, asked, corrected, told };
 }
 
 const share = (book: RateBook, configured: MinuteLimits, countsCached = true) =>
-  createRateShare({ book, configured, countsCached, clock: autoClock().clock });
+  createRateShare({ book, configured, countsCached, longestPauseMs: 60_000, clock: autoClock().clock });
 
 describe('limits in headers', () => {
   const openai = (limit: string, left: string, reset: string) => ({
@@ -121,7 +123,12 @@ test('a call that is refused before it leaves gives its tokens of the minute bac
   const refusal = new Error('the budget is spent');
   const shared = {
     limiter: createLimiter(0, clock),
-    rates: { take: async () => ({ end: (...said: unknown[]) => void ends.push(said) }), limits: () => NONE },
+    rates: {
+      take: async () => ({ end: (...said: unknown[]) => void ends.push(said) }),
+      limits: () => NONE,
+      pause: () => undefined,
+      pausedMs: () => 0,
+    },
     clock,
     accepted: false,
   };
