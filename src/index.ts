@@ -22,7 +22,7 @@ export * from './money.ts';
 export * from './outcome.ts';
 export type { RunEvent, TrialLabel } from './runner/events.ts';
 export { evaluate, judgeNight, resumeRun, startRun } from './service/calls.ts';
-export { type CompareOptions, compare } from './service/compare/compareSources.ts';
+export { type CompareOptions, compare, compareSources } from './service/compare/compareSources.ts';
 export type {
   EvaluatePredictionsOptions,
   PredictionsEvaluation,

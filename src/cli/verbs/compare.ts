@@ -50,7 +50,7 @@ const compareFlags = flags({
   instance: {
     type: 'string',
     check: z.string().min(1).optional(),
-    describe: 'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH',
+    describe: 'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
   },
   config: { type: 'boolean', default: false, describe: 'compare only the configurations of the two runs' },
   gate: { type: 'boolean', default: false, describe: 'judge the last run; exit 1 if it regressed' },

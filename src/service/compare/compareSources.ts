@@ -3,8 +3,10 @@ import { type Comparisons, compareAll } from '../../report/compare/compareAll.ts
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import type { Store } from '../../store/open.ts';
+import type { Caller } from '../caller.ts';
 import { lazyStore, resultsRoot } from '../resultsRoot.ts';
 import { UserError } from '../userError.ts';
+import { foreignSides } from './foreignSides.ts';
 import { fixedTest, labelled, type NamedSide, sidesOf } from './sides.ts';
 
 export interface CompareOptions {
@@ -18,10 +20,29 @@ export interface CompareOptions {
   readonly seed?: number | undefined;
 }
 
-export function compare({ sides: selectors, results, test, seed }: CompareOptions): Comparisons {
+/** Runs, and files of verdicts alone. */
+export const compare = (options: CompareOptions): Comparisons => compared(options);
+
+/**
+ * Also logs and folders of other runners, as the verb reads them: `tell` gets what each was read as and what is missing in it, and what was
+ * read is kept in the cache of `env`.
+ */
+export async function compareSources(
+  options: CompareOptions,
+  caller: Pick<Caller, 'env' | 'tell'>,
+): Promise<Comparisons> {
+  const root = resultsRoot(options.results);
+  using store = lazyStore(root);
+  return compared(options, await foreignSides(options.sides, { root, store: store.get, caller }));
+}
+
+function compared(
+  { sides: selectors, results, test, seed }: CompareOptions,
+  read?: ReadonlyMap<string, readonly NamedSide[]>,
+): Comparisons {
   const root = resultsRoot(results);
   using store = lazyStore(root);
-  const sides = namedSides(selectors, root, store.get);
+  const sides = namedSides(selectors, root, store.get, read);
   return compareAll(
     sides.map((s) => s.side),
     { test: test ?? testOf(sides), seed: seed ?? DEFAULT_SEED },

@@ -10,7 +10,7 @@ import type { Caller } from '../caller.ts';
 import { kindOfSource } from '../import/lookAtSource.ts';
 import { type OpenedSource, openSource } from '../import/openSource.ts';
 import { openForReading, requireRun } from '../resultsRoot.ts';
-import { type NamedSide, readFileSide, runNamed } from './sides.ts';
+import { type NamedSide, readFileSide, runNamed, sidesOfRun } from './sides.ts';
 
 /** Files of verdicts alone: they are compared as they stand, with what they leave open. */
 const VERDICTS_ALONE: ReadonlySet<SourceKind | null> = new Set([
@@ -32,8 +32,7 @@ export async function foreignSides(
   for (const selector of new Set(selectors)) {
     if (!existsSync(selector) || runNamed(selector, root, store)) continue;
     const kind = kindOfSource(selector);
-    const alone = VERDICTS_ALONE.has(kind) && !namesItsInstances(selector, kind);
-    const opened = alone ? null : await openSource(selector, caller);
+    const opened = isVerdictsAlone(selector, kind) ? null : await openSource(selector, caller);
     if (opened) found.set(selector, sidesOf(opened));
     else {
       const side = readFileSide(selector);
@@ -43,6 +42,28 @@ export async function foreignSides(
   }
   return found;
 }
+
+/** What another runner left, read as a run of a results root of its own. */
+export interface ForeignRun {
+  readonly store: Store;
+  readonly sides: readonly NamedSide[];
+}
+
+/** Null for the name of a run, and for what holds verdicts alone. The caller closes the store. */
+export async function openForeignRun(
+  selector: string,
+  { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },
+): Promise<ForeignRun | null> {
+  if (!existsSync(selector) || runNamed(selector, root, store)) return null;
+  const kind = kindOfSource(selector);
+  const opened = isVerdictsAlone(selector, kind) ? null : await openSource(selector, caller);
+  if (!opened) return null;
+  const own = openForReading(opened.root);
+  return { store: own, sides: sidesOfRun(own, requireRun(own, opened.run)) };
+}
+
+const isVerdictsAlone = (selector: string, kind: SourceKind | null): boolean =>
+  VERDICTS_ALONE.has(kind) && !namesItsInstances(selector, kind);
 
 /** Without totals of the dataset, the predictions of an entry say which instances were not resolved. */
 const namesItsInstances = (entry: string, kind: SourceKind | null): boolean =>

@@ -2,6 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { compareSources } from '../../../src/index.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 
 const LOGS = join(import.meta.dirname, 'inspectLogs');
@@ -66,4 +67,70 @@ test('view shows them; a report of another kind than any is refused as before', 
   expect(none.code).not.toBe(0);
   const broken = await run('report', 'logs/makeLogs.py');
   expect(broken.code).not.toBe(0);
+});
+
+const TRAJECTORY = {
+  info: {
+    model_stats: { instance_cost: 0.1, api_calls: 1 },
+    config: { agent: { step_limit: 250 }, model: { model_name: 'm' } },
+    ...{ mini_version: '2.4.6', exit_status: 'Submitted', submission: 'diff --git a/f b/f\n' },
+  },
+  messages: [
+    { role: 'system', content: 's' },
+    { role: 'user', content: 'u' },
+    { role: 'assistant', content: 'I look.', extra: { actions: [{ command: 'ls here' }], timestamp: 1 } },
+    { role: 'user', content: '<returncode>0</returncode>\n<output>f</output>' },
+    { role: 'exit', content: '', extra: { exit_status: 'Submitted', submission: 'diff --git a/f b/f\n' } },
+  ],
+  ...{ trajectory_format: 'mini-swe-agent-1.1', instance_id: 'made__made-1' },
+};
+
+test('compare --instance lays trajectories of two other runners, or of one and a run, beside each other', async () => {
+  const { home, run } = place();
+  for (const folder of ['x/out', 'y/out']) {
+    mkdirSync(join(home, folder, 'made__made-1'), { recursive: true });
+    const file = join(home, folder, 'made__made-1', 'made__made-1.traj.json');
+    writeFileSync(file, JSON.stringify(TRAJECTORY));
+  }
+  const two = await run('compare', 'x/out', 'y/out', '--instance', 'made__made-1');
+  expect(two.stderr).toMatch(/x\/out: read as a folder of mini-swe-agent/);
+  expect(two.code).toBe(0);
+  expect(two.stdout).toContain('x/out');
+  expect(two.stdout).toContain('y/out');
+  expect(two.stdout).toMatch(/1 the same/);
+  expect(existsSync(join(home, 'results'))).toBe(false);
+
+  await run('import', 'x/out', '--run-id', 'ours');
+  const mixed = await run('compare', 'ours', 'logs/made.eval@2', '--instance', 'made__made-1', '--json');
+  expect(mixed.code).toBe(0);
+  expect(JSON.parse(mixed.stdout)).toMatchObject({ instance: 'made__made-1', b: { epoch: 2 } });
+
+  const none = await run('compare', 'x/out', 'logs/made.eval@9', '--instance', 'made__made-1');
+  expect([none.code, none.stderr]).toEqual([
+    2,
+    expect.stringMatching(/made\.eval@9 has no attempt at made__made-1/),
+  ]);
+  writeFileSync(
+    join(home, 'report.json'),
+    JSON.stringify({ total_instances: 1, resolved_ids: ['made__made-1'] }),
+  );
+  const verdicts = await run('compare', 'x/out', 'report.json', '--instance', 'made__made-1');
+  expect([verdicts.code, verdicts.stderr]).toEqual([
+    2,
+    expect.stringMatching(/holds verdicts alone, no trajectories/),
+  ]);
+});
+
+test('a program compares what the verb compares; what was read is told to it', async () => {
+  const { home } = place();
+  const told: string[] = [];
+  const compared = await compareSources(
+    { sides: [join(home, 'job'), join(home, 'logs', 'made.eval')], results: join(home, 'none') },
+    { env: { XDG_CACHE_HOME: join(home, 'cache') }, tell: ({ text }) => void told.push(text) },
+  );
+  expect(compared.comparisons[0]).toMatchObject({ matched: 2 });
+  expect(told.join('\n')).toMatch(
+    /job: read as a job folder of Harbor[\s\S]*made\.eval: read as a log of Inspect/,
+  );
+  expect(existsSync(join(home, 'none'))).toBe(false);
 });
