@@ -2,6 +2,7 @@
 
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
+import { staysText } from './documents/attemptFacts.ts';
 import type { AttemptDocument, MessageDocument, OutlineRow, ThreadDocument } from './documents/documents.ts';
 
 export interface TrajectoryOptions {
@@ -87,6 +88,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   yield inert(
     `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clock(attempt.elapsedMs)}`,
   );
+  if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error) yield inert(`error: ${attempt.error}`);
   for (const note of attempt.notes) yield inert(`note: ${note}`);

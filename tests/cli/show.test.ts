@@ -1,6 +1,7 @@
 // `swebatch show RUN INSTANCE`: what a person reads of an attempt, and what a program gets of its patch.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { joinEngine } from '../../src/store/live/engineLeases.ts';
 import { statement } from '../../src/store/open.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { addRun, openFixture } from '../viewer/fixture.ts';
@@ -36,6 +37,14 @@ beforeAll(() => {
   statement(store, `UPDATE messages SET content = ? WHERE attempt_id = 1 AND seq = ${last}`).run(PATCH);
   const long = Array.from({ length: 500 }, (_, i) => `+line ${i}`).join('\n');
   statement(store, 'UPDATE attempts SET model_patch = ? WHERE id = 2').run(long);
+  const engine = { run_id: 1, slots: 2, labels: '{}', origin: 'config' as const, joined_at: '' };
+  joinEngine(store, { ...engine, name: 'tcp://a:2375' });
+  joinEngine(store, { ...engine, name: 'tcp://b:2375\u001b[2J' });
+  statement(
+    store,
+    `INSERT INTO leases (attempt_id, engine_id, began_at, ended_at, how)
+     VALUES (1, 1, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', 'moved'), (1, 2, '2026-01-01T00:00:02.000Z', NULL, 'lost')`,
+  ).run();
   store.close();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -60,4 +69,18 @@ test('the patch comes once, and what is long loses its middle without --full', a
 
 test('--patch gives a program the patch to the byte', async () => {
   expect((await show(ID, '--patch')).stdout).toBe(PATCH);
+});
+
+test('the engines of an attempt are told in their order, with why it left them; an attempt without says nothing', async () => {
+  const { stdout } = await show(ID);
+  expect(stdout).toContain('engine: tcp://a:2375 (nothing had run there yet), tcp://b:2375');
+  expect(stdout).toContain('(the engine was lost)');
+  expect(stdout).not.toContain('\u001b');
+  expect((await show(OTHER)).stdout).not.toContain('engine:');
+  const told = JSON.parse((await show(ID, '--json')).stdout);
+  expect(told.engines).toMatchObject([
+    { engine: 'tcp://a:2375', how: 'moved' },
+    { how: 'lost', endedAt: null },
+  ]);
+  expect(JSON.parse((await show(OTHER, '--json')).stdout)).not.toHaveProperty('engines');
 });

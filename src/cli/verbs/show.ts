@@ -120,6 +120,7 @@ function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
     );
   const messages = messagesOf(store, attempt.id);
   if (args.json) {
+    const engines = viewerQueries(store).engineStays(attempt.id);
     const { submission, captured_patch, ...plain } = attempt;
     printJson({
       run: run.name,
@@ -129,6 +130,7 @@ function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
         submission: submission?.toString('utf8') ?? null,
         captured_patch: captured_patch?.toString('utf8') ?? null,
       },
+      ...(engines.length > 0 && { engines }),
       messages: messages.map((m) => storedJson(m.data) ?? { role: m.role, content: m.content }),
       commands: commandsOf(store, attempt.id).map((c) => ({ ...c, output: c.output.toString('utf8') })),
     });

@@ -208,6 +208,13 @@ const aboutAttempts = ({ all, one }: Reader) => ({
        (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state = 'failed') AS failedCalls,
        ${tokenSums((column) => `c.${column}`)} FROM attempt_costs c WHERE c.attempt_id = ?`,
   ),
+  engineStays: all<
+    { engine: string; beganAt: string; endedAt: string | null; how: string | null },
+    OfAttempt
+  >(
+    `SELECT e.name AS engine, l.began_at AS beganAt, l.ended_at AS endedAt, l.how
+     FROM leases l JOIN engines e ON e.id = l.engine_id WHERE l.attempt_id = ? ORDER BY l.id`,
+  ),
   messageOutline: all<
     Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },
     OfAttempt

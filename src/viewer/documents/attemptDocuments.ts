@@ -8,6 +8,7 @@ import type {
   MessageRow,
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
+import type { EngineStay } from './attemptFacts.ts';
 import type { Ledger } from './attemptMoney.ts';
 import {
   type AttemptDocument,
@@ -76,7 +77,7 @@ export function attemptDocument(
       startedAt: a.started_at,
       costNano: ledger.money(a).costNano,
     })),
-    attempt: factsOf(attempt, ledger),
+    attempt: factsOf(attempt, ledger, queries.engineStays(attemptId)),
     patch: attempt.model_patch ?? '',
     submission: readBytes(attempt.submission),
     captured: readBytes(attempt.captured_patch),
@@ -94,7 +95,7 @@ export function attemptDocument(
   };
 }
 
-function factsOf(attempt: AttemptRow, ledger: Ledger): AttemptDocument['attempt'] {
+function factsOf(attempt: AttemptRow, ledger: Ledger, engines: EngineStay[]): AttemptDocument['attempt'] {
   return {
     id: attempt.id,
     number: attempt.number,
@@ -120,6 +121,7 @@ function factsOf(attempt: AttemptRow, ledger: Ledger): AttemptDocument['attempt'
     flags: readFlags(attempt.suspicion),
     money: ledger.money(attempt),
     program: readEvidence(attempt.error_evidence),
+    ...(engines.length > 0 && { engines }),
   };
 }
 

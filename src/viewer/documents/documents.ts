@@ -5,6 +5,7 @@
  */
 import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
 import type { StepFacts } from '../steps/stepFacts.ts';
+import type { EngineStay, ProgramEnd } from './attemptFacts.ts';
 import type { WithMeanReward, WithNamedRewards, WithReward } from './rewardFields.ts';
 
 export const TRIALS_PER_PAGE = 1000;
@@ -180,13 +181,6 @@ export interface ThreadDocument {
   unknownCalls: number;
 }
 
-/** How a program ended, as seen from outside of it. */
-export interface ProgramEnd {
-  /** null: it was killed. */
-  exitCode: number | null;
-  outputEnd: string;
-}
-
 export interface AttemptDocument {
   run: { id: number; name: string };
   trial: {
@@ -245,6 +239,8 @@ export interface AttemptDocument {
     flags: Flag[];
     money: Money;
     program: ProgramEnd | null;
+    /** Only of a run with engines that join and leave. */
+    engines?: EngineStay[];
   };
   patch: string;
   submission: string | null;

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import type { Flag, ProgramEnd } from './documents.ts';
+import type { ProgramEnd } from './attemptFacts.ts';
+import type { Flag } from './documents.ts';
 
 export function readJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined || text === '') return undefined;

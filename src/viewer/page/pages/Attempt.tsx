@@ -1,4 +1,5 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
+import { staysText } from '../../documents/attemptFacts.ts';
 import type { AttemptDocument } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Fact, Flags, Foldout, Tabs, Waiting } from '../parts.tsx';
@@ -121,6 +122,7 @@ export function Head({ doc }: { doc: AttemptDocument }) {
             {plain(attempt.transport ?? '–')}, history {attempt.history ?? '–'}
           </Fact>
         )}
+        {attempt.engines ? <Fact name="Engine">{plain(staysText(attempt.engines))}</Fact> : null}
       </dl>
       {attempt.error ? (
         <p className="problem" role="note">
