@@ -23,6 +23,13 @@ export const LABELS = {
 /** Of what unpacks programs: volumes with one in them, and the containers that fill them. */
 export const PROGRAM_LABELS = { program: 'swebatch.program', fills: 'swebatch.fills' } as const;
 
+/** Of end states that are kept as images; labels of their owners begin with `owner`. */
+export const WORK_LABELS = {
+  work: 'swebatch.work',
+  container: 'swebatch.work_of',
+  owner: 'swebatch.work_owner.',
+} as const;
+
 function readOr(path: string, fallback: string): string {
   try {
     return readFileSync(path, 'utf8');

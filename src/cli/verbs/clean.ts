@@ -1,9 +1,13 @@
-/** `swebatch clean`: removes containers whose owner is provably dead, and never another live run's. */
+/** `swebatch clean`: removes containers whose owner is provably dead, and end states that no record needs; never another live run's. */
+import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
+import { engineClient } from '../../environment/engines/engineClient.ts';
 import { engineInfo } from '../../environment/engines/engineInfo.ts';
 import { engineSilent } from '../../service/images/engines.ts';
-import { json } from '../flags/commonFlags.ts';
+import { cleanWork } from '../../service/images/orphanWork.ts';
+import { databasePath, openForReading, resultsRoot } from '../../service/resultsRoot.ts';
+import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printResult, say } from '../terminal/context.ts';
@@ -11,26 +15,51 @@ import { table } from '../terminal/table.ts';
 
 export const cleanVerb = defineVerb({
   name: 'clean',
-  describe: 'remove containers that dead runs left; containers of a live run stay',
+  describe: 'remove containers and end states that dead runs left; those of a live run stay',
   flags: flags({
+    output,
     dryRun: { type: 'boolean', default: false, describe: 'show what would be removed' },
     json,
   }),
   examples: [['$0 clean --dry-run', 'what is left over']],
-  async run({ dryRun, json: asJson }) {
+  async run({ dryRun, json: asJson, output: given }) {
     const engine = await engineInfo();
     if (!engine.ok) throw engineSilent([engine.message], process.env);
-    const result = await reap({ dryRun });
-    const head = ['container', 'run', 'instance', 'host', 'pid', dryRun ? 'would be removed' : 'removed'];
-    const cells = result.orphans.map((o) => [
-      ...[o.name, o.run, o.instance, o.host].map(inert),
-      String(o.pid),
-      dryRun || result.removed.some((r) => r.id === o.id) ? 'yes' : 'no',
-    ]);
+    const containers = await reap({ dryRun });
+    const root = resultsRoot(given);
+    using store = existsSync(databasePath(root)) ? openForReading(root) : undefined;
+    const images = await cleanWork(engineClient(), store, { dryRun });
+    const cells = [...rowsOf(containers, dryRun), ...rowsOf(images, dryRun)];
+    const head = [
+      ...['container or image', 'run', 'instance', 'host', 'pid'],
+      dryRun ? 'would be removed' : 'removed',
+    ];
     if (!asJson && cells.length === 0) say('nothing to remove');
-    else printResult(asJson, result, () => table(head, cells));
-    if (result.kept.length > 0)
-      say(`${result.kept.length} container(s) of live or foreign owners were left alone`);
-    return result.failed.length > 0 ? EXIT.storage : EXIT.done;
+    else printResult(asJson, { ...containers, images }, () => table(head, cells));
+    if (containers.kept.length > 0)
+      say(`${containers.kept.length} container(s) of live or foreign owners were left alone`);
+    if (images.kept.length > 0)
+      say(
+        `${images.kept.length} end state(s) of live or foreign owners, of trials that can still be graded, or of no attempt in ${root} were left alone`,
+      );
+    return containers.failed.length + images.failed.length > 0 ? EXIT.storage : EXIT.done;
   },
 });
+
+interface Found {
+  readonly name: string;
+  readonly run: string;
+  readonly instance: string;
+  readonly host: string;
+  readonly pid: number;
+}
+
+const rowsOf = (
+  { orphans, removed }: { readonly orphans: readonly Found[]; readonly removed: readonly Found[] },
+  dryRun: boolean,
+): string[][] =>
+  orphans.map((one) => [
+    ...[one.name, one.run, one.instance, one.host].map(inert),
+    String(one.pid),
+    dryRun || removed.includes(one) ? 'yes' : 'no',
+  ]);

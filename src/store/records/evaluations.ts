@@ -95,6 +95,18 @@ export const abandonedWorks = (db: Store, runId: number): { id: number; work_ima
     runId,
   );
 
+/** What the record has of the work that came from one container; the id of a container is one attempt's alone. */
+export const worksOfContainer = (
+  db: Store,
+  containerId: string,
+): { is_result: 0 | 1; work_image: string | null }[] =>
+  all(
+    db,
+    `SELECT a.state = 'ended' AND a.exit_class ${IS_RESULT} AS is_result, a.work_image
+     FROM attempts a WHERE a.container_id = ?`,
+    containerId,
+  );
+
 /** Milliseconds of each grading of a run that ran something. */
 export const gradingDurations = (db: Store, runId: number): number[] =>
   all<{ ms: number }>(

@@ -4,19 +4,18 @@ import type Docker from 'dockerode';
 import { WORK_IMAGES } from '../../../base/imageReference.ts';
 import { daemonAnswer } from '../../engines/daemonAnswer.ts';
 import { readFault } from '../../engines/dockerFault.ts';
-import { LABELS } from '../../owner.ts';
 import { commitContainer } from '../commitContainer.ts';
+import { workLabels } from './workImages.ts';
 
 /** A large layer on a slow disk. */
 const COMMIT_LIMIT_MS = 600_000;
 
 export async function keepWork(container: Docker.Container): Promise<string> {
   const tag = randomBytes(12).toString('hex');
-  // The owner's labels must not pass to containers that are made from the image.
-  const noOwner = Object.fromEntries(Object.values(LABELS).map((label) => [label, '']));
+  const { Config } = await daemonAnswer(container.inspect());
   const committed = commitContainer(container, {
     _query: { repo: WORK_IMAGES, tag, comment: 'work of an agent' },
-    _body: { Labels: { ...noOwner, 'swebatch.work': '1' } },
+    _body: { Labels: workLabels(container.id, Config.Labels ?? {}) },
   });
   await daemonAnswer(committed, COMMIT_LIMIT_MS);
   return `${WORK_IMAGES}:${tag}`;
