@@ -2,10 +2,11 @@
 import { type CommandResult, type Environment, EnvironmentError } from '../environment/environment.ts';
 import { QUIET_GIT, readingGit } from './ownGit.ts';
 import type { Dialect } from './parsers/logParser.ts';
+import type { Suite } from './readLog.ts';
 
 export const PATCH_PATH = '/tmp/patch.diff';
 
-const RUNGS: Readonly<Record<Dialect, readonly string[]>> = {
+const RUNGS: Readonly<Record<Dialect | Suite, readonly string[]>> = {
   v5: [
     'git apply --verbose',
     'git apply --verbose --3way',
@@ -13,6 +14,7 @@ const RUNGS: Readonly<Record<Dialect, readonly string[]>> = {
     'patch --batch --forward --fuzz=5 -p1 -i',
   ],
   'v4.1': ['git apply --verbose', 'git apply --verbose --reject', 'patch --batch --fuzz=5 -p1 -i'],
+  'swe-gym': ['git apply --allow-empty -v', 'patch --batch --fuzz=5 -p1 -i'],
 };
 
 /** Recorded where every rung failed and yet the patch is in the tree (5.x only). */
@@ -29,13 +31,14 @@ export interface Applied {
 
 export interface ApplyOptions {
   readonly dialect: Dialect;
+  readonly suite?: Suite | undefined;
   readonly cwd: string;
   readonly timeoutS: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export async function applyPatch(environment: Environment, options: ApplyOptions): Promise<Applied> {
-  const { dialect, cwd, timeoutS, signal } = options;
+  const { dialect, suite, cwd, timeoutS, signal } = options;
   const run = async (command: string): Promise<CommandResult> => {
     const result = await environment.execute(command, { cwd, timeoutS, env: QUIET_GIT, signal });
     // Nothing of the patch runs here that could end its own shell.
@@ -48,7 +51,7 @@ export async function applyPatch(environment: Environment, options: ApplyOptions
   };
   const failed: string[] = [];
   let output = '';
-  for (const rung of RUNGS[dialect]) {
+  for (const rung of RUNGS[suite ?? dialect]) {
     // A rung that failed leaves parts behind; 5.x starts the next one from a clean tree, 4.1 does not.
     if (dialect === 'v5' && failed.length > 0) await run('git checkout -- . ; git clean -fd');
     const result = await run(`${rung} ${PATCH_PATH}`);

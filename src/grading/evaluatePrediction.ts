@@ -43,7 +43,7 @@ async function inEnvironment(
   request.onPhase?.('apply');
   await environment.putFile(PATCH_PATH, request.patch ?? '');
   log.info(`Intermediate patch for ${spec.instanceId} written to patch.diff, now applying to container...`);
-  const applied = await applyPatch(environment, { dialect: spec.dialect, ...at });
+  const applied = await applyPatch(environment, { dialect: spec.dialect, suite: spec.suite, ...at });
   for (const method of applied.failed) log.info(`Failed to apply patch to container: ${method}`);
   if (applied.method === null) return applyFailed(request, applied, log);
   log.info(

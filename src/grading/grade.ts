@@ -2,7 +2,7 @@
 import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/reports/instanceReport.ts';
 import { classifyLog } from './infra.ts';
 import { type Dialect, type LogParser, ParserError } from './parsers/logParser.ts';
-import { type ReadLog, readLog } from './readLog.ts';
+import { type ReadLog, readLog, type Suite } from './readLog.ts';
 
 export type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 
@@ -13,6 +13,7 @@ export interface Expectation {
   readonly evalType: 'pass_and_fail' | 'fail_only';
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
+  readonly suite?: Suite;
 }
 
 const PASSING: ReadonlySet<string> = new Set(['PASSED', 'XFAIL']);
@@ -97,7 +98,8 @@ const missingPatchVerdict = (dialect: Dialect): InstanceVerdict => ({
 });
 
 export function gradeLog(expected: Expectation, log: string, parser: LogParser, dialect: Dialect): Grade {
-  const read = readLog(log, parser, { instanceId: expected.instanceId, version: expected.version, dialect });
+  const { instanceId, version, suite } = expected;
+  const read = readLog(log, parser, { instanceId, version, dialect }, suite);
   const verdict: InstanceVerdict = {
     ...missingPatchVerdict(dialect),
     patch_is_None: false,

@@ -11,6 +11,9 @@ export const MARK = {
   end: '>>>>> End Test Output',
   exitCode: '>>>>> Test Exit Code',
 } as const;
+/** A harness that reads logs in its own way. */
+export type Suite = 'swe-gym';
+
 const BAD_MARKS = [MARK.applyFailed, '>>>>> Reset Failed', '>>>>> Tests Errored', '>>>>> Tests Timed Out'];
 
 /** Why a log gives no statuses. The dialect's report then says that the patch was not applied, whatever the reason. */
@@ -80,7 +83,17 @@ function between(log: string): string | undefined {
 const anyFailure = (statuses: ReadonlyMap<string, string>) =>
   [...statuses.values()].some((status) => status === 'FAILED' || status === 'ERROR');
 
-export function readLog(raw: string, parser: LogParser, context: ParserContext): ReadLog {
+const GYM_APPLIED = `${MARK.applied} (pred)`;
+
+/** SWE-Gym sets no marks: it parses all of the log, once that shows that git applied some patch, which is the one of the row's tests. */
+function gymSection(log: string): string | undefined {
+  if (log.includes('Failed to reset task environment')) return undefined;
+  if (!log.toLowerCase().includes('applied patch')) return undefined;
+  const at = log.lastIndexOf(GYM_APPLIED);
+  return at < 0 ? log : log.slice(at + GYM_APPLIED.length);
+}
+
+export function readLog(raw: string, parser: LogParser, context: ParserContext, suite?: Suite): ReadLog {
   const log = universalNewlines(raw);
   const exitCode = recordedExitCode(log);
   const none = (notFound: NotFound, section = ''): ReadLog => ({
@@ -92,11 +105,11 @@ export function readLog(raw: string, parser: LogParser, context: ParserContext):
     log,
   });
   if (BAD_MARKS.some((mark) => log.includes(mark))) return none('bad_mark');
-  const section = between(log);
-  if (section === undefined) return none('no_markers');
+  const section = suite === undefined ? between(log) : gymSection(log);
+  if (section === undefined) return none(suite === undefined ? 'no_markers' : 'bad_mark');
 
   const first = parser(section, context);
-  const fallback = first.size === 0;
+  const fallback = suite === undefined && first.size === 0;
   const statuses = fallback ? parser(log, context) : first;
   if (context.dialect === 'v5') {
     if (statuses.size === 0 && !suiteRan(log)) return none('no_evidence', section);

@@ -115,7 +115,7 @@ async function regradeOne(
 
 function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options: RegradeOptions) {
   const parser = findParser(options.parsers ?? officialRegistry(), spec.logParser)!;
-  const graded = gradeSafely(spec, log, parser, options.dialect);
+  const graded = gradeSafely(spec, log, parser, spec.dialect);
   if (!graded.ok) return { error: graded.message };
   const { grade } = graded;
   const { suspicion, resolvedStrict } = examine({ spec, patch: patch ?? '', grade });

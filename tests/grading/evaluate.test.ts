@@ -150,6 +150,26 @@ describe('a prediction that works', () => {
       'patch --batch --forward --fuzz=5 -p1 -i /tmp/patch.diff',
     ]);
   });
+  test("a row of SWE-Gym: its harness's two rungs and its script, and the whole log is read", async () => {
+    const output = 'Applied patch t.py cleanly.\nPASSED a\n= 1 passed in 0.01s =\n';
+    const { factory, commands, files } = stage((command) =>
+      tests(command) ? { output } : { exitCode: command.startsWith('git apply') ? 1 : 0 },
+    );
+    const row = { ...{ repo: 'getmoto/moto', version: '5.0', eval_script: '', log_parser: '' } };
+    const test_patch = 'diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n';
+    const result = await evaluatePrediction(request(factory, { row: { ...row, test_patch } }));
+    expect(commands.slice(0, 2)).toEqual([
+      'git apply --allow-empty -v /tmp/patch.diff',
+      'patch --batch --fuzz=5 -p1 -i /tmp/patch.diff',
+    ]);
+    expect(files.get('/eval.sh')).toMatch(/^#!\/bin\/bash\nset -xo pipefail\n(?:.*\n)*pytest -n0 -rA t.py\n/);
+    expect(result).toMatchObject({
+      outcome: 'resolved',
+      dialect: 'v4.1',
+      resolvedStrict: true,
+      suspicion: [],
+    });
+  });
   test('binary assets are laid beside the tree and copied in just before the tests', async () => {
     const { factory, files } = stage((command) => (tests(command) ? { output: PASSED } : {}));
     const image_assets = {

@@ -89,7 +89,7 @@ const RUNNERS: readonly { readonly parsers: RegExp; readonly passed: (log: strin
     },
     {
       parsers:
-        /^parse_log_(pytest|pytest_options|pytest_v2|astroid|astropy|flask|marshmallow|matplotlib|pvlib|pydicom|pylint|pyvista|requests|scikit|seaborn|sphinx|sqlfluff|xarray)$/,
+        /^parse_log_(pytest|pytest_options|pytest_v2|pytest_pydantic|astroid|astropy|flask|marshmallow|matplotlib|pvlib|pydicom|pylint|pyvista|requests|scikit|seaborn|sphinx|sqlfluff|xarray)$/,
       passed: (log) => summary(log, ' in ', PYTEST_SUMMARY),
     },
   ];

@@ -69,9 +69,14 @@ export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_cargo: compiled.parseCargo,
 };
 
+/** Of suites beside SWE-bench, whose rows name a parser that it does not have. */
+export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = {
+  parse_log_pytest_pydantic: python.parsePydantic,
+};
+
 export type ParserRegistry = ReadonlyMap<string, LogParser>;
 
-const official: ParserRegistry = new Map(Object.entries(OFFICIAL_PARSERS));
+const official: ParserRegistry = new Map(Object.entries({ ...OFFICIAL_PARSERS, ...SUITE_PARSERS }));
 export const officialRegistry = (): ParserRegistry => official;
 
 /** Ids are accepted with and without the official prefix (`pytest`, `parse_log_pytest`); an exact id goes first. */

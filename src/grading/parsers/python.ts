@@ -1,7 +1,7 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
 import { eachLine, eachLineWith } from '../../base/python/lines.ts';
 import { SPACE, strip, tokens } from '../../base/python/text.ts';
-import { byLine } from './lineRules.ts';
+import { byLine, skipSpaces } from './lineRules.ts';
 import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './logParser.ts';
 
 const startsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.startsWith(word));
@@ -67,6 +67,36 @@ export const parsePytestV2 = byLine((raw, found, dialect) => {
   if (parts.length < 2) return;
   if (dialect === 'v4.1') found.set(parts[0]!, parts[1]!);
   else found.set(parts.slice(0, -1).join(' '), parts.at(-1)!);
+});
+
+const FAILED = 'FAILED';
+
+/** Every `FAILED [ 50%]`, with or without spaces between, becomes `FAILED`. */
+function withoutProgress(line: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = line.indexOf(FAILED); at >= 0; at = line.indexOf(FAILED, at)) {
+    at += FAILED.length;
+    const open = skipSpaces(line, at);
+    if (line[open] !== '[') continue;
+    const close = line.indexOf(']', open);
+    if (close < 0) break;
+    parts.push(line.slice(from, at));
+    from = close + 1;
+    at = from;
+  }
+  return from === 0 ? line : parts.join('') + line.slice(from);
+}
+
+/** SWE-Gym's parser for pydantic. It loses the whole instance to a line with a status and no name. */
+export const parsePydantic = byLine((raw, found) => {
+  const line = withoutProgress(withoutColour(raw));
+  const first = startsWithStatus(line);
+  if (!first && !endsWithStatus(line)) return;
+  const [one, two] = tokens(line.startsWith(FAILED) ? line.replaceAll(' - ', ' ') : line);
+  if (one === undefined || two === undefined) throw new ParserError(`the line "${line}" names no test`);
+  if (first) found.set(two, one);
+  else found.set(one, two);
 });
 
 export const parseSeaborn = byLine((line, found, dialect) => {

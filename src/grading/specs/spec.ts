@@ -4,9 +4,10 @@ import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { Dialect } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
-import { MARK } from '../readLog.ts';
+import { MARK, type Suite } from '../readLog.ts';
 import pythonFacts from './python.json' with { type: 'json' };
-import { type ScriptFacts, synthesiseScript } from './synthesise.ts';
+import { gymFactsOf, gymScript } from './sweGym.ts';
+import { type RepoFacts, type ScriptFacts, synthesiseScript } from './synthesise.ts';
 
 /** A binary file that a text patch cannot carry (Multimodal): put in place just before the tests. */
 export interface Asset {
@@ -31,6 +32,8 @@ export interface GradeSpec {
   readonly goldPatch: string;
   readonly assets: readonly Asset[];
   readonly dialect: Dialect;
+  /** Its harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
+  readonly suite?: Suite;
   /** Where the script comes from. */
   readonly source: 'row' | 'install_config' | 'tables';
   /** sha256 of everything that decides the verdict. */
@@ -83,11 +86,9 @@ function assetsOf(raw: unknown): Asset[] | { reason: string } {
   }
 }
 
-interface RepoFacts {
-  readonly log_parser: string;
-  readonly groups: readonly (ScriptFacts & { readonly versions: string })[];
-}
 const TABLES: Readonly<Record<string, RepoFacts>> = pythonFacts;
+const tableOf = (repo: string): RepoFacts | undefined =>
+  Object.hasOwn(TABLES, repo) ? TABLES[repo] : undefined;
 
 const textOrList = z.union([z.string(), z.array(z.string())]).nullish();
 const installConfigSchema = z.object({
@@ -100,7 +101,7 @@ const installConfigSchema = z.object({
 /** SWE-rebench images have no locale set: its harness puts this before both commands. */
 const REBENCH_LOCALE = 'LANG=C.UTF-8 LC_ALL=C.UTF-8';
 
-type Script = Pick<GradeSpec, 'evalScript' | 'logParser' | 'source'>;
+type Script = Pick<GradeSpec, 'evalScript' | 'logParser' | 'source' | 'suite'>;
 type ScriptResult = ({ ok: true } & Script) | { ok: false; reason: string };
 
 const no = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
@@ -140,7 +141,8 @@ function foreignReason(instance: Instance): string | undefined {
 }
 
 function fromTables(instance: Instance, dialect: Dialect): ScriptResult {
-  const repo = TABLES[instance.repo];
+  const gym = gymFactsOf(instance.repo);
+  const repo = tableOf(instance.repo) ?? gym;
   if (!repo)
     return no(
       foreignReason(instance) ?? `it has no eval_script, and no test command is known for "${instance.repo}"`,
@@ -150,18 +152,18 @@ function fromTables(instance: Instance, dialect: Dialect): ScriptResult {
     return no(
       `it has no eval_script, and no test command is known for ${instance.repo} version "${instance.version}"`,
     );
-  return {
-    ok: true,
-    evalScript: synthesiseScript(instance, facts, dialect),
-    logParser: instance.log_parser ?? repo.log_parser,
-    source: 'tables',
-  };
+  const logParser = instance.log_parser ?? repo.log_parser;
+  if (repo === gym)
+    return {
+      ...{ ok: true, evalScript: gymScript(instance, facts), logParser, source: 'tables', suite: 'swe-gym' },
+    };
+  return { ok: true, evalScript: synthesiseScript(instance, facts, dialect), logParser, source: 'tables' };
 }
 
 function scriptOf(instance: Instance, dialect: Dialect): ScriptResult {
   const { eval_script, log_parser, extra } = instance;
   if (eval_script !== undefined) {
-    const known = log_parser ?? TABLES[instance.repo]?.log_parser;
+    const known = log_parser ?? tableOf(instance.repo)?.log_parser;
     if (known === undefined) return no('it has an eval_script but names no log_parser');
     return { ok: true, evalScript: eval_script, logParser: known, source: 'row' };
   }
@@ -187,10 +189,13 @@ const evalTypeOf = ({ eval_type, repo }: Instance, dialect: Dialect): GradeSpec[
   eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail');
 
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {
-  const dialect = options.dialect ?? 'v5';
+  const asked = options.dialect ?? 'v5';
   const refuse = (reason: string) => no(`${instance.instance_id} cannot be graded: ${reason}`);
-  const script = scriptOf(instance, dialect);
+  const script = scriptOf(instance, asked);
   if (!script.ok) return refuse(script.reason);
+  const { suite } = script;
+  // Whatever dialect is asked for: a suite has one harness.
+  const dialect = suite === undefined ? asked : 'v4.1';
   if (!findParser(options.parsers ?? officialRegistry(), script.logParser))
     return refuse(`no log parser is called "${script.logParser}"; give one under grading.parsers`);
   if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
@@ -206,6 +211,7 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
     failToPass: instance.FAIL_TO_PASS,
     passToPass: instance.PASS_TO_PASS,
     assets,
+    ...(suite !== undefined && { suite }),
   } as const;
   return {
     ok: true,

@@ -8,6 +8,12 @@ export interface ScriptFacts {
   readonly eval_commands?: readonly string[];
 }
 
+/** Of one repository, by groups of versions. */
+export interface RepoFacts {
+  readonly log_parser: string;
+  readonly groups: readonly (ScriptFacts & { readonly versions: string })[];
+}
+
 export interface ScriptRow {
   readonly repo: string;
   readonly base_commit: string;

@@ -202,6 +202,11 @@ describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs
     return got.instance;
   };
 
+  test('SWE-Gym: graded by the table of its harness, in the image that its name has', () => {
+    expect(imageOf(read(gym))).toBe('docker.io/swebench/sweb.eval.x86_64.getmoto_1776_moto-7365:latest');
+    expect(planGrading(read(gym))).toMatchObject({ ok: true });
+  });
+
   test.each([
     [
       'SWE-smith',
@@ -210,10 +215,10 @@ describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs
       'SWE-smith rows name no test command',
     ],
     [
-      'SWE-Gym',
-      gym,
+      'SWE-Gym, a version that its harness does not know',
+      { ...gym, version: '0.0' },
       'docker.io/swebench/sweb.eval.x86_64.getmoto_1776_moto-7365:latest',
-      'no test command is known for "getmoto/moto"',
+      'no test command is known for getmoto/moto version "0.0"',
     ],
   ])(
     '%s: the image is known; without a test command it is not gradable, with one it is',

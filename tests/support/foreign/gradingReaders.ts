@@ -7,7 +7,7 @@ import { gradeLog } from '../../../src/grading/grade.ts';
 import { classifyLog } from '../../../src/grading/infra.ts';
 import { rewardFromJson, rewardFromText } from '../../../src/grading/kinds/harbor/reward.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
-import { OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
+import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
 import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
 import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
@@ -35,9 +35,9 @@ export const SPEC: GradeSpec = {
 };
 
 /** One name for each parser: several ids share one. */
-export const PARSERS = [...new Map(Object.entries(OFFICIAL_PARSERS).map(([id, parser]) => [parser, id]))].map(
-  ([parser, id]) => ({ id, parser }),
-);
+export const PARSERS = [
+  ...new Map(Object.entries({ ...OFFICIAL_PARSERS, ...SUITE_PARSERS }).map(([id, parser]) => [parser, id])),
+].map(([parser, id]) => ({ id, parser }));
 
 /** As an evaluation reads a finished log: verdict, then doubts. */
 function graded(log: string, logParser: string, evalType: GradeSpec['evalType']): void {
@@ -94,6 +94,8 @@ export const GRADING_READERS: readonly Reader[] = [
       ...gradings('sympy', 'parse_log_sympy'),
       ...gradings('failures only', 'parse_log_chart_js', 'fail_only'),
       readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v5' }),
+      'readLog of SWE-Gym': (text) =>
+        readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v4.1' }, 'swe-gym'),
       suiteRan,
       classifyLog: (text) => classifyLog(text),
     },
