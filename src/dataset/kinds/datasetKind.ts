@@ -63,6 +63,8 @@ export interface DatasetKind {
   builds?(instance: Instance): readonly TaskBuild[];
   /** The name of the image that its own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */
   builtImage?(instance: Instance): string | undefined;
+  /** Rows name no commit that can be looked up: the head of the image's repository is where a task begins. */
+  readonly baseIsHead?: boolean;
   /** What is graded is the end state of the agent's container, not only its patch. */
   readonly keepsWork?: boolean;
 }

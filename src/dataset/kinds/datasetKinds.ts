@@ -7,9 +7,10 @@ import { harbor } from './harbor/harbor.ts';
 import { live } from './liveRows.ts';
 import { multiSwe } from './multiSweRows.ts';
 import { pro } from './pro/proTasks.ts';
+import { r2e } from './r2eRows.ts';
 import { rebenchV2 } from './rebenchV2Rows.ts';
 
-const DATASET_KINDS: readonly DatasetKind[] = [harbor, multiSwe, pro, live, rebenchV2];
+const DATASET_KINDS: readonly DatasetKind[] = [harbor, multiSwe, pro, live, rebenchV2, r2e];
 
 const kindNamed = (name: string | undefined): DatasetKind | undefined =>
   DATASET_KINDS.find((kind) => kind.name === name);

@@ -51,7 +51,7 @@ function describe(error: ZodError, raw: RawRow): string[] {
 }
 
 /** `kind` is the name of a kind of dataset; undefined for SWE-bench. */
-export function normaliseColumns(raw: RawRow, kind?: string): NormalisedRow {
+export function normaliseColumns(raw: RawRow, kind?: string, baseIsHead = false): NormalisedRow {
   const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
   const messages: string[] = [];
 
@@ -88,7 +88,11 @@ export function normaliseColumns(raw: RawRow, kind?: string): NormalisedRow {
   const commit = textOf(candidate.base_commit);
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);
-  if (needsCommit(raw) && (candidate.base_commit === undefined || candidate.base_commit === ''))
+  if (
+    !baseIsHead &&
+    needsCommit(raw) &&
+    (candidate.base_commit === undefined || candidate.base_commit === '')
+  )
     messages.push('base_commit is missing: without it later history cannot be sealed off');
   if (parsed.success && messages.length === 0) return { ok: true, instance: parsed.data };
   return {

@@ -7,5 +7,5 @@ import { type NormalisedRow, normaliseColumns } from './readColumns.ts';
 export function normaliseRow(given: unknown): NormalisedRow {
   if (!isRecord(given)) return { ok: false, messages: [`the row is ${kindOf(given)}, not an object`] };
   const kind = kindOfRow(given);
-  return normaliseColumns(kind?.rows ? kind.rows.columns(given) : given, kind?.name);
+  return normaliseColumns(kind?.rows ? kind.rows.columns(given) : given, kind?.name, kind?.baseIsHead);
 }

@@ -8,10 +8,11 @@ import { harborGrading } from './harbor/harborGrading.ts';
 import { live } from './live/gradeLive.ts';
 import { multiSwe } from './multiSwe/gradeMultiSwe.ts';
 import { pro } from './pro/gradePro.ts';
+import { r2e } from './r2e/gradeR2e.ts';
 import { rebenchV2 } from './rebench/gradeRebenchV2.ts';
 import { planSweBench } from './sweBench.ts';
 
-const GRADING_KINDS: readonly GradingKind[] = [harborGrading, pro, live, multiSwe, rebenchV2];
+const GRADING_KINDS: readonly GradingKind[] = [harborGrading, pro, live, multiSwe, rebenchV2, r2e];
 
 export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
   const { kind, instance_id } = instance;

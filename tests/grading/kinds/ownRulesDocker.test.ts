@@ -1,7 +1,9 @@
 // Suites with rules of their own, graded for real in containers of a made repository: their scripts and parsers are data of the row.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { needsOf } from '../../../src/dataset/kinds/datasetKinds.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
+import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { gradingConfigSchema } from '../../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
@@ -25,6 +27,9 @@ git apply /home/fix.patch
 echo "test result ... ignored"
 python3 -c "from calc import add; print('test add ...', 'ok' if add(1, 2) == 3 else 'FAILED')"
 END
+mkdir /r2e_tests
+printf 'from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n\n\ndef test_other():\n    assert add(0, 0) == 1\n' >/r2e_tests/test_1.py
+printf 'python3 -W ignore -m pytest -rA r2e_tests\n' >/testbed/run_tests.sh
 `;
 
 const PARSER = `import json, sys
@@ -147,5 +152,38 @@ new file mode 100644
     };
     expect(await grade(row, PATCHES.gold)).toMatchObject({ outcome: 'resolved' });
     expect(await grade(row, PATCHES.wrong)).toMatchObject({ outcome: 'unresolved' });
+  });
+
+  const r2eRow = (expected: Record<string, string>) => ({
+    ...{ repo_name: 'numpy', docker_image: image, commit_hash: 'abc', problem_statement: 'add' },
+    expected_output_json: JSON.stringify(expected),
+  });
+  test("R2E-Gym: the image's own tests, resolved by exactly the expected statuses", async () => {
+    const expected = { test_add: 'PASSED', test_other: 'FAILED' };
+    const good = await grade(r2eRow(expected), PATCHES.gold);
+    expect(good).toMatchObject({ outcome: 'resolved', resolved: true, suspicion: [] });
+    expect(await grade(r2eRow(expected), PATCHES.wrong)).toMatchObject({ outcome: 'unresolved' });
+    const more = { ...expected, test_third: 'PASSED' };
+    expect(await grade(r2eRow(more), PATCHES.gold)).toMatchObject({ outcome: 'unresolved' });
+    const torn = await grade(r2eRow(expected), `${PATCHES.gold}garbage\n@@ -1 +1 @@\n`);
+    expect(torn.log).toContain('short test summary info');
+  });
+
+  test('R2E-Gym: the container of an agent has no tests, and that they are gone is none of its work', async () => {
+    const read = normaliseRow(r2eRow({ test_add: 'PASSED' }));
+    if (!read.ok) throw new Error(read.messages.join());
+    const agents = createDockerFactory(environmentConfigSchema.parse({ pull: 'never', cwd: '/testbed' }));
+    const environment = await agents.start({
+      ...{ instanceId: read.instance.instance_id, image, container: needsOf(read.instance) },
+      owner: currentOwner(`own-rules-${process.pid}`, '2'),
+    });
+    try {
+      const found = await environment.execute('find / -xdev -name r2e_tests -o -xdev -name run_tests.sh');
+      expect(found.output.trim()).toBe('');
+      expect(await environment.capturePatch()).toMatchObject({ state: 'empty' });
+    } finally {
+      await environment.close();
+      await agents.close();
+    }
   });
 });

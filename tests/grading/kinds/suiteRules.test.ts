@@ -180,7 +180,7 @@ describe('SWE-rebench V2', () => {
   });
 });
 
-describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs', () => {
+describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => {
   const task = { problem_statement: 'x', patch: 'p', FAIL_TO_PASS: ['t.py::a'], PASS_TO_PASS: [] };
   const smith = {
     ...task,
@@ -229,17 +229,6 @@ describe('rows of SWE-smith, SWE-Gym and R2E-Gym, with the columns of their hubs
       expect(planGrading(read(brought))).toMatchObject({ ok: true });
     },
   );
-
-  test('R2E-Gym: a row has neither id nor lists of tests, and is not read', () => {
-    const r2e = {
-      ...{ repo_name: 'orange3', commit_hash: 'abc', docker_image: 'namanjain12/orange3_final:abc' },
-      ...{ problem_statement: 'x', expected_output_json: '{"a": "PASSED"}' },
-    };
-    expect(normaliseRow(r2e)).toMatchObject({
-      ok: false,
-      messages: expect.arrayContaining(['instance_id is missing']),
-    });
-  });
 });
 
 describe('Multi-SWE-bench', () => {

@@ -1,4 +1,5 @@
 // Logs of tests, patches, scripts of datasets.
+import { r2eExpected, r2eGold, r2eStatement } from '../../../src/dataset/kinds/r2eRows.ts';
 import { withRestore } from '../../../src/grading/assets.ts';
 import { examine } from '../../../src/grading/doubts/doubts.ts';
 import { doubtfulPaths } from '../../../src/grading/doubts/patchDoubts.ts';
@@ -6,10 +7,12 @@ import { patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
 import { classifyLog } from '../../../src/grading/infra.ts';
 import { rewardFromJson, rewardFromText } from '../../../src/grading/kinds/harbor/reward.ts';
+import { judgeR2e, r2eStatuses } from '../../../src/grading/kinds/r2e/gradeR2e.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
 import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
+import { gymResetPaths, gymScript } from '../../../src/grading/specs/sweGym.ts';
 import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
 import { type Reader, readersOf } from './reader.ts';
 import { LOG_OPENINGS } from './worstText.ts';
@@ -66,6 +69,8 @@ const PATCH_WORDS = [
   'rename to ',
   'rename to a\n',
   'Index: ',
+  '[case ',
+  '[ISSUE]',
   '- - ',
   'X\t',
   ' b/',
@@ -96,6 +101,8 @@ export const GRADING_READERS: readonly Reader[] = [
       readLog: (text) => readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v5' }),
       'readLog of SWE-Gym': (text) =>
         readLog(text, () => new Map(), { instanceId: 'a', version: '', dialect: 'v4.1' }, 'swe-gym'),
+      r2eStatuses,
+      judgeR2e: (text) => judgeR2e(new Map([['a', 'PASSED']]), text),
       suiteRan,
       classifyLog: (text) => classifyLog(text),
     },
@@ -121,6 +128,8 @@ export const GRADING_READERS: readonly Reader[] = [
         'Killed\n',
         'Timeout error: 1',
         'PASSED tests/test_a.py::test_a\n',
+        'short test summary info',
+        '::',
         'FAILED a\n',
       ],
       refuses: [ParserError],
@@ -131,6 +140,12 @@ export const GRADING_READERS: readonly Reader[] = [
       patchedPaths,
       touchedPaths,
       modifiedPaths,
+      gymResetPaths,
+      'gymScript of mypy': (text) =>
+        gymScript({ repo: 'python/mypy', base_commit: 'a', test_patch: text }, { test_cmd: 'pytest -k' }),
+      r2eStatement,
+      r2eGold,
+      r2eExpected,
       testDirectives: (text) => testDirectives('django/django', text),
       doubtfulPaths: (text) => doubtfulPaths(SPEC, text),
       'doubtfulPaths of a row': (text) =>
