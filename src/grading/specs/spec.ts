@@ -136,7 +136,8 @@ function foreignReason(instance: Instance): string | undefined {
   if (extra.dockerhub_tag !== undefined)
     return 'SWE-bench Pro rows need the run_script and parser of their own repository';
   if (extra.fix_patch !== undefined) return 'Multi-SWE-bench rows are graded by their own harness';
-  if (instance.repo.startsWith('swesmith/')) return 'SWE-smith rows name no test command';
+  if (instance.repo.startsWith('swesmith/'))
+    return 'SWE-smith rows name no test command and no log parser, and their images hold the repository without the bug of the task: bring images, eval_script and log_parser as docs/grading.md says';
   return undefined;
 }
 

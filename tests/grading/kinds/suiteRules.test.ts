@@ -212,7 +212,7 @@ describe('rows of SWE-smith and SWE-Gym, with the columns of their hubs', () => 
       'SWE-smith',
       smith,
       'jyangballin/swesmith.x86_64.a_1776_b.1fd52536',
-      'SWE-smith rows name no test command',
+      'SWE-smith rows name no test command and no log parser, and their images hold the repository without the bug of the task: bring images, eval_script and log_parser as docs/grading.md says',
     ],
     [
       'SWE-Gym, a version that its harness does not know',
