@@ -1,8 +1,10 @@
-// Test runner settings: one process pool, no retries, a fixed time zone so that nothing depends on the machine.
+// Test runner settings: one process pool, no retries, a fixed time zone and no language so that nothing depends on the machine.
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './tests/support/longestFirst.ts';
 
 process.env.TZ = 'UTC';
+// Else bash warns on stderr of a locale that is not installed here, and git and others answer in another language.
+for (const name of Object.keys(process.env)) if (/^(LC_|LANG)/.test(name)) delete process.env[name];
 
 export default defineConfig({
   test: {
