@@ -225,6 +225,24 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
+  test('cells of several arms are grouped by arm and say theirs; the keys are in sight and lead to their list', async () => {
+    addRun(store, { name: 'two-arms', instances: 3, steps: 2, day: 4, arms: ['short', 'long'] });
+    await open('run/two-arms');
+    const map = page.getByRole('listbox', { name: 'Trials' });
+    await expect.poll(() => map.getByRole('option').count()).toBe(6);
+    expect(await map.getByRole('group').evaluateAll((all) => all.map((one) => one.ariaLabel))).toEqual([
+      'long',
+      'short',
+    ]);
+    const labels = await map.getByRole('option').evaluateAll((all) => all.map((one) => one.ariaLabel));
+    expect(labels.filter((label) => label?.includes(', short, '))).toHaveLength(3);
+    await map.getByRole('option').first().hover();
+    expect(await shown(page.locator('.mapdetail strong'))).toMatch(/, long$/);
+    await page.getByTitle('all keys').click();
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    expect(errors).toEqual([]);
+  });
+
   test('an imported run shows no times that nobody took', async () => {
     addRun(store, { name: 'taken-over', instances: 6, steps: 2, day: 3, imported: true });
     await open('run/taken-over');

@@ -55,7 +55,7 @@ const LIVE: Record<LiveState, string> = {
   lost: 'connection lost, trying again',
 };
 
-function Header() {
+function Header({ onKeys }: { onKeys: () => void }) {
   const { path } = useRoute();
   const live = useLiveUpdates();
   const { data } = useDocument<RunList>('runs');
@@ -92,6 +92,9 @@ function Header() {
         ) : null}
       </nav>
       <span className="spacer" />
+      <button type="button" className="keyhint noprint" onClick={onKeys} title="all keys">
+        <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> open · <kbd>Esc</kbd> up · <kbd>?</kbd> keys
+      </button>
       {live === 'file' ? (
         <span className="quiet">
           {madeAt ? `as of ${madeAt.slice(0, 16).replace('T', ' ')} UTC` : 'file'}
@@ -174,7 +177,7 @@ function App() {
       <button type="button" className="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the content
       </button>
-      <Header />
+      <Header onKeys={() => setHelp(true)} />
       <main id="main" tabIndex={-1}>
         <Boundary where={path.join('/')}>
           <View />

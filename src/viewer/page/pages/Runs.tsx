@@ -27,35 +27,35 @@ const armsOf = ({ arms }: RunSummary): string =>
   arms.length === 1 ? arms[0]!.model : arms.map((arm) => `${arm.name}: ${arm.model}`).join(', ');
 
 const COLUMNS: readonly Column<RunSummary>[] = [
-  textColumn('run', 'Run', 180, (r) => r.name),
-  badgeColumn('status', 'Status', 100, (r) => r.status),
+  textColumn('run', 'Run', 165, (r) => r.name),
+  badgeColumn('status', 'Status', 112, (r) => r.status),
   {
     id: 'arms',
     header: 'Arms',
-    width: 190,
+    width: 165,
     value: (r) => r.arms.map((arm) => arm.model),
     cell: (r) => plain(armsOf(r)),
   },
-  numberColumn('coverage', 'Valid', 110, (r) => r.tally.valid, {
+  numberColumn('coverage', 'Valid', 80, (r) => r.tally.valid, {
     title: 'trials whose ending says something final about the model, of those planned',
     cell: (r) => `${integer(r.tally.valid)} / ${integer(r.tally.planned)}`,
   }),
-  numberColumn('resolved', 'Resolved, 95 % interval', 210, share, {
+  numberColumn('resolved', 'Resolved, 95 % interval', 195, share, {
     title: 'resolved of the graded, with its Wilson interval',
     cell: (r) => rate(r.tally.resolved, r.tally.graded),
   }),
-  numberColumn('graded', 'Graded', 80, (r) => r.tally.graded),
-  costColumn(100),
-  numberColumn('budget', 'Of budget', 95, spentShare, {
+  numberColumn('graded', 'Graded', 78, (r) => r.tally.graded),
+  costColumn(85),
+  numberColumn('budget', 'Of budget', 85, spentShare, {
     cell: (r) => (r.budgetNano ? <span title={nano(r.budgetNano)}>{percent(spentShare(r)!)}</span> : '–'),
   }),
   tokensColumn(),
-  numberColumn('time', 'Time', 100, elapsed, { cell: (r) => duration(elapsed(r)) }),
-  numberColumn('infra', 'Infra', 70, infra, {
+  numberColumn('time', 'Time', 90, elapsed, { cell: (r) => duration(elapsed(r)) }),
+  numberColumn('infra', 'Infra', 55, infra, {
     title: 'trials that ended for reasons that are not the model’s',
   }),
-  numberColumn('flags', 'Flags', 70, (r) => r.tally.flagged, { title: 'trials with a suspicion' }),
-  textColumn('created', 'Started', 165, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
+  numberColumn('flags', 'Flags', 60, (r) => r.tally.flagged, { title: 'trials with a suspicion' }),
+  textColumn('created', 'Started', 148, (r) => r.createdAt, { cell: (r) => time(r.createdAt) }),
   textColumn('dataset', 'Dataset', 220, (r) => r.dataset),
 ];
 

@@ -26,7 +26,10 @@ const GROUPS: readonly [GroupBy, string][] = [
 export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; run: string }) {
   const { query } = useRoute();
   const possible = GROUPS.filter(([by]) => new Set(all.map((cell) => cell[by])).size > 1);
-  const by = possible.find(([name]) => name === query.get('by'))?.[0] ?? possible[0]?.[0] ?? 'repo';
+  const several = possible.some(([by]) => by === 'arm');
+  // Arms side by side are what a run with several is made for.
+  const usual = several ? 'arm' : (possible[0]?.[0] ?? 'repo');
+  const by = possible.find(([name]) => name === query.get('by'))?.[0] ?? usual;
   const colour: Colour = query.get('colour') === 'class' ? 'exitClass' : 'verdict';
   const cells = useMemo(() => all.slice(0, MOST), [all]);
   const groups = useMemo(() => groupCells(cells, by), [cells, by]);
@@ -63,7 +66,7 @@ export function InstanceMap({ cells: all, run }: { cells: readonly MapCell[]; ru
         ) : null}
       </div>
       <MapLegend cells={all} colour={colour} run={run} />
-      <Cells groups={groups} colour={colour} />
+      <Cells groups={groups} colour={colour} nameOf={several ? withArm : withEpoch} />
     </section>
   );
 }
@@ -73,7 +76,18 @@ const cellId = (at: number): string => `cell-${at}`;
 
 const slug = (word: string): string => word.replace(/[^a-z_]/g, '');
 
-function Cells({ groups, colour }: { groups: readonly CellGroup[]; colour: Colour }) {
+interface CellsProps {
+  readonly groups: readonly CellGroup[];
+  readonly colour: Colour;
+  /** What tells a trial from others of its run. */
+  readonly nameOf: (cell: MapCell) => string;
+}
+
+const withEpoch = ({ instanceId, epoch }: MapCell): string =>
+  epoch > 1 ? `${plain(instanceId)}, epoch ${epoch}` : plain(instanceId);
+const withArm = (cell: MapCell): string => `${withEpoch(cell)}, ${plain(cell.arm)}`;
+
+function Cells({ groups, colour, nameOf }: CellsProps) {
   const flat = useMemo(() => groups.flatMap((group) => group.cells), [groups]);
   const [at, setAt] = useState<number | undefined>(undefined);
   const box = useRef<HTMLDivElement>(null);
@@ -107,7 +121,7 @@ function Cells({ groups, colour }: { groups: readonly CellGroup[]; colour: Colou
   };
   return (
     <>
-      <Detail cell={at === undefined ? undefined : flat[at]} />
+      <Detail cell={at === undefined ? undefined : flat[at]} nameOf={nameOf} />
       {/* biome-ignore lint/a11y/useKeyWithMouseEvents: the arrow keys show the same */}
       <div
         ref={box}
@@ -124,13 +138,13 @@ function Cells({ groups, colour }: { groups: readonly CellGroup[]; colour: Colou
         }}
         onClick={(event) => open(cellUnder(event))}
       >
-        <Groups groups={groups} colour={colour} />
+        <Groups groups={groups} colour={colour} nameOf={nameOf} />
       </div>
     </>
   );
 }
 
-const Groups = memo(function Groups({ groups, colour }: { groups: readonly CellGroup[]; colour: Colour }) {
+const Groups = memo(function Groups({ groups, colour, nameOf }: CellsProps) {
   const sizeOf = useMemo(() => costSizes(groups.flatMap((group) => group.cells)), [groups]);
   const starts = groups.map((_group, i) =>
     groups.slice(0, i).reduce((sum, group) => sum + group.cells.length, 0),
@@ -154,7 +168,7 @@ const Groups = memo(function Groups({ groups, colour }: { groups: readonly CellG
             data-at={starts[i]! + n}
             role="option"
             aria-selected={false}
-            aria-label={`${plain(cell.instanceId)}, ${words(cell.verdict)}`}
+            aria-label={`${nameOf(cell)}, ${words(cell.verdict)}`}
             className={`cell ${slug(cell[colour])} s${sizeOf(cell)}`}
           />
         ))}
@@ -163,15 +177,14 @@ const Groups = memo(function Groups({ groups, colour }: { groups: readonly CellG
   ));
 });
 
-function Detail({ cell }: { cell: MapCell | undefined }) {
+function Detail({ cell, nameOf }: Pick<CellsProps, 'nameOf'> & { cell: MapCell | undefined }) {
   return (
     <p className="mapdetail noprint" role="status">
       {cell ? (
         <>
-          <strong>{plain(cell.instanceId)}</strong> {words(cell.verdict)} · {plain(words(cell.reason))}
+          <strong>{nameOf(cell)}</strong> {words(cell.verdict)} · {plain(words(cell.reason))}
           {cell.steps === null ? '' : ` · ${integer(cell.steps)} steps`}
           {cell.costNano === null ? '' : ` · ${nano(cell.costNano)}`}
-          {cell.epoch > 1 ? ` · epoch ${cell.epoch}` : ''}
         </>
       ) : (
         <span className="quiet">
