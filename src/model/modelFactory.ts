@@ -86,7 +86,8 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       ...(onDivergence ? { onDivergence } : {}),
     });
   }
-  const { kwargs, secrets } = withReferences(config.model_kwargs, deps.variable ?? (() => undefined));
+  const variable = deps.variable ?? (() => undefined);
+  const { kwargs, secrets } = withReferences(config.model_kwargs, variable);
   const sent = { ...config, model_kwargs: kwargs };
   if (config.model_class === 'openai') {
     // Loaded only when needed: the client and undici take memory that scripted runs need not pay.
@@ -99,6 +100,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
       config,
       sent,
       apiKey: deps.apiKey,
+      variable,
       auth,
       readEvents: cloud?.readEvents,
       ...(deps.requestStyle ? { style: deps.requestStyle } : {}),

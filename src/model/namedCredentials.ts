@@ -165,6 +165,43 @@ export function withReferences<K extends Kwargs>(
   return { kwargs: sent as K, secrets: [...secrets, ...literalCredentials(kwargs)] };
 }
 
+const queryOf = (address: string | undefined): [name: string, value: string][] =>
+  address !== undefined && URL.canParse(address) ? [...new URL(address).searchParams] : [];
+
+/** Variables that the query of an address refers to: `?key=env:NAME`. */
+export const referencesInAddress = (address: string | undefined): NamedReference[] =>
+  queryOf(address).flatMap(([path, value]) => {
+    const reference = referenceIn(value, meansCredential(path));
+    return reference ? [{ path, name: reference.name }] : [];
+  });
+
+/** Parameters of an address that hold a credential themselves: addresses stand in every record of a run. */
+export const literalsInAddress = (address: string | undefined): { name: string; value: string }[] =>
+  queryOf(address).flatMap(([name, value]) =>
+    value !== '' && meansCredential(name) && !referenceIn(value, true) ? [{ name, value }] : [],
+  );
+
+/** The address as it is asked, and what must appear in no text. Throws for a variable that is not set. */
+export function addressWithReferences(
+  address: string,
+  variable: (name: string) => string | undefined,
+): { readonly address: string; readonly secrets: readonly string[] } {
+  const references = referencesInAddress(address);
+  if (references.length === 0) return { address, secrets: [] };
+  const url = new URL(address);
+  const secrets = references.map(({ path, name }) => {
+    const value = variable(name);
+    if (value === undefined)
+      throw new ModelConfigError(
+        'PROVIDER_NOT_CONFIGURED',
+        `model.base_url takes "${path}" from $${name}, which is not set`,
+      );
+    url.searchParams.set(path, value);
+    return value;
+  });
+  return { address: url.href, secrets };
+}
+
 /** Begins the variables that stand for what was taken out of a configuration. */
 export const CONFIGURED = 'CONFIGURED_';
 

@@ -8,7 +8,14 @@ import { isOfWords, looksLikeKey } from '../base/text/keyShapes.ts';
 import { createRedactor, type Redactor, type Secret, SHORTEST } from '../base/text/redact.ts';
 import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
-import { CONFIGURED, literalCredentials, partsOf, referencesIn } from '../model/namedCredentials.ts';
+import {
+  CONFIGURED,
+  literalCredentials,
+  literalsInAddress,
+  partsOf,
+  referencesIn,
+  referencesInAddress,
+} from '../model/namedCredentials.ts';
 import type { ArmRow } from '../store/records/runs.ts';
 import { storedArm } from '../store/records/storedConfig.ts';
 import type { Variables } from './caller.ts';
@@ -22,13 +29,16 @@ const CLOUD_SECRETS = [
 ];
 
 /** The variables that a model takes its key and other credentials from, and credentials that its configuration holds itself. */
-function secretsOfModel({ api_key_env, model_kwargs = {} }: Partial<ModelConfig>) {
+function secretsOfModel({ api_key_env, base_url, model_kwargs = {} }: Partial<ModelConfig>) {
   return {
     names: [
       ...(api_key_env === undefined ? [] : [api_key_env]),
-      ...referencesIn(model_kwargs).map(({ name }) => name),
+      ...[...referencesIn(model_kwargs), ...referencesInAddress(base_url)].map(({ name }) => name),
     ],
-    literals: literalCredentials(model_kwargs).map((value) => ({ name: 'model_kwargs', value })),
+    literals: [
+      ...literalCredentials(model_kwargs).map((value) => ({ name: 'model_kwargs', value })),
+      ...literalsInAddress(base_url).map(({ value }) => ({ name: 'base_url', value })),
+    ],
   };
 }
 
@@ -60,8 +70,12 @@ export const redactorOfArms = (env: Variables, arms: readonly Pick<ArmRow, 'conf
   redactorOfModels(
     env,
     arms.map((arm) => {
-      const { api_key_env: name, model_kwargs: kwargs } = recordOf(storedArm(arm).model);
-      return { ...(typeof name === 'string' && { api_key_env: name }), model_kwargs: recordOf(kwargs) };
+      const { api_key_env: name, base_url: address, model_kwargs: kwargs } = recordOf(storedArm(arm).model);
+      return {
+        ...(typeof name === 'string' && { api_key_env: name }),
+        ...(typeof address === 'string' && { base_url: address }),
+        model_kwargs: recordOf(kwargs),
+      };
     }),
   );
 

@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
+  addressWithReferences,
+  literalsInAddress,
   meansCredential,
   referencesIn,
   takeCredentialsOut,
@@ -269,4 +271,17 @@ test('a run that kill -9 ends in mid-call leaves no key in any file, its unmerge
   );
   expectNowhere(out, resumed.stdout, resumed.stderr);
   team(resumed.stdout, resumed.stderr);
+});
+
+test('an address refers to the variable of its key, and the value is a secret of the request', () => {
+  const address = 'http://h/v1?key=env:DOOR&api-version=2024';
+  expect(literalsInAddress(address)).toEqual([]);
+  expect(literalsInAddress('http://h/v1?apiKey=abc&v=1')).toEqual([{ name: 'apiKey', value: 'abc' }]);
+  expect(addressWithReferences(address, () => 'a b&c')).toEqual({
+    address: 'http://h/v1?key=a+b%26c&api-version=2024',
+    secrets: ['a b&c'],
+  });
+  expect(() => addressWithReferences(address, () => undefined)).toThrow(
+    'model.base_url takes "key" from $DOOR, which is not set',
+  );
 });

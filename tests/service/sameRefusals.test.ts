@@ -55,6 +55,17 @@ const WRONG: readonly Case[] = [
     /holds a user and a password/,
   ],
   [
+    'a key in the query of an address',
+    { settings: { model: { base_url: 'http://127.0.0.1:9/v1?key=q1w2e3r4t5y6' } } },
+    /holds a credential \("key"\)/,
+  ],
+  [
+    'a key in the address of a variable',
+    {},
+    /holds a credential \("api_key"\)/,
+    { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1?api_key=q1w2e3r4t5y6' },
+  ],
+  [
     'a variable whose address is none',
     {},
     /not an http\(s\) URL: "nonsense"/,

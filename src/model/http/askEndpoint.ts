@@ -8,7 +8,7 @@ import { stripChars } from '../../base/python/text.ts';
 import { redactor, snippet } from '../../base/text/keyShapes.ts';
 import { dialectOf } from '../dialects/choose.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { withReferences } from '../namedCredentials.ts';
+import { addressWithReferences, withReferences } from '../namedCredentials.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
 import { newExchange } from './exchange.ts';
 import { createTransport } from './httpTransport.ts';
@@ -79,8 +79,9 @@ export async function askEndpoint(config: ModelConfig, parts: AskParts): Promise
   const model = sentModel(config);
   const apiKey = parts.apiKey ?? 'none';
   const { path, headers } = dialectOf(sent).target(sent, model, apiKey);
-  const base = stripChars(baseUrlOf(config) ?? '', '/', 'right');
-  const redact = redactor([apiKey, ...secrets]);
+  const asked = addressWithReferences(baseUrlOf(config) ?? '', parts.variable);
+  const base = stripChars(asked.address, '/', 'right');
+  const redact = redactor([apiKey, ...secrets, ...asked.secrets]);
   const deadlines = { connectMs: CONNECT_MS, firstByteMs: ANSWER_MS, idleMs: ANSWER_MS, totalMs: ANSWER_MS };
   const transport = createTransport(deadlines, parts.proxy);
   const get = async (where: string) => {

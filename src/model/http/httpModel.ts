@@ -24,6 +24,7 @@ import type {
   Wire,
 } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
 import { attemptOnce, type Endpoint } from './attempt.ts';
 import type { Deadlines } from './exchange.ts';
@@ -40,6 +41,8 @@ export interface HttpModelOptions {
   /** The same with the values of its references; default: it has none. */
   readonly sent?: ModelConfig;
   readonly apiKey: string | undefined;
+  /** Reads what the address refers to. */
+  readonly variable?: (name: string) => string | undefined;
   /** Taken out of every text beside the key. */
   readonly secrets?: readonly string[];
   readonly proxy?: ProxySettings;
@@ -161,6 +164,12 @@ function parseBaseUrl(text: string): URL {
       'PROVIDER_NOT_CONFIGURED',
       'model.base_url holds a user and a password, which no request takes from an address: put them into model.model_kwargs.extra_headers (Authorization)',
     );
+  const [literal] = literalsInAddress(text);
+  if (literal)
+    throw new ModelConfigError(
+      'PROVIDER_NOT_CONFIGURED',
+      `model.base_url holds a credential ("${literal.name}"), and an address stands in every record of a run: put its value into a variable and write ${literal.name}=env:NAME there`,
+    );
   if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
   throw new ModelConfigError('PROVIDER_NOT_CONFIGURED', `model.base_url is not an http(s) URL: "${text}"`);
 }
@@ -205,6 +214,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
       `model "${name}" needs an address: set model.base_url`,
     );
   const url = parseBaseUrl(baseUrl);
+  const asked = addressWithReferences(baseUrl, options.variable ?? (() => undefined));
   const { auth } = options;
   const apiKey = auth ? '' : keyFor(config, options.apiKey, baseUrl);
   const clock = options.clock ?? systemClock;
@@ -212,13 +222,13 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const model = sentModel(config);
   const endpoint: Endpoint = {
     dialect,
-    send: createSender({ dialect, config: sent, model, apiKey, baseUrl, transport, auth }),
+    send: createSender({ dialect, config: sent, model, apiKey, baseUrl: asked.address, transport, auth }),
     config,
     sent,
     host: url.host,
     baseUrl: `${url.protocol}//${url.host}${url.pathname}`,
     model,
-    redact: redactionOf(options),
+    redact: redactionOf({ ...options, secrets: [...(options.secrets ?? []), ...asked.secrets] }),
     auth,
     readEvents: options.readEvents,
   };
@@ -229,7 +239,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     ...(rates && { rates }),
   };
   // Another program's request has the provider's own form and signature, not those of a cloud.
-  const wire = auth ? undefined : createWire({ shared, transport, apiKey, baseUrl });
+  const wire = auth ? undefined : createWire({ shared, transport, apiKey, baseUrl: asked.address });
   return {
     name,
     free: config.prices === 'free',

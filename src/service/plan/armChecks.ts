@@ -7,7 +7,12 @@ import { checkEnvironmentClass } from '../../environment/factory.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
-import { CONFIGURED, referencesIn, replacedCredential } from '../../model/namedCredentials.ts';
+import {
+  CONFIGURED,
+  referencesIn,
+  referencesInAddress,
+  replacedCredential,
+} from '../../model/namedCredentials.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import type { ArmConfig } from '../../runner/schedule/planRun.ts';
@@ -65,12 +70,20 @@ function referenceFindings({ name, model }: Pick<ArmConfig, 'name' | 'model'>, e
   const again = 'write env:NAME there, with the name of the variable that holds it';
   if (replaced !== null)
     return [bad(what, `model.model_kwargs.${replaced} holds the mark of a secret that was taken out`, again)];
-  return referencesIn(model.model_kwargs).flatMap(({ path, name: wanted }) => {
+  const inAddress = referencesInAddress(model.base_url).map((one) => ({
+    ...one,
+    path: `base_url (${one.path})`,
+  }));
+  const inKwargs = referencesIn(model.model_kwargs).map((one) => ({
+    ...one,
+    path: `model_kwargs.${one.path}`,
+  }));
+  return [...inAddress, ...inKwargs].flatMap(({ path, name: wanted }) => {
     if (variable(env, wanted) !== undefined) return [];
     const fix = wanted.startsWith(CONFIGURED)
       ? `its value stood in the configuration and is not recorded: export ${wanted}=..., or give it again (run --run-id with the same -c); env:NAME in the configuration spares this`
       : `export ${wanted}=...`;
-    return [missing(what, `model.model_kwargs.${path} is in $${wanted}, which is not set`, fix)];
+    return [missing(what, `model.${path} is in $${wanted}, which is not set`, fix)];
   });
 }
 
