@@ -50,7 +50,15 @@ export type RunEvent =
       /** It submitted nothing, and this much work is in its tree; absent where that is not so. */
       unusedBytes?: number;
     }
-  | { type: 'graded'; trial: TrialLabel; outcome: Outcome; resolved: boolean | null; durationMs: number }
+  | {
+      type: 'graded';
+      trial: TrialLabel;
+      outcome: Outcome;
+      resolved: boolean | null;
+      durationMs: number;
+      /** Why nothing could be said of the patch; absent where a verdict says it. */
+      message?: string;
+    }
   | { type: 'paused'; reason: string }
   | { type: 'resumed'; reason: string }
   | { type: 'breaker'; reason: string }

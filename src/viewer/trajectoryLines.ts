@@ -91,6 +91,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
   if (attempt.error) yield inert(`error: ${attempt.error}`);
+  if (verdict?.error) yield inert(`grading: ${verdict.error}`);
   for (const note of attempt.notes) yield inert(`note: ${note}`);
   for (const flag of attempt.flags)
     yield inert(`flag: ${flag.rule}${flag.step === null ? '' : ` at step ${flag.step}`}`);

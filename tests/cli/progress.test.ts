@@ -79,6 +79,21 @@ describe('texts', () => {
     apply(state, { ...graded, trial: trial(1) });
     expect(overallText(state, 2)).toMatch(/ETA 0:00 · resolved 2\/2$/);
   });
+  test('a grading that could not judge says why, in its first line and without the name of the instance twice', () => {
+    const message = 'a__a-1: reward.txt holds "nan", which is not a number\nlast output';
+    const graded: RunEvent = {
+      ...{ type: 'graded', trial: trial(1), outcome: 'infra', resolved: null, durationMs: 5, message },
+    };
+    const said = 'a__a-1 graded infra: reward.txt holds "nan", which is not a number';
+    expect(stateAfter(...started, graded).lastNote).toBe(said);
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const progress = createProgress(2, 'plain');
+    for (const event of [...started, graded]) progress.listener(event);
+    progress.stop();
+    const lines = write.mock.calls.map(([text]) => String(text)).join('');
+    write.mockRestore();
+    expect(lines).toContain(`${said}\n`);
+  });
   test('a run that is stopping has no remaining time', () => {
     expect(overallText(stateAfter(...started, ended), 2)).toContain('ETA');
     const stopping: RunEvent = { type: 'stopping', stage: 1, reason: 'SIGINT', next: 'nothing new' };

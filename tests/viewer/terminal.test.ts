@@ -47,6 +47,19 @@ describe('in a terminal', () => {
     expect(text.indexOf('step 1 ')).toBeLessThan(text.indexOf('step 2 '));
   });
 
+  test('a verdict that could not be had says why, above the conversation', () => {
+    const doc = documents.read('attempts/1') as AttemptDocument;
+    const evaluations = doc.evaluations.map((one) => ({
+      ...one,
+      outcome: 'infra',
+      error: 'no\u202e reward',
+    }));
+    const [, , third] = trajectoryLines({ ...doc, evaluations } as AttemptDocument, []);
+    expect(third).toMatch(/^grading: no.* reward$/);
+    expect(third).not.toContain('\u202e');
+    expect(lines(1).some((line) => line.startsWith('grading:'))).toBe(false);
+  });
+
   test('the steps of a task of several begin under their names, and a task of one step has no such lines', () => {
     const doc = documents.read('attempts/1') as AttemptDocument;
     const { messages } = documents.read('attempts/1/messages/0') as MessageChunk;

@@ -86,7 +86,7 @@ export function checkNight(args: NightArgs): void {
   const idle = Object.keys(others).find((name) => args[name as keyof typeof others] !== undefined);
   if (args.baseline === undefined && idle !== undefined)
     throw new UserError(`--${kebab(idle)} judges nothing without --baseline`, {
-      hint: 'add --baseline last, or the name of a run',
+      hint: `add --baseline last, or the name of a run${idle === 'maxCost' ? '; --cost-limit is what ends a run that spent as much' : ''}`,
     });
   policyOf(args);
 }

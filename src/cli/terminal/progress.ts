@@ -11,6 +11,7 @@ import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {
   apply,
   doneText,
+  gradedText,
   newState,
   overallText,
   type Progress,
@@ -69,7 +70,7 @@ function lineOf(state: State, event: RunEvent): string | null {
       return `${at} ${named(state, event.trial)} ${event.exitReason}${detail} · ${event.steps} steps · ${formatCost(event.costNano)} · ${clock(event.elapsedMs)} · patch ${event.patchBytes} B${unused}${message}`;
     }
     case 'graded':
-      return `${at} ${named(state, event.trial)} graded ${event.outcome}`;
+      return `${at} ${named(state, event.trial)} ${inert(gradedText(event))}`;
     case 'paused':
     case 'resumed':
     case 'breaker':

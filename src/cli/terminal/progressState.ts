@@ -146,6 +146,7 @@ const APPLY: Appliers = {
   },
   graded(state, event) {
     state.graded.total += 1;
+    if (event.message) state.lastNote = `${event.trial.instanceId} ${gradedText(event)}`;
     if (event.resolved) state.graded.resolved += 1;
     if (!state.grading) return;
     state.grading.open -= 1;
@@ -231,6 +232,14 @@ const openText = (grading: State['grading']): string =>
 /** No remaining time of a run that is stopping, whose other trials will not run, or that waits for nobody knows how long. */
 const leftText = ({ stopping, paused }: State, left: string): string =>
   stopping ? '' : paused ? ' · paused' : ` · ETA ${left}`;
+
+/** "graded infra: why". A message begins with the instance and may end with output of tests: its first line without the instance is enough. */
+export function gradedText({ trial, outcome, message }: Extract<RunEvent, { type: 'graded' }>): string {
+  if (!message) return `graded ${outcome}`;
+  const begin = `${trial.instanceId}: `;
+  const why = message.startsWith(begin) ? message.slice(begin.length) : message;
+  return `graded ${outcome}: ${why.split('\n')[0]!.slice(0, 300)}`;
+}
 
 export function overallText(state: State, slots: number): string {
   const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';

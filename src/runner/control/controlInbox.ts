@@ -100,6 +100,8 @@ async function handle(handlers: ControlHandlers, row: ControlRow): Promise<strin
   const { command, value } = readControl(row.command, row.argument);
   const handler = handlers[command] as ((value: unknown) => string | Promise<string>) | undefined;
   if (!handler)
-    throw new ControlRefusal(`this run cannot ${command}: its containers come from one engine, or none`);
+    throw new ControlRefusal(
+      `this run cannot ${command === 'join' ? 'add' : command} an engine: its containers come from one engine, or none; environment.hosts or environment.engines_file lets engines join and leave`,
+    );
   return handler(value);
 }

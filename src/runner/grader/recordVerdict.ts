@@ -2,6 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Redactor } from '../../base/text/redact.ts';
 import { type GradeSuspicion, LOG_HOLDS_SECRET } from '../../grading/doubts/doubts.ts';
+import type { Outcome } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, insertEvaluation } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
@@ -21,11 +22,14 @@ const secretFlags = (redactor: Redactor, log: string | null): GradeSuspicion[] =
 
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0);
 
+const UNDECIDED: ReadonlySet<Outcome> = new Set<Outcome>(['infra', 'ungradable', 'timeout']);
+
 export function recordVerdict(
   { store, run, redactor, events }: VerdictPorts,
   g: Gradable,
   { label, result }: Verdict,
 ): void {
+  const message = result.errorMessage === null ? null : redactor.text(result.errorMessage);
   insertEvaluation(store, {
     run_id: run.id,
     trial_id: g.trial_id,
@@ -47,7 +51,7 @@ export function recordVerdict(
     exit_code: result.exitCode,
     infra_reason: result.infraReason,
     suspicion: redactor.json(JSON.stringify([...result.suspicion, ...secretFlags(redactor, result.log)])),
-    error_message: result.errorMessage === null ? null : redactor.text(result.errorMessage),
+    error_message: message,
     network: result.network,
     limits: result.limits === null ? null : JSON.stringify(result.limits),
     image_digest: result.imageDigest,
@@ -61,5 +65,6 @@ export function recordVerdict(
     outcome: result.outcome,
     resolved: result.resolved,
     durationMs: result.durationMs,
+    ...(message !== null && UNDECIDED.has(result.outcome) && { message }),
   });
 }

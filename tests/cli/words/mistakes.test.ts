@@ -311,6 +311,12 @@ const NIGHTS: readonly Mistake[] = [
     'add',
   ],
   [
+    ['run', ...DATA, ...MODEL, '--max-cost', '5'],
+    2,
+    '--max-cost judges nothing without --baseline',
+    '--cost-limit is what ends a run',
+  ],
+  [
     [...PLAN, '--baseline', 'nobody'],
     2,
     'there is no baseline or other run "nobody"',

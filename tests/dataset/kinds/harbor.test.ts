@@ -154,7 +154,12 @@ url = "http://127.0.0.1:8000/mcp"
 
   test.each([
     ['[environment', 'task.toml cannot be read'],
-    ['[environment]\ncpus = "two"\n', 'environment.cpus'],
+    [
+      '[environment]\n\ncpus = [\n',
+      'task.toml cannot be read: Invalid TOML document: invalid value at line 4, column 1',
+    ],
+    ['[environment]\ncpus = "two"\n', 'task.toml: environment.cpus: must be a number'],
+    [`${IMAGE}[verifier]\ntimeout_sec = -5\n`, 'task.toml: verifier.timeout_sec: must be 0 or more'],
     [`${IMAGE}gpus = 1\n`, 'environment asks for a GPU'],
     [
       `${IMAGE}network_mode = "allowlist"\nallowed_hosts = ["a.com"]\n`,

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import type { EvaluationResult } from '../../../src/grading/kinds/gradingFrame.ts';
-import { createEvents } from '../../../src/runner/events.ts';
+import { createEvents, type RunEvent } from '../../../src/runner/events.ts';
 import { recordVerdict } from '../../../src/runner/grader/recordVerdict.ts';
 import { writeGradedFiles } from '../../../src/runner/record/gradedFiles.ts';
 import { gradableTrials } from '../../../src/store/records/evaluations.ts';
@@ -50,4 +50,29 @@ test('the log is kept as it is, flagged, and readable by its owner only', async 
   const path = join(dir, 'logs/run_evaluation', run.name, 'm/a__a-1/test_output.txt');
   expect(readFileSync(path, 'utf8')).toBe(log);
   expect(statSync(path).mode & 0o077).toBe(0);
+});
+
+test.each([
+  ['infra', { message: 'a__a-1: no reward of ‹redacted:WORD›' }],
+  ['unresolved', {}],
+])('the event of a verdict says why where nothing was decided: %s', (outcome, said) => {
+  const store = freshStore();
+  const run = planted(store, { ids: ['a__a-1'] });
+  const [trial] = trials.trialsOf(store, run.id);
+  trials.leaseTrial(store, trial!.id, 'me', 1);
+  const { id } = trials.beginAttempt(store, trial!.id, { startedAt: 'now', slot: 1, config: '{}' });
+  trials.endAttempt(store, id, ending('submitted'), 'seal');
+  const result = {
+    ...{ instanceId: 'a__a-1', outcome, resolved: null, resolvedStrict: null, log: null, script: '' },
+    ...{ report: null, suspicion: [], runLog: [], limits: null, errorMessage: 'a__a-1: no reward of sunday' },
+    ...{ dialect: 'v5', network: 'default', startedAt: new Date(0), durationMs: 1, specHash: '' },
+    ...{ applyMethod: null, exitCode: 0, infraReason: null, imageDigest: null },
+  } as unknown as EvaluationResult;
+  const label = { trialId: trial!.id, arm: 'default', instanceId: 'a__a-1', epoch: 1 };
+  const events = createEvents();
+  const heard: RunEvent[] = [];
+  events.on((event) => heard.push(event));
+  const [gradable] = gradableTrials(store, run.id);
+  recordVerdict({ store, run, redactor, events }, gradable!, { label, gradable: false, result });
+  expect(heard).toEqual([{ type: 'graded', trial: label, outcome, resolved: null, durationMs: 1, ...said }]);
 });

@@ -1,6 +1,7 @@
 /** task.toml of a Harbor task, schema 1.4 and older: every key that the format has. Keys that it does not have are told and left out. */
-import { parse } from 'smol-toml';
+import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
+import { issueText } from '../../../base/issueText.ts';
 import { errorText } from '../../../base/text/errorText.ts';
 import { isStepName, stepKey } from './stepName.ts';
 
@@ -143,8 +144,9 @@ export function readTaskToml(text: string): ReadToml {
   try {
     tree = parse(text);
   } catch (error) {
-    // The library shows the place over several lines; the first says what is wrong.
-    return { ok: false, reason: `task.toml cannot be read: ${errorText(error).split('\n')[0]}` };
+    // The library draws the place over several lines; the first says what is wrong.
+    const where = error instanceof TomlError ? ` at line ${error.line}, column ${error.column}` : '';
+    return { ok: false, reason: `task.toml cannot be read: ${errorText(error).split('\n')[0]}${where}` };
   }
   const warnings: string[] = [];
   let read = tomlSchema.safeParse(tree);
@@ -156,7 +158,7 @@ export function readTaskToml(text: string): ReadToml {
   if (warnings.length > 0) read = tomlSchema.safeParse(tree);
   if (!read.success) {
     const [issue] = read.error.issues;
-    return { ok: false, reason: `task.toml: ${issue!.path.join('.') || 'the file'}: ${issue!.message}` };
+    return { ok: false, reason: `task.toml: ${issue!.path.join('.') || 'the file'}: ${issueText(issue!)}` };
   }
   const { version, schema_version } = read.data;
   const stated = Number(version ?? schema_version);

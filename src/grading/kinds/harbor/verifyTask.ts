@@ -125,7 +125,7 @@ function verdictOf(
     const last = run.output.trimEnd().slice(-400);
     return {
       ...{ outcome: 'infra', infraReason: run.oomKilled ? 'oom' : 'no_reward' },
-      errorMessage: `${instanceId}: ${read.message}; the tests ended with exit code ${run.exitCode}. Their last output: ${last}`,
+      errorMessage: `${instanceId}: ${read.message}; the tests ended with exit code ${run.exitCode}. ${last === '' ? 'They printed nothing' : `Their last output: ${last}`}`,
     };
   }
   const { reward, rewards } = read.found;
