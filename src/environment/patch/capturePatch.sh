@@ -4,6 +4,13 @@
 # ids, which is stricter than `git apply --check`.
 . ./privateGit.sh
 [ -d "$W" ] || { echo "warn the working directory $W is gone: everything in it counts as deleted"; mkdir -p "$W"; }
+# fuse-overlayfs lists nothing in a folder that was removed and made again, and still finds the image's files there by their names.
+if list=$(ls -A "$W" 2>/dev/null) && [ -z "$list" ]; then
+  W=$P/nothing
+  rm -rf "$W"
+  mkdir "$W" || exit 92
+  export GIT_WORK_TREE=$W
+fi
 cd "$W" || exit 92
 if ! git cat-file -e "$START" 2>/dev/null; then
   # The agent removed our store. The repository may still have the start tree.

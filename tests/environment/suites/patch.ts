@@ -284,6 +284,8 @@ export function patchSuite({ bench }: Suite): void {
       const captured = await env.capturePatch();
       expect(captured.state).toBe('ok');
       expect(Buffer.from(captured.patch).toString()).toContain('deleted file mode');
+      const again = await env.capturePatch();
+      expect(Buffer.from(again.patch).equals(captured.patch)).toBe(true);
     });
   });
 }
