@@ -39,7 +39,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       say(`interrupted; go on with ${commandOn(root, `resume ${run}`)}`);
       return signalExitCode(outcome.interruptedBy ?? 'SIGINT');
     case 'failed':
-      say(`error: ${outcome.fatal ?? 'the configuration cannot work'}; ${notRun} trial(s) not run`);
+      say(inert(`error: ${outcome.fatal ?? 'the configuration cannot work'}; ${notRun} trial(s) not run`));
       return EXIT.usage;
     case 'budget': {
       const decided = [...SEALED_CLASSES].reduce((n, c) => n + (counts[c] ?? 0), 0);

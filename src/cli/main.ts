@@ -1,5 +1,7 @@
 /** From a command line to the exit code of a verb. */
+
 import { closest } from '../base/text/closest.ts';
+import { inert } from '../base/text/inert.ts';
 import { VERSION } from '../service/version.ts';
 import { COLOR, COLOR_SAYS, withColor } from './colorFlag.ts';
 import { ENV_FILE, ENV_FILE_SAYS, withEnvFile } from './envFile.ts';
@@ -21,7 +23,7 @@ export async function main(given: readonly string[]): Promise<number> {
     return await written(verb && plain ? await verb.run(plain) : await byYargs(verbs, args));
   } catch (error) {
     if (!(error instanceof UsageError)) return written(fail(error, json));
-    const message = usageMessage(error.message, args, verb);
+    const message = inert(usageMessage(error.message, args, verb));
     say(`error: ${message}\n  "${usageOf(args[0])} --help" shows what there is`);
     if (json) printJson({ error: { kind: 'usage', message } });
     return EXIT.usage;
@@ -98,7 +100,7 @@ function verbFirst(args: readonly string[]): readonly string[] {
 
 function fail(error: unknown, json: boolean): number {
   const { exitCode, kind, ...said } = explain(error);
-  const text = forTerminal(said.text);
+  const text = forTerminal(inert(said.text));
   if (json) printJson({ error: { kind, message: text } });
   say(`error: ${text}`);
   return exitCode;
@@ -114,7 +116,7 @@ async function written(exitCode: number): Promise<number> {
 /** For errors that nothing caught: reported without secrets, with the exit code of a defect (Node's own code means "gate failed" here). */
 export function crashed(error: unknown): never {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  say(`error: swebatch failed, please report it: ${stack}`);
+  say(inert(`error: swebatch failed, please report it: ${stack}`));
   process.exit(EXIT.storage);
 }
 

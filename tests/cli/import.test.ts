@@ -104,3 +104,21 @@ test('a dataset whose row names no image ends every verb with its line; nothing 
   ]);
   expect(readdirSync(home)).toEqual(['rows.jsonl']);
 });
+
+test('an id that would turn the text of a terminal around is refused in signs', async () => {
+  const home = tempDir();
+  const id = 'a__a-\u202egnp\u009b2J\u001b[2J';
+  writeFileSync(
+    join(home, 'preds.json'),
+    JSON.stringify([{ instance_id: id, model_name_or_path: 'm', model_patch: '' }]),
+  );
+  const { code, stderr, stdout } = await cli([
+    'import',
+    join(home, 'preds.json'),
+    '-o',
+    join(home, 'results'),
+  ]);
+  expect(code).toBe(2);
+  expect(stderr + stdout).toContain('‹U+202E›');
+  expect(stderr + stdout).not.toMatch(/[\u202e\u009b\u001b]/);
+});

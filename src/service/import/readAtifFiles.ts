@@ -2,10 +2,11 @@
  * Trajectories in ATIF as a run: one file, or a folder of `<id>.atif.json` as swebatch exports them. The format states neither patch nor verdict, and
  * not how the attempt ended, so all of these are unknown.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { type AtifConversation, readAtif } from '../../formats/trajectories/readAtif.ts';
+import { readForeignFile } from './foreignFile.ts';
 import { type ImportedInstance, UNKNOWN_MODEL } from './importedRun.ts';
 import type { GradedElsewhere } from './readReports.ts';
 
@@ -31,7 +32,7 @@ export function readAtifFiles(source: string): GradedElsewhere {
   const epochs = new Map<string, number>();
   const instances: ImportedInstance[] = [];
   for (const path of filesIn(source)) {
-    const read = readAtif(readFileSync(path));
+    const read = readAtif(readForeignFile(path));
     const id = idOf(path);
     const wrong = read.ok ? instanceIdProblem(id) : null;
     if (!read.ok) problems.push(`${path}: ${read.message}`);

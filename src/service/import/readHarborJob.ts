@@ -3,7 +3,7 @@
  * mean counts it as 0; how far the two numbers are apart is told.
  */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import {
@@ -17,6 +17,7 @@ import {
 import { readAtif } from '../../formats/trajectories/readAtif.ts';
 import { plausibleNano } from '../../money.ts';
 import type { ExitReason } from '../../outcome.ts';
+import { readForeignFile } from './foreignFile.ts';
 import { type ImportedInstance, placeKey, type TrialPlace, UNKNOWN_MODEL } from './importedRun.ts';
 import { counted } from './readLine.ts';
 import type { GradedElsewhere, VerdictOf, Verdicts } from './readReports.ts';
@@ -54,7 +55,7 @@ function modelOf({ agent_info }: HarborTrial): string {
 
 function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): ImportedInstance {
   const path = join(folder, 'agent', 'trajectory.json');
-  const read = existsSync(path) ? readAtif(readFileSync(path)) : null;
+  const read = existsSync(path) ? readAtif(readForeignFile(path)) : null;
   const conversation = read?.ok ? read.value : null;
   const { exception } = measured;
   const used = trial.agent_result;
@@ -126,7 +127,7 @@ function trialsIn(folder: string, problems: string[]): Found[] {
     const at = join(folder, entry.name);
     const path = join(at, 'result.json');
     if (!entry.isDirectory() || !existsSync(path)) continue;
-    const read = readHarborTrial(readFileSync(path));
+    const read = readHarborTrial(readForeignFile(path));
     if (!read.ok) {
       problems.push(`${path}: ${read.message}`);
       continue;
@@ -182,12 +183,12 @@ function neverRun(trials: readonly Trial[], attempts: number): TrialPlace[] {
 /** Null for another kind of folder. */
 export function readHarborJob(folder: string): GradedElsewhere | null {
   const path = join(folder, 'result.json');
-  const job = existsSync(path) ? readHarborJobResult(readFileSync(path)) : null;
+  const job = existsSync(path) ? readHarborJobResult(readForeignFile(path)) : null;
   if (!job?.ok) return null;
   const problems: string[] = [];
   const trials = placed(trialsIn(folder, problems));
   const config = join(folder, 'config.json');
-  const attempts = existsSync(config) ? readHarborAttempts(readFileSync(config)) : null;
+  const attempts = existsSync(config) ? readHarborAttempts(readForeignFile(config)) : null;
   const lacking = neverRun(trials, attempts?.ok ? attempts.value : 1);
   const warnings = difference(trials, job.value.means);
   const absent = job.value.trials - trials.length;

@@ -2,11 +2,12 @@
  * Logs of Inspect as a run: .eval files and .json logs, or a folder of them. Samples are trials and epochs are epochs. A sample that ended by an
  * error has no score in Inspect and is missing here; one that ended by a limit of the agent has the score that it got.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import type { Read } from '../../formats/foreignJson.ts';
 import { readInspectJson } from '../../formats/reports/inspectLog.ts';
+import { readForeignFile } from './foreignFile.ts';
 import { type ImportedInstance, placeKey, type TrialPlace } from './importedRun.ts';
 import { inspectDifference } from './inspectDifference.ts';
 import { type InspectLog, instanceOfSample, verdictOfSample } from './inspectSamples.ts';
@@ -18,14 +19,15 @@ const MOST_JSON = 256 * 1024 * 1024;
 
 /** A log, or why it cannot be read; null for a file of another kind. */
 async function readLog(path: string): Promise<InspectLog | string | null> {
+  if (!/\.(?:eval|json)$/.test(path)) return null;
+  if (!statSync(path).isFile()) return `${path} is not a file`;
   if (path.endsWith('.eval')) {
     const read = await readEvalFile(path);
     return typeof read === 'string' ? `${path}: ${read}` : { path, ...read };
   }
-  if (!path.endsWith('.json')) return null;
   if (statSync(path).size > MOST_JSON)
     return `${path} is longer than 256 MB: "inspect log convert" makes an .eval file of it`;
-  const read: Read<Pick<InspectLog, 'header' | 'samples'>> = readInspectJson(readFileSync(path));
+  const read: Read<Pick<InspectLog, 'header' | 'samples'>> = readInspectJson(readForeignFile(path));
   if (read.ok) return { path, ...read.value, warnings: [] };
   return read.fault === 'damaged' ? `${path}: ${read.message}` : null;
 }

@@ -14,6 +14,7 @@ import {
 import { recordedCalls, timestampOf } from '../../formats/trajectories/recordedCalls.ts';
 import { plausibleNano } from '../../money.ts';
 import { reasonOf } from './exitReasons.ts';
+import { readForeignFile } from './foreignFile.ts';
 import { type ImportedInstance, type ImportedRun, UNKNOWN_MODEL } from './importedRun.ts';
 
 type Notes = { readonly warnings: string[]; readonly problems: string[] };
@@ -50,7 +51,7 @@ const named = (instances: readonly ImportedInstance[]): string =>
 /** A leaderboard entry has one of the two files. Broken lines are replaced by the trajectories; a bad row with an instance id is a problem. */
 function predictionsIn(folder: string, { warnings, problems }: Notes): Predictions {
   const file = ['preds.json', 'all_preds.jsonl'].map((name) => join(folder, name)).find((f) => existsSync(f));
-  const read = file === undefined ? undefined : readPredictions(readFileSync(file), file);
+  const read = file === undefined ? undefined : readPredictions(readForeignFile(file), file);
   if (read === undefined) return new Map();
   for (const { about, line, message } of read.problems)
     if (about === 'file')

@@ -1,7 +1,8 @@
 /** A file of predictions as a run, with what the harness reported of them: in folders below, or in a run report beside. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parsePredictions } from '../../formats/predictions/readPredictions.ts';
+import { readForeignFile } from './foreignFile.ts';
 import { kindOfSource } from './lookAtSource.ts';
 import {
   type GradedElsewhere,
@@ -18,7 +19,7 @@ export interface PredictionsRun {
 }
 
 export function readPredictionsFile(path: string): PredictionsRun {
-  const read = parsePredictions(readFileSync(path), path);
+  const read = parsePredictions(readForeignFile(path), path);
   const predictions = read.ok ? read.predictions : [];
   const instances = predictions.map(({ instance_id: id, model_name_or_path: model, model_patch: patch }) =>
     instanceOfPrediction(id, model, patch ?? ''),

@@ -2,7 +2,7 @@
  * Reads the results of other graders for an import: a run report of the SWE-bench harness or of sb-cli, or a folder of instance reports
  * (logs/run_evaluation/…). Patches are read from files beside them; a report alone has none.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import { ForeignTextError, textOfBody } from '../../formats/foreignJson.ts';
@@ -14,6 +14,7 @@ import { readInstanceReport, reportedIds } from '../../formats/reports/instanceR
 import { readLeaderboardResults, readRepoTotals } from '../../formats/reports/leaderboardResults.ts';
 import { type ReportedVerdict, readRunReport } from '../../formats/reports/runReport.ts';
 import { readVerdictMap } from '../../formats/reports/verdictMap.ts';
+import { readForeignFile } from './foreignFile.ts';
 import type { ImportedInstance, ImportedRun } from './importedRun.ts';
 
 export interface VerdictOf {
@@ -43,7 +44,7 @@ export type RunReportVerdicts =
   | { readonly ok: false; readonly message: string };
 
 export function verdictsOfRunReport(path: string): RunReportVerdicts {
-  const bytes = readFileSync(path);
+  const bytes = readForeignFile(path);
   const map = readVerdictMap(bytes);
   if (map.ok) return { ok: true, verdicts: verdictsOfMap(map.value) };
   const read = readRunReport(bytes);
@@ -77,7 +78,7 @@ const verdictsOfMap = (map: ReadonlyMap<string, boolean>): Verdicts =>
 
 /** results.json of a leaderboard entry lists resolved instances; all other predictions are unresolved. Null for another kind of file. */
 export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReportVerdicts | null {
-  const read = readLeaderboardResults(readFileSync(path));
+  const read = readLeaderboardResults(readForeignFile(path));
   if (!read.ok)
     return read.fault === 'damaged'
       ? { ok: false, message: `${path} cannot be used: ${read.message}` }
@@ -104,7 +105,7 @@ export function verdictsOfLeaderboard(path: string, run: ImportedRun): RunReport
 /** The leaderboard's rate is over the whole dataset, also where a prediction is missing. */
 function datasetSize(results: string): number | null {
   const path = join(dirname(results), 'resolved_by_repo.json');
-  const totals = existsSync(path) ? readRepoTotals(readFileSync(path)) : null;
+  const totals = existsSync(path) ? readRepoTotals(readForeignFile(path)) : null;
   return totals?.ok ? [...totals.value.values()].reduce((sum, total) => sum + total, 0) : null;
 }
 
@@ -138,12 +139,12 @@ function idOf(folderName: string, report: Uint8Array | null): string {
 
 /** Reads the folder of one instance when the file is its report; null for any other file. */
 export function runFromInstanceReport(path: string): GradedElsewhere | null {
-  const report = readFileSync(path);
+  const report = readForeignFile(path);
   if (!readInstanceReport(report, idOf('', report)).ok || basename(path) !== FILES.report) return null;
   return runFromInstanceReports(dirname(path));
 }
 
-const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readFileSync(path) : null);
+const bytesOf = (path: string): Uint8Array | null => (existsSync(path) ? readForeignFile(path) : null);
 
 type FoundPatch = Pick<ImportedInstance, 'modelPatch' | 'patchBytes'>;
 
@@ -200,7 +201,7 @@ function predictionsBeside(path: string, verdicts: Verdicts): Beside {
   for (const name of PREDICTIONS) {
     const file = join(dirname(path), name);
     if (!existsSync(file)) continue;
-    const read = parsePredictions(readFileSync(file), file);
+    const read = parsePredictions(readForeignFile(file), file);
     if (!read.ok) return { predictions: new Map(), problems: read.problems };
     if (read.predictions.some((p) => verdicts.has(p.instance_id)))
       return { predictions: new Map(read.predictions.map((p) => [p.instance_id, p])), problems: [] };
