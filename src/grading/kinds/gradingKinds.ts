@@ -1,6 +1,6 @@
 /** How an instance is graded: by its kind, and by the rules of SWE-bench where it names none. */
 import type { Instance } from '../../dataset/instance.ts';
-import { buildsOf } from '../../dataset/kinds/datasetKinds.ts';
+import { buildsOf, refusalOf } from '../../dataset/kinds/datasetKinds.ts';
 import { rememberRecipe } from '../../environment/images/build/buildRecipes.ts';
 import type { SpecOptions } from '../specs/spec.ts';
 import type { GradingKind, PlannedGrading } from './gradingKind.ts';
@@ -17,6 +17,8 @@ const GRADING_KINDS: readonly GradingKind[] = [harborGrading, pro, live, multiSw
 export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
   const { kind, instance_id } = instance;
   if (kind === undefined) return planSweBench(instance, options);
+  const refused = refusalOf(instance);
+  if (refused !== undefined) return { ok: false, reason: `${instance_id} cannot be graded: ${refused}` };
   // An image of the tests is asked for by nobody else.
   for (const { image, ...recipe } of buildsOf(instance)) rememberRecipe(image, recipe);
   const found = GRADING_KINDS.find(({ name }) => name === kind);

@@ -35,7 +35,16 @@ export interface EvaluatePredictionsOptions extends EvaluateOptions {
 }
 
 function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
-  if (target === 'gold') return goldPredictions(rows.map((row) => row.instance));
+  if (target === 'gold') {
+    const gold = goldPredictions(rows.map((row) => row.instance));
+    const without = rows.length - gold.length;
+    if (gold.length === 0)
+      throw new UserError(
+        `none of the ${without} tasks has a gold patch: a solution that is a script is not run here`,
+      );
+    if (without > 0) tell({ level: 'warning', text: `${without} tasks without a gold patch are left out` });
+    return gold;
+  }
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(target);

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { main } from '../../../src/cli/main.ts';
 import { tempDir } from '../../support/cli.ts';
+import { harborTask } from '../../support/kinds/harborTask.ts';
 
 const before = { cwd: process.cwd(), env: process.env };
 const json = (path: string, value: unknown) => writeFileSync(path, JSON.stringify(value));
@@ -59,6 +60,11 @@ beforeAll(async () => {
   json('preds.json', prediction('a__a-1'));
   json('strangers.json', prediction('z__z-1'));
   json('list.json', [1, 2]);
+  for (const [task, toml] of [
+    ['fine', '[environment]\ndocker_image = "swebatch-test/none:1"\n'],
+    ['broken', '[environment'],
+  ])
+    harborTask('tasks', task!, { 'task.toml': toml! });
   writeFileSync('torn.json', '{"a__a-1": {');
   json('noReplies.json', { replies: 3 });
   json('replies.json', {
@@ -332,6 +338,7 @@ const NIGHTS: readonly Mistake[] = [
 const GRADING: readonly Mistake[] = [
   [['evaluate'], 2, 'name what to evaluate', 'a predictions file (preds.json'],
   [['evaluate', 'preds.json'], 2, '--subset is missing', 'swebatch evaluate preds.json --subset verified'],
+  [['evaluate', 'gold', '--subset', 'tasks'], 2, 'none of the 2 tasks has a gold patch'],
   [['evaluate', 'missing.json', ...DATA], 2, 'missing.json cannot be read: there is no such file'],
   [['evaluate', 'folder', ...DATA], 2, 'folder is not a predictions file: its name must end in .json'],
   [['evaluate', 'torn.json', ...DATA], 2, 'torn.json: it is not JSON'],

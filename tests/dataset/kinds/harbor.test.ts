@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { mcpServersOf, needsOf } from '../../../src/dataset/kinds/datasetKinds.ts';
 import { harborTaskOf } from '../../../src/dataset/kinds/harbor/harborTask.ts';
 import { type Dataset, loadDataset } from '../../../src/dataset/read/loadDataset.ts';
+import { planGrading } from '../../../src/grading/kinds/gradingKinds.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 
 const root = () => mkdtempSync(join(tmpdir(), 'harbor-'));
@@ -203,6 +204,11 @@ url = "http://127.0.0.1:8000/mcp"
     const { row } = await taskWith(toml);
     expect(row.refused).toContain(reason);
     expect(row.instance.instance_id).toBe('task');
+    // A file of predictions may have one for it, and gold has.
+    expect(planGrading(row.instance)).toEqual({
+      ok: false,
+      reason: `task cannot be graded: ${row.refused}`,
+    });
   });
 
   test.each([

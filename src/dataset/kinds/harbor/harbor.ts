@@ -48,6 +48,8 @@ export const harbor: DatasetKind = {
     is: hasTasks,
     read: (dir) => tasksIn(dir).map(readTask),
   },
+  refusal: ({ extra }) =>
+    extra.harbor === undefined ? String(extra.refused ?? 'its task could not be read') : undefined,
   container(instance) {
     const task = harborTaskOf(instance);
     const { workdir, network, room, env, healthcheck, agent } = task;

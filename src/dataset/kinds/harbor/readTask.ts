@@ -73,7 +73,12 @@ function instanceOf(folder: Folder, id: string): Instance | { reason: string } {
 
 const unread = (id: string, path: string, reason: string): FolderTask => {
   const named = instanceIdProblem(id) === null ? id : `unnamed-${sha256(id).slice(0, 12)}`;
-  const instance = instanceSchema.parse({ instance_id: named, kind: HARBOR, problem_statement: '' });
+  const instance = instanceSchema.parse({
+    instance_id: named,
+    kind: HARBOR,
+    problem_statement: '',
+    extra: { refused: reason },
+  });
   return { id: named, path, instance, hash: sha256(`${id}\n${reason}`), refused: reason, warnings: [] };
 };
 
