@@ -64,7 +64,14 @@ describe('the start of a run', () => {
           'plain',
         ],
         ...['-m', 'scripted:datasets/demo/replies', '-c', 'environment.environment_class=local'],
-        ...['-c', `environment.cwd=${tempDir()}`],
+        ...[
+          '-c',
+          `environment.cwd=${tempDir()}`,
+          '-c',
+          'environment.env.MY_API_KEY=abc',
+          '-c',
+          'environment.env.PAGER=cat',
+        ],
       ],
       { env },
     );
@@ -74,6 +81,8 @@ describe('the start of a run', () => {
       /warning: the value of \$DB_PASSWORD is an ordinary word: it is replaced wherever/,
     );
     expect(stderr).not.toContain('sunday');
+    expect(stderr).toContain('warning: environment.env.MY_API_KEY goes into every container');
+    expect(stderr).not.toContain('environment.env.PAGER');
   });
   test('says nothing of one that no word is like', async () => {
     expect((await start({ ...WORD, DB_PASSWORD: 'q8#Lr2!vXz0pTn5@Yc7w' })).stderr).not.toContain(

@@ -3,6 +3,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/images/imagesConfig.ts';
 import { currentOwner } from '../../environment/owner.ts';
+import { meansCredential } from '../../model/namedCredentials.ts';
 import { recoverRun, refuseLostRecords } from '../../runner/control/recover.ts';
 import type { StopLadder } from '../../runner/control/stop.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../runner/events.ts';
@@ -110,8 +111,23 @@ function secretsOf({ arms }: ExecuteRequest, { env, keepSecret, tell }: Caller):
       level: 'warning',
       text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
     });
+  for (const name of openCredentials(arms))
+    tell({
+      level: 'warning',
+      text: `environment.env.${name} goes into every container, where the agent can read it, and stands in the record as it is`,
+    });
   return redactor;
 }
+
+/** Variables of the containers whose names mean a credential. */
+const openCredentials = (arms: ExecuteRequest['arms']): Set<string> =>
+  new Set(
+    arms.flatMap(({ environment }) =>
+      Object.entries(environment.env).flatMap(([name, value]) =>
+        value !== '' && meansCredential(name) ? [name] : [],
+      ),
+    ),
+  );
 
 function recover({ store, root, run }: ExecuteRequest, { tell }: Caller): void {
   refuseLostRecords(store, run, pathInside(root, run.name));
