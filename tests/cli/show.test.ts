@@ -17,6 +17,7 @@ beforeAll(() => {
   dir = tempDir();
   const store = openFixture(dir);
   addRun(store, { name: 'nightly', instances: 2, steps: 3 });
+  addRun(store, { name: 'two-arms', instances: 1, steps: 2, day: 1, arms: ['short', 'openai/x@1'] });
   const tool = (name: string, args: string) => ({
     id: name,
     type: 'function',
@@ -83,4 +84,19 @@ test('the engines of an attempt are told in their order, with why it left them; 
     { how: 'lost', endedAt: null },
   ]);
   expect(JSON.parse((await show(OTHER, '--json')).stdout)).not.toHaveProperty('engines');
+});
+
+test('of several trials of an instance RUN/ARM@EPOCH chooses one, and the others are named', async () => {
+  const one = (selector: string) => cli(['show', selector, ID, '-o', dir]);
+  const last = await one('two-arms');
+  expect(last.stdout).toContain('arm openai/x@1, epoch 1');
+  expect(last.stderr).toContain('1 more trial of this instance, for example');
+  expect(last.stderr).toContain('show two-arms/short@1');
+  for (const short of ['two-arms/short', 'two-arms/short@1', 'two-a/short'])
+    expect((await one(short)).stdout).toContain('arm short, epoch 1');
+  for (const slashes of ['two-arms/openai/x@1', 'two-arms/openai/x@1@1'])
+    expect((await one(slashes)).stdout).toContain('arm openai/x@1, epoch 1');
+  expect((await one('two-arms/long')).stderr).toContain('has no arm "long"; it has short, openai/x@1');
+  expect((await one('two-arms@7')).stderr).toContain('has no epoch 7');
+  expect((await one('nightly@1')).stderr).not.toContain('more trial');
 });

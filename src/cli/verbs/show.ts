@@ -8,7 +8,7 @@ import { openForReading, requireRun, resultsRoot } from '../../service/resultsRo
 import { UserError } from '../../service/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { observedIn } from '../../store/records/observed.ts';
-import { armsOf, type RunRow, spentNano } from '../../store/records/runs.ts';
+import { armsOf, findRun, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { commandsOf, messagesOf } from '../../store/records/steps.ts';
 import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
@@ -21,12 +21,15 @@ import { byThread, patchLines, programLines, trajectoryLines } from '../../viewe
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { EXIT, printData, printExactly, printJson } from '../terminal/context.ts';
+import { EXIT, printData, printExactly, printJson, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 import { countsText, spentText } from '../terminal/table.ts';
 
 const showFlags = flags({
-  run: namedRun,
+  run: {
+    ...namedRun,
+    describe: 'name, unique prefix, or "last"; RUN/ARM@EPOCH chooses among trials of an instance',
+  },
   instance: { type: 'string', place: 'optional', describe: 'instance id, or a unique part of it' },
   output,
   json,
@@ -48,13 +51,15 @@ export const showVerb = defineVerb({
   examples: [
     ['$0 show last', 'what a run is made of'],
     ['$0 show last tabular-3 | less -R', 'read a trajectory'],
+    ['$0 show night/codex@2 tabular-3', 'that of one arm in the second epoch'],
   ],
   async run(args) {
     using store = openForReading(resultsRoot(args.output));
-    const run = requireRun(store, args.run);
+    const named = namedTrials(store, args.run);
+    const { run } = named;
     if (args.manifest) printJson({ ...storedManifest(run), observed: observedIn(store, run.id) });
     else if (!args.instance) showRun(store, run, args.json as boolean);
-    else showInstance(store, run, args);
+    else showInstance(store, named, args);
     return EXIT.done;
   },
 });
@@ -89,12 +94,47 @@ function showRun(store: Store, run: RunRow, json: boolean): void {
   );
 }
 
-function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
-  const lines = trialLines(store, run.id);
+/** A run, or those trials of it that RUN/ARM, RUN@EPOCH or RUN/ARM@EPOCH means. */
+interface NamedTrials {
+  readonly run: RunRow;
+  readonly arm?: string | undefined;
+  readonly epoch?: number | undefined;
+}
+
+function namedTrials(store: Store, selector: string): NamedTrials {
+  const [, name = '', rest = ''] = /^([^/@]+)(.*)$/s.exec(selector) ?? [];
+  const run = rest === '' || 'id' in findRun(store, selector) ? null : findRun(store, name);
+  if (run === null || !('id' in run)) return { run: requireRun(store, selector) };
+  const arms = armsOf(store, run.id).map((arm) => arm.name);
+  // Names of models may hold slashes and "@" themselves: what is an arm as it stands is one.
+  const whole = rest.startsWith('/') ? rest.slice(1) : null;
+  if (whole !== null && arms.includes(whole)) return { run, arm: whole };
+  const [, before = '', epoch] = /^(.*)@(\d{1,6})$/s.exec(rest) ?? [];
+  const arm = epoch === undefined ? rest.slice(1) : before.slice(1) || undefined;
+  if (arm !== undefined && !arms.includes(arm))
+    throw new UserError(`run ${run.name} has no arm "${arm}"; it has ${arms.join(', ')}`);
+  return { run, arm, epoch: epoch === undefined ? undefined : Number(epoch) };
+}
+
+/** Trials of one instance beside the one that is shown: a person is told how to see them. */
+function sayOthers(run: RunRow, root: string, shown: TrialLine, lines: readonly TrialLine[]): void {
+  const others = lines.filter((l) => l.instance_id === shown.instance_id && l.trial_id !== shown.trial_id);
+  if (others.length === 0) return;
+  const [{ arm, epoch }] = others as [TrialLine];
+  const more = others.length === 1 ? '1 more trial' : `${others.length} more trials`;
+  const command = commandOn(root, `show ${run.name}/${arm}@${epoch} ${shown.instance_id}`);
+  say(inert(`${more} of this instance, for example ${command}`));
+}
+
+function pickTrial(store: Store, { run, arm, epoch }: NamedTrials, part: string): TrialLine {
+  const lines = trialLines(store, run.id).filter(
+    (line) => (arm ?? line.arm) === line.arm && (epoch ?? line.epoch) === line.epoch,
+  );
   const exact = lines.filter((l) => l.instance_id === part);
   const found = exact.length > 0 ? exact : lines.filter((l) => l.instance_id.includes(part));
   const ids = new Set(found.map((l) => l.instance_id));
   if (ids.size === 1) return found.at(-1)!;
+  if (lines.length === 0 && epoch !== undefined) throw new UserError(`run ${run.name} has no epoch ${epoch}`);
   if (ids.size === 0)
     throw new UserError(`run ${run.name} has no instance "${part}"`, {
       hint: `list them with ${commandOn(dirname(store.name), `ls ${run.name}`)}`,
@@ -105,8 +145,9 @@ function pickTrial(store: Store, run: RunRow, part: string): TrialLine {
 /** Lines of a message; `--full` shows all. */
 const LONG = 60;
 
-function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
-  const line = pickTrial(store, run, args.instance as string);
+function showInstance(store: Store, named: NamedTrials, args: ShowArgs): void {
+  const { run } = named;
+  const line = pickTrial(store, named, args.instance as string);
   const attempts = attemptsOf(store, line.trial_id);
   const attempt =
     args.attempt === undefined
@@ -143,6 +184,7 @@ function showInstance(store: Store, run: RunRow, args: ShowArgs): void {
     else printExactly(patch);
     return;
   }
+  sayOthers(run, dirname(store.name), line, trialLines(store, run.id));
   page(conversation(store, attempt.id, args.full));
 }
 
