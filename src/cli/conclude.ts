@@ -32,6 +32,9 @@ export function conclude(outcome: RunOutcome, json: boolean): number {
   return sayWhatNext(outcome);
 }
 
+const ungradedText = (n: number, root: string, run: string): string =>
+  `${n} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`;
+
 function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcome }: RunOutcome): number {
   const notRun = counts.not_run ?? 0;
   switch (status) {
@@ -52,9 +55,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       if (!graded && predictions.length > 0)
         say(`not graded; grade it with ${commandOn(root, `evaluate ${run}`)}`);
       if (!graded || graded.ungraded === 0) return EXIT.done;
-      say(
-        `incomplete: ${graded.ungraded} prediction(s) could not be graded; try ${commandOn(root, `evaluate ${run}`)}`,
-      );
+      say(`incomplete: ${ungradedText(graded.ungraded, root, run)}`);
       return EXIT.incomplete;
     default:
       say(
@@ -62,6 +63,7 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
       );
       if (counts.cancelled)
         say(`${counts.cancelled} cancelled; ${commandOn(root, `resume ${run}`)} runs them`);
+      if (graded && graded.ungraded > 0) say(ungradedText(graded.ungraded, root, run));
       for (const { reason, count, instanceId, message } of outcome.failures)
         say(`  ${reason} ${count}${message ? `: ${inert(instanceId)}: ${inert(message)}` : ''}`);
       return EXIT.incomplete;
