@@ -4,12 +4,12 @@
  */
 import { connect } from 'node:net';
 import { isRecord } from '../../base/isRecord.ts';
-import { stripChars } from '../../base/python/text.ts';
 import { redactor, snippet } from '../../base/text/keyShapes.ts';
 import { dialectOf } from '../dialects/choose.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
+import { addressUnder } from './addressUnder.ts';
 import { newExchange } from './exchange.ts';
 import { createTransport } from './httpTransport.ts';
 import type { ProxySettings } from './proxySettings.ts';
@@ -80,19 +80,18 @@ export async function askEndpoint(config: ModelConfig, parts: AskParts): Promise
   const apiKey = parts.apiKey ?? 'none';
   const { path, headers } = dialectOf(sent).target(sent, model, apiKey);
   const asked = addressWithReferences(baseUrlOf(config) ?? '', parts.variable);
-  const base = stripChars(asked.address, '/', 'right');
   const redact = redactor([apiKey, ...secrets, ...asked.secrets]);
   const deadlines = { connectMs: CONNECT_MS, firstByteMs: ANSWER_MS, idleMs: ANSWER_MS, totalMs: ANSWER_MS };
   const transport = createTransport(deadlines, parts.proxy);
   const get = async (where: string) => {
     const exchange = newExchange();
-    await transport.fetch(`${base}${where}`, { headers, exchange } as RequestInit);
+    await transport.fetch(addressUnder(asked.address, where), { headers, exchange } as RequestInit);
     return exchange;
   };
   try {
     const list = await get(listPath(path));
     const said = snippet(list.text, redact);
-    const host = new URL(base).host;
+    const host = new URL(asked.address).host;
     if (list.status === 401 || list.status === 403)
       return {
         ok: false,

@@ -1,10 +1,10 @@
 /** How a request leaves: OpenAI's dialects through the openai client, the others straight through the transport. */
 
 import { OpenAI } from 'openai';
-import { stripChars } from '../../base/python/text.ts';
 import type { CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { addressUnder } from './addressUnder.ts';
 import type { Exchange } from './exchange.ts';
 import type { Transport } from './httpTransport.ts';
 
@@ -58,7 +58,7 @@ function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: P
 
 function straight({ dialect, config, model, apiKey, baseUrl, transport, auth }: Parts): Send {
   const { path, headers } = dialect.target(config, model, apiKey);
-  const url = `${stripChars(baseUrl, '/', 'right')}${path}`;
+  const url = addressUnder(baseUrl, path);
   const plain = { ...headers, ...JSON_BODY };
   return async (body, exchange) => {
     const authorized = await auth?.authorize({ url: new URL(url), headers: plain, body });

@@ -3,7 +3,6 @@
  * they are. The dialect only reads along, for the ledger and the record.
  */
 import { within } from '../../base/async/timer.ts';
-import { stripChars } from '../../base/python/text.ts';
 import type { Assembly, Dialect, StreamEvent } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import { abortError } from '../failure.ts';
@@ -11,6 +10,7 @@ import { withEstimatedUsage } from '../ledger.ts';
 import { withRetries } from '../limits/withRetries.ts';
 import type { CallRecord, QueryOptions, Wire, WireAnswer, WireRequest, WireSink } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
+import { addressUnder } from './addressUnder.ts';
 import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
 import type { Exchange } from './exchange.ts';
 import { type Call, type Shared, tryOnce } from './httpCall.ts';
@@ -65,7 +65,7 @@ function addressOf({ apiKey, baseUrl, shared }: WireParts, { sent, model }: Endp
         ? path.replace(':generateContent', ':countTokens')
         : `${path}/count_tokens`;
   const query = counted.includes('?') ? request.query.replace(/^\?/, '&') : request.query;
-  return { url: `${stripChars(baseUrl, '/', 'right')}${counted}${query}`, headers };
+  return { url: addressUnder(baseUrl, `${counted}${query}`), headers };
 }
 
 /** What stands between the provider's answer and the sink: bytes are held back until it is sure that this try is the one. */
