@@ -2,9 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { addressUnder } from '../../src/model/http/addressUnder.ts';
-import { createModelFactory } from '../../src/model/modelFactory.ts';
-import { ASK, autoClock, configOf, KEY } from './harness.ts';
+import { addressUnder } from '../../../src/model/http/addressUnder.ts';
+import { createModelFactory } from '../../../src/model/modelFactory.ts';
+import { ASK, autoClock, configOf, KEY } from '../harness.ts';
 
 test.each([
   ['https://h/v1', '/messages', 'https://h/v1/messages'],
