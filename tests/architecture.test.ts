@@ -1,7 +1,6 @@
-// Keeps the arrows of docs/architecture.md: which folder may import which, and where a named package may be imported. Keeps files,
-// folders and names at a size that a reader can hold; Biome does so for functions, see biome.jsonc.
+// Keeps the arrows of docs/architecture.md: which folder may import which, and where a named package may be imported.
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -19,37 +18,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   environment: GROUND,
   store: GROUND,
   demo: GROUND,
-  suspicion: [...GROUND, 'environment'],
-  gateway: [...GROUND, 'model', 'environment', 'template'],
-  agent: [...GROUND, 'model', 'environment', 'template', 'gateway'],
-  grading: [...GROUND, 'environment', 'dataset', 'store', 'suspicion'],
-  config: [
-    ...GROUND,
-    'template',
-    'dataset',
-    'model',
-    'environment',
-    'agent',
-    'gateway',
-    'grading',
-    'suspicion',
-  ],
+  agent: [...GROUND, 'model', 'environment', 'template'],
+  grading: [...GROUND, 'environment', 'dataset', 'store'],
+  config: [...GROUND, 'template', 'dataset', 'model', 'environment', 'agent', 'grading'],
   report: [...GROUND, 'store', 'dataset'],
-  runner: [
+  run: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
-    ...['suspicion', 'gateway'],
   ],
-  service: [
+  results: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
-    ...['runner', 'suspicion', 'gateway'],
+    'run',
   ],
-  viewer: [...GROUND, 'store', 'report', 'service'],
+  viewer: [...GROUND, 'store', 'report', 'run', 'results'],
   cli: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
-    ...['runner', 'suspicion', 'service', 'viewer', 'demo'],
+    ...['run', 'results', 'viewer', 'demo'],
   ],
 };
 
@@ -59,17 +45,15 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
   'environment/relay': [],
   'environment/patch': [],
   'environment/start': ['environment/exec', 'environment/patch'],
-  'environment/engines': [],
-  'environment/images': ['environment/engines'],
-  'environment/programs': ['environment/engines'],
+  'environment/places': [],
+  'environment/programs': ['environment/places'],
   'environment/docker': [
     'environment/programs',
     'environment/exec',
     'environment/relay',
     'environment/patch',
     'environment/start',
-    'environment/engines',
-    'environment/images',
+    'environment/places',
   ],
   'environment/kubernetes': [
     'environment/programs',
@@ -77,15 +61,14 @@ const ROOM_MAY_IMPORT: Record<string, readonly string[]> = {
     'environment/relay',
     'environment/patch',
     'environment/start',
-    'environment/engines',
-    'environment/images',
+    'environment/places',
   ],
   'environment/local': ['environment/exec', 'environment/patch'],
 };
 
 /** A package named here may be imported in the given folders only. */
 const HOME: Record<string, string | readonly string[]> = {
-  dockerode: ['environment/docker', 'environment/images', 'environment/engines', 'environment/programs'],
+  dockerode: ['environment/docker', 'environment/places', 'environment/programs'],
   '@kubernetes/client-node': 'environment/kubernetes',
   openai: 'model',
   undici: 'model',
@@ -97,13 +80,13 @@ const HOME: Record<string, string | readonly string[]> = {
   '@azure/identity': 'model/clouds',
   'better-sqlite3': 'store',
   nunjucks: 'template',
-  'p-queue': 'runner',
+  'p-queue': 'run',
   'p-limit': 'environment',
   'string-width': 'base',
   re2js: 'base',
   yargs: 'cli',
   'cli-progress': 'cli',
-  pino: 'service',
+  pino: 'run',
   'csv-parse': 'dataset/kinds',
   yauzl: 'formats/zip',
   hyparquet: 'dataset',
@@ -197,7 +180,7 @@ describe('architecture', () => {
   test('a planted import against an arrow is found', () => {
     expect(violations([{ file: 'agent/agent.ts', target: '../store/open.ts' }])).toHaveLength(1);
     expect(violations([{ file: 'report/compare.ts', target: 'better-sqlite3' }])).toHaveLength(1);
-    expect(violations([{ file: 'runner/run.ts', target: '../cli/main.ts' }])).toHaveLength(1);
+    expect(violations([{ file: 'run/run.ts', target: '../cli/main.ts' }])).toHaveLength(1);
     expect(
       violations([{ file: 'environment/exec/channel.ts', target: '../docker/container.ts' }]),
     ).toHaveLength(1);
@@ -232,15 +215,6 @@ describe('architecture', () => {
   });
 });
 
-const MAX_LINES = 300;
-const MAX_FILES = 20;
-
-/** One file of styles is read from its headings; the table of models is data that a script writes. */
-const LONG: readonly string[] = ['src/viewer/page/style.css', 'src/model/models.json'];
-
-/** Basenames that more than one folder of src, or of tests, needs, with how many. */
-const REPEATED: Readonly<Record<string, number>> = { 'conformance.test.ts': 2 };
-
 const tree = ['src', 'tests', 'scripts'].flatMap((top) =>
   readdirSync(join(ROOT, top), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -248,54 +222,13 @@ const tree = ['src', 'tests', 'scripts'].flatMap((top) =>
     .filter((path) => !path.includes('/fixtures/')),
 );
 
-/** How often each key occurs. */
-function counted(keys: readonly string[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return [...counts];
-}
-
-const tooLong = (lines: readonly (readonly [path: string, lines: number])[]): string[] =>
-  lines.filter(([path, count]) => count > MAX_LINES && !LONG.includes(path)).map(([path]) => path);
-
-const tooFull = (paths: readonly string[]): string[] =>
-  counted(paths.map((path) => dirname(path)))
-    .filter(([, count]) => count > MAX_FILES)
-    .map(([folder]) => folder);
-
 const withHyphen = (paths: readonly string[]): string[] =>
   paths.filter((path) => basename(path).includes('-'));
 
-const repeated = (paths: readonly string[]): string[] =>
-  counted(paths.map((path) => basename(path)))
-    .filter(([name, count]) => count > (REPEATED[name] ?? 1))
-    .map(([name]) => name);
-
-const linesOf = (path: string): number => readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1;
-
-describe('sizes and names', () => {
-  test('no source file is longer than 300 lines', () => {
-    const source = tree.filter((path) => path.startsWith('src/'));
-    expect(tooLong(source.map((path) => [path, linesOf(path)]))).toEqual([]);
-    expect(tooLong([['src/runner/planted.ts', 301]])).toEqual(['src/runner/planted.ts']);
-  });
-
-  test('no folder holds more than 20 files', () => {
-    expect(tooFull(tree)).toEqual([]);
-    const planted = Array.from({ length: 21 }, (_, n) => `src/planted/file${n}.ts`);
-    expect(tooFull(planted)).toEqual(['src/planted']);
-    expect(tooFull(planted.slice(1))).toEqual([]);
-  });
-
+describe('names', () => {
   test('names are camelCase, without hyphens', () => {
     expect(withHyphen(tree)).toEqual([]);
     expect(withHyphen(['scripts/build-demo.ts', 'src/a-b/run.ts'])).toEqual(['scripts/build-demo.ts']);
-  });
-
-  test('a basename occurs in one folder of src, and in one of tests, but for those listed', () => {
-    for (const top of ['src/', 'tests/', 'scripts/'])
-      expect(repeated(tree.filter((path) => path.startsWith(top)))).toEqual([]);
-    expect(repeated(['src/store/planted.ts', 'src/report/planted.ts'])).toEqual(['planted.ts']);
   });
 });
 

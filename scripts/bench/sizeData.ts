@@ -2,10 +2,10 @@
 // is then filled in by SQL, because a hundred thousand real attempts would take days.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { planRun } from '../../src/runner/schedule/planRun.ts';
-import { gatherManifest } from '../../src/service/manifest/manifest.ts';
-import { makeAndOpen } from '../../src/service/resultsRoot.ts';
-import { prepareRun } from '../../src/service/start/prepareRun.ts';
+import { gatherManifest } from '../../src/run/manifest/manifest.ts';
+import { makeAndOpen } from '../../src/run/resultsRoot.ts';
+import { planRun } from '../../src/run/schedule/planRun.ts';
+import { prepareRun } from '../../src/run/start/prepareRun.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { sumAttempt } from '../../src/store/records/attemptSums.ts';
 import { insertRun } from '../../src/store/records/runs.ts';

@@ -3,10 +3,10 @@
  */
 import type { McpServer } from '../base/mcpServer.ts';
 import type { CommandResult, Environment } from '../environment/environment.ts';
-import type { ArmGateway, GatewayCall } from '../gateway/gateway.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';
+import type { ArmGateway, GatewayCall } from './gateway/gateway.ts';
 
 export interface AgentContext {
   readonly instanceId: string;

@@ -1,5 +1,5 @@
 /** `--color`, for every verb: it sets the variables that decide about colours everywhere. */
-import { UserError } from '../service/userError.ts';
+import { UserError } from '../run/userError.ts';
 
 export const COLOR = 'color';
 export const COLOR_SAYS =

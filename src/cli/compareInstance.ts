@@ -1,8 +1,8 @@
 /** `compare A B --instance ID`: two trajectories of one instance beside each other, from the same documents as the page. */
 import { existsSync } from 'node:fs';
-import { openForeignRun } from '../service/compare/foreignSides.ts';
-import { type NamedSide, sidesOf } from '../service/compare/sides.ts';
-import { UserError } from '../service/userError.ts';
+import { openForeignRun } from '../results/compare/foreignSides.ts';
+import { type NamedSide, sidesOf } from '../results/compare/sides.ts';
+import { UserError } from '../run/userError.ts';
 import type { Store } from '../store/open.ts';
 import { viewerQueries } from '../store/records/viewerQueries.ts';
 import type { AttemptDocument, EvaluationDocument, HistoryRow } from '../viewer/documents/documents.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { errorText } from '../base/text/errorText.ts';
-import { UserError } from '../service/userError.ts';
+import { UserError } from '../run/userError.ts';
 
 export const ENV_FILE = 'env-file';
 export const ENV_FILE_SAYS =

@@ -2,7 +2,7 @@
 
 import { closest } from '../base/text/closest.ts';
 import { inert } from '../base/text/inert.ts';
-import { VERSION } from '../service/version.ts';
+import { VERSION } from '../run/version.ts';
 import { COLOR, COLOR_SAYS, withColor } from './colorFlag.ts';
 import { ENV_FILE, ENV_FILE_SAYS, withEnvFile } from './envFile.ts';
 import { plainArgs } from './flags/plainArgs.ts';

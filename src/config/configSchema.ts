@@ -1,10 +1,10 @@
 /** A whole configuration from the schemas of its parts. */
 import { z } from 'zod';
 import { agentConfigSchema } from '../agent/agentConfig.ts';
+import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { identity } from '../base/fieldClass.ts';
 import { environmentConfigSchema } from '../environment/environmentConfig.ts';
-import { imagesConfigSchema } from '../environment/images/imagesConfig.ts';
-import { gatewayConfigSchema } from '../gateway/gatewayConfig.ts';
+import { imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema } from './datasetConfig.ts';

@@ -1,7 +1,7 @@
 /** `arms:` of a configuration: each is the configuration with its own sections merged over. Without any there is one. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
+import type { GatewayConfig } from '../agent/gateway/gatewayConfig.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
-import type { GatewayConfig } from '../gateway/gatewayConfig.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import type { Config } from './configSchema.ts';
 import { merge, type Tree } from './merge.ts';

@@ -1,7 +1,7 @@
 /** The `run:` section. 0 (or none) turns a limit off. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
-import { suspicionRuleSchema } from '../suspicion/commandRules.ts';
+import { suspicionRuleSchema } from '../grading/suspicion/commandRules.ts';
 
 const seconds = z.number().min(0);
 

@@ -2,15 +2,15 @@
 import { importUserModule, isModulePath } from '../userModule.ts';
 import { createDockerFactory } from './docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from './docker/dockerOptions.ts';
-import { engineClient, engineOptionsOf } from './engines/engineClient.ts';
-import { createEnginePool, type EnginePool, type PooledEngine } from './engines/enginePool.ts';
-import { createHostsFactory } from './engines/hostsFactory.ts';
-import { LOST_AFTER_MS } from './engines/poolState.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
-import type { EnsureImage } from './images/ensureImage.ts';
 import { createKubernetesFactory } from './kubernetes/kubernetesFactory.ts';
 import { createLocalFactory, type LocalFactoryOptions } from './local/localFactory.ts';
+import { engineClient, engineOptionsOf } from './places/engines/engineClient.ts';
+import { createEnginePool, type EnginePool, type PooledEngine } from './places/engines/enginePool.ts';
+import { createHostsFactory } from './places/engines/hostsFactory.ts';
+import { LOST_AFTER_MS } from './places/engines/poolState.ts';
+import type { EnsureImage } from './places/images/ensureImage.ts';
 
 export interface EnvironmentFactoryOptions {
   readonly docker?: DockerFactoryOptions;

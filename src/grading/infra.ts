@@ -4,11 +4,11 @@
  */
 import { universalNewlines } from '../base/python/lines.ts';
 import { errorText } from '../base/text/errorText.ts';
-import { isLoss } from '../environment/engines/enginePool.ts';
 import { EnvironmentError } from '../environment/environment.ts';
+import { isLoss } from '../environment/places/engines/enginePool.ts';
 import type { Outcome } from '../outcome.ts';
-import type { Suspicion } from '../suspicion/commands.ts';
 import { limitMet } from './doubts/patchDoubts.ts';
+import type { Suspicion } from './suspicion/commands.ts';
 
 type InfraTier = 'environment' | 'ambiguous';
 export interface InfraSignature {

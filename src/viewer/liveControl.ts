@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { basename, dirname } from 'node:path';
 import { z } from 'zod';
 import { errorText } from '../base/text/errorText.ts';
-import { askRun } from '../service/askRun.ts';
-import { UserError } from '../service/userError.ts';
+import { askRun } from '../run/askRun.ts';
+import { UserError } from '../run/userError.ts';
 import { databaseOf } from './laterRecord.ts';
 
 export const CONTROL_PATH = '/api/control';

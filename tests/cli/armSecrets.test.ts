@@ -1,6 +1,6 @@
 // Secrets of this machine that somebody wrote into what goes into a container.
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { secretFindings } from '../../src/service/plan/armChecks.ts';
+import { secretFindings } from '../../src/run/plan/armChecks.ts';
 
 type Arm = Parameters<typeof secretFindings>[0];
 const armWith = (environment: { env?: Record<string, string>; startup_command?: string }) =>

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { diskRows } from '../../src/cli/terminal/printPlan.ts';
 import { runConfigSchema } from '../../src/config/runConfig.ts';
-import { parsePolicy } from '../../src/environment/images/imagesConfig.ts';
+import { parsePolicy } from '../../src/environment/places/images/imagesConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
-import type { RunRequest } from '../../src/runner/schedule/planRun.ts';
-import { worstDollars, worstSeconds } from '../../src/service/plan/dryRun.ts';
-import { diskPlanOf } from '../../src/service/plan/planDisk.ts';
+import { worstDollars, worstSeconds } from '../../src/run/plan/dryRun.ts';
+import { diskPlanOf } from '../../src/run/plan/planDisk.ts';
+import type { RunRequest } from '../../src/run/schedule/planRun.ts';
 
 interface Arm {
   readonly model?: string;

@@ -8,7 +8,7 @@ import { createProgress } from '../../src/cli/terminal/progress.ts';
 import { wrap } from '../../src/cli/terminal/progressBars.ts';
 import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
 import { slotRows, slotText } from '../../src/cli/terminal/slotRows.ts';
-import type { RunEvent } from '../../src/runner/events.ts';
+import type { RunEvent } from '../../src/run/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });
 const stateAfter = (...events: RunEvent[]) => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { runOptionsOf } from '../../src/cli/flags/runFlags.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
-import { resolveConfig } from '../../src/service/plan/resolveConfig.ts';
+import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { readTextFile } from './readTextFile.ts';
 
 const load = (specs: string[], files: Record<string, string> = {}) =>

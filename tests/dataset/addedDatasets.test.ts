@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isProFolder, readProFolder } from '../../src/dataset/kinds/pro/proFolder.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
-import { addDataset } from '../../src/service/datasets/addDataset.ts';
-import { checkDataset } from '../../src/service/datasets/checkDataset.ts';
+import { addDataset } from '../../src/run/datasets/addDataset.ts';
+import { checkDataset } from '../../src/run/datasets/checkDataset.ts';
 
 const row = (id: string, more = {}) => ({
   ...{ instance_id: id, repo: 'a/b', base_commit: 'abc', problem_statement: 'x, "y"' },

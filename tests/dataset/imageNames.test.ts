@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { IMAGE_BUILDERS, imageNameOf, imagesProblem } from '../../src/dataset/imageNames.ts';
 import { headOf, imageOf } from '../../src/dataset/instance.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
-import { addDataset } from '../../src/service/datasets/addDataset.ts';
+import { addDataset } from '../../src/run/datasets/addDataset.ts';
 
 describe('names', () => {
   test.each([

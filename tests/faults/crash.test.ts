@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writ
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CRASH_POINTS } from '../../src/runner/control/crash.ts';
+import { CRASH_POINTS } from '../../src/run/control/crash.ts';
 import { type CliResult, cli } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { random } from './random.ts';

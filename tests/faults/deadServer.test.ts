@@ -1,6 +1,6 @@
 // The model server dies while a run works, and nobody listens at its address any more. No instance has anything to do with it.
 import { expect, test } from 'vitest';
-import { localRun, THREE_REPLIES } from '../service/localRun.ts';
+import { localRun, THREE_REPLIES } from '../run/localRun.ts';
 import { cli, startCli } from '../support/cli.ts';
 import { startFakeModelServer } from '../support/fakeModelServer.ts';
 

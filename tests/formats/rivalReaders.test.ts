@@ -8,8 +8,8 @@ import { readRecording } from '../../src/agent/replay/readRecording.ts';
 import { parseForeignJson } from '../../src/formats/foreignJson.ts';
 import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
 import { readSide } from '../../src/report/compare/readSide.ts';
-import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
-import { runFromInstanceReports, verdictsOfRunReport } from '../../src/service/import/readReports.ts';
+import { readMiniRun } from '../../src/results/import/readMiniRun.ts';
+import { runFromInstanceReports, verdictsOfRunReport } from '../../src/results/import/readReports.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-rivals-'));
 afterAll(() => rmSync(home, { recursive: true }));

@@ -6,16 +6,16 @@ import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { readParquet } from '../../src/dataset/read/readParquet.ts';
 import { readSide, SideError } from '../../src/report/compare/readSide.ts';
-import { readInspectLogs } from '../../src/service/import/readInspectLog.ts';
-import { readMiniRun } from '../../src/service/import/readMiniRun.ts';
+import { readInspectLogs } from '../../src/results/import/readInspectLog.ts';
+import { readMiniRun } from '../../src/results/import/readMiniRun.ts';
 import {
   runFromInstanceReports,
   runFromReport,
   verdictsOfLeaderboard,
   verdictsOfRunReport,
-} from '../../src/service/import/readReports.ts';
-import { readSource } from '../../src/service/import/readSource.ts';
-import { UserError } from '../../src/service/userError.ts';
+} from '../../src/results/import/readReports.ts';
+import { readSource } from '../../src/results/import/readSource.ts';
+import { UserError } from '../../src/run/userError.ts';
 import { CORPORA, textLike } from './corpus.ts';
 import { type Target, target } from './target.ts';
 

@@ -6,7 +6,7 @@ import { clusterConfigSchema } from '../../src/environment/clusterConfig.ts';
 import { connectCluster } from '../../src/environment/kubernetes/cluster.ts';
 import { reapPods } from '../../src/environment/kubernetes/podReaper.ts';
 import { currentOwner, LABELS } from '../../src/environment/owner.ts';
-import { clusterFindings } from '../../src/service/plan/clusterChecks.ts';
+import { clusterFindings } from '../../src/run/plan/clusterChecks.ts';
 import { testCluster } from './testCluster.ts';
 
 const FOLDER = process.env.SWEBATCH_KUBERNETES ?? '';

@@ -17,8 +17,8 @@ import {
 import { historyOf } from '../../src/report/measure/history.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
-import { gateExit } from '../../src/service/night/gateRun.ts';
-import { remeasure } from '../../src/service/night/remeasure.ts';
+import { gateExit } from '../../src/results/night/gateRun.ts';
+import { remeasure } from '../../src/results/night/remeasure.ts';
 import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';
 import { runByName } from '../../src/store/records/runs.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';

@@ -1,10 +1,10 @@
 // A budget of pulls that engines and processes of one results root share through the record.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { pullThrottle } from '../../src/environment/images/pull/pullThrottle.ts';
+import { pullThrottle } from '../../src/environment/places/images/pull/pullThrottle.ts';
 import { takePull } from '../../src/store/live/pullBudget.ts';
 import { takeRate } from '../../src/store/live/rates.ts';
-import { fakeStage, settled } from '../environment/images/fakeEngine.ts';
+import { fakeStage, settled } from '../environment/places/images/fakeEngine.ts';
 import { tempDir } from '../support/cli.ts';
 import fc from '../support/property.ts';
 import { freshStore } from './storeFixtures.ts';

@@ -1,7 +1,7 @@
 // The trial and attempt state machine, by example and against a reference model under random interleavings.
 
 import { describe, expect, test } from 'vitest';
-import { recoverRun } from '../../src/runner/control/recover.ts';
+import { recoverRun } from '../../src/run/control/recover.ts';
 import { beginCall } from '../../src/store/records/modelCalls.ts';
 import * as trials from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verifyRun.ts';

@@ -4,6 +4,8 @@
  */
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
+import type { Vars } from '../../template/render.ts';
+import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
 import type {
   ArmGateway,
   CallFacts,
@@ -11,9 +13,7 @@ import type {
   GatewayEnd,
   GatewaySession,
   GatewaySummary,
-} from '../../gateway/gateway.ts';
-import type { Vars } from '../../template/render.ts';
-import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
+} from '../gateway/gateway.ts';
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import type { InstalledProgram } from './launch.ts';
 import { programFolders, promptFileIn, runProgram } from './runProgram.ts';

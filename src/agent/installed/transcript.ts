@@ -2,9 +2,10 @@
  * The calls that the gateway answered, as messages and commands of the record. A program runs its commands itself: what it ran is read
  * from its calls of tools, and what came of it from the answers that it sends with a later call.
  */
-import type { GatewayCall } from '../../gateway/gateway.ts';
+
 import type { Message, ToolCall } from '../../model/model.ts';
 import type { AgentCallbacks, AgentContext, ProgramCallRecord } from '../contract.ts';
+import type { GatewayCall } from '../gateway/gateway.ts';
 import { textResult } from '../textResult.ts';
 import { type InstalledProgram, objectOf } from './launch.ts';
 

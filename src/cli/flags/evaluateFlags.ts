@@ -1,8 +1,8 @@
 /** The flags of `evaluate`, and the options that they make. */
 import { z } from 'zod';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import type { DatasetChoice } from '../../service/evaluate/gradingRules.ts';
-import { UserError } from '../../service/userError.ts';
+import type { DatasetChoice } from '../../results/evaluate/gradingRules.ts';
+import { UserError } from '../../run/userError.ts';
 import { integer } from './checks.ts';
 import { json, output } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';

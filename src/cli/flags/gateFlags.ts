@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { dollarsToNano } from '../../money.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
-import { UserError } from '../../service/userError.ts';
+import { UserError } from '../../run/userError.ts';
 import { filled, integer } from './checks.ts';
 import { type Args, flags, kebab } from './flags.ts';
 

@@ -4,9 +4,9 @@ import {
   type ImagesConfig,
   imagesConfigSchema,
   mirrorSchema,
-} from '../../environment/images/imagesConfig.ts';
-import { loadLayers } from '../../service/plan/resolveConfig.ts';
-import { UserError } from '../../service/userError.ts';
+} from '../../environment/places/images/imagesConfig.ts';
+import { loadLayers } from '../../run/plan/resolveConfig.ts';
+import { UserError } from '../../run/userError.ts';
 import { filled, integer } from './checks.ts';
 import { json } from './commonFlags.ts';
 import { type Args, flags } from './flags.ts';

@@ -1,8 +1,8 @@
 /** The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. */
 import { z } from 'zod';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
-import { resultsRoot } from '../../service/resultsRoot.ts';
-import type { RunOptions } from '../../service/start/runOptions.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
+import type { RunOptions } from '../../run/start/runOptions.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 import { filled, filledList, runName, whole } from './checks.ts';
 import { json, output } from './commonFlags.ts';

@@ -1,6 +1,6 @@
 /** `datasets add` and `datasets check` in the terminal: what was found, and a table of what will not run. */
 import { inert } from '../../base/text/inert.ts';
-import type { CheckedDataset, Unfit } from '../../service/datasets/checkDataset.ts';
+import type { CheckedDataset, Unfit } from '../../run/datasets/checkDataset.ts';
 import { table } from './table.ts';
 
 const SHOWN = 20;

@@ -1,7 +1,7 @@
 /** Commands and flags that messages offer. */
 import { relative } from 'node:path';
-import { resultsRoot } from '../../service/resultsRoot.ts';
-import type { NextStep } from '../../service/userError.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
+import type { NextStep } from '../../run/userError.ts';
 
 /** A command to copy; it has -o unless the results root is the default one. */
 export function commandOn(root: string, words: string): string {

@@ -6,9 +6,9 @@ import { type Forecast, type Range, USUAL_DISCORDANCE } from '../../report/measu
 import { duration, plural } from '../../report/render/format.ts';
 import { toJson } from '../../report/render/json.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
-import type { DryRun } from '../../service/plan/dryRun.ts';
-import { type DiskAnswer, type DiskPlan, plansOf } from '../../service/plan/planDisk.ts';
-import type { PlanForecast } from '../../service/plan/planForecast.ts';
+import type { DryRun } from '../../run/plan/dryRun.ts';
+import { type DiskAnswer, type DiskPlan, plansOf } from '../../run/plan/planDisk.ts';
+import type { PlanForecast } from '../../run/plan/planForecast.ts';
 import { EXIT, printData, printJson } from './context.ts';
 import { tableBlocks } from './table.ts';
 

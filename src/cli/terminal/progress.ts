@@ -5,7 +5,7 @@
 
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
-import type { RunEvent, TrialLabel } from '../../runner/events.ts';
+import type { RunEvent, TrialLabel } from '../../run/events.ts';
 import { inCi, printData, say } from './context.ts';
 import { barProgress, PULL_ROWS } from './progressBars.ts';
 import {

@@ -2,9 +2,9 @@
 
 import { formatCost } from '../../money.ts';
 import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
-import { budgetIn } from '../../runner/control/controlRequest.ts';
-import type { RunEvent, RunListener, TrialLabel } from '../../runner/events.ts';
-import { remainingSeconds } from '../../runner/schedule/order.ts';
+import { budgetIn } from '../../run/control/controlRequest.ts';
+import type { RunEvent, RunListener, TrialLabel } from '../../run/events.ts';
+import { remainingSeconds } from '../../run/schedule/order.ts';
 import type { Pulls } from './pullText.ts';
 import { clock, etaWithGradings, type OpenGradings } from './timeLeft.ts';
 

@@ -1,5 +1,5 @@
 /** The pulls of a run as text: one line each with a bar, and when a registry allows more. Pure. */
-import type { RunEvent } from '../../runner/events.ts';
+import type { RunEvent } from '../../run/events.ts';
 
 export type Pulls = Extract<RunEvent, { type: 'pulls' }>;
 

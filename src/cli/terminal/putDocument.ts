@@ -6,7 +6,7 @@ import { jsonText } from '../../report/render/json.ts';
 import { renderHtml } from '../../report/render/renderHtml.ts';
 import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../report/render/renderTerminal.ts';
-import { UserError } from '../../service/userError.ts';
+import { UserError } from '../../run/userError.ts';
 import { FORMATS } from '../flags/commonFlags.ts';
 import { printData, say } from './context.ts';
 

@@ -1,7 +1,7 @@
 /** Signals of a running batch: SIGINT and SIGTERM climb the stop ladder, SIGHUP and a closed stdin change nothing. */
 
-import type { StopLadder } from '../../runner/control/stop.ts';
-import type { RunEvents } from '../../runner/events.ts';
+import type { StopLadder } from '../../run/control/stop.ts';
+import type { RunEvents } from '../../run/events.ts';
 
 export function listenForSignals(stop: StopLadder, events: RunEvents): () => void {
   const climb = (name: 'SIGINT' | 'SIGTERM') => () => {

@@ -1,5 +1,5 @@
 /** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
-import type { Attendant, Caller, Work } from '../../service/caller.ts';
+import type { Attendant, Caller, Work } from '../../run/caller.ts';
 import { keepFromTerminal, say, sayNotice } from './context.ts';
 import { commandOn } from './nextStep.ts';
 import { createProgress, type ProgressMode } from './progress.ts';

@@ -1,9 +1,9 @@
 /** `swebatch agents add | ls | verify | remove`: programs of others that can work on instances. */
 import { inert } from '../../base/text/inert.ts';
-import { type AddedAgent, nameOf } from '../../service/agents/agentCache.ts';
-import { addAgent, listAgents, removeAgent, verifyAgents } from '../../service/agents/installedAgents.ts';
-import type { Caller } from '../../service/caller.ts';
-import { UserError } from '../../service/userError.ts';
+import { type AddedAgent, nameOf } from '../../run/agents/agentCache.ts';
+import { addAgent, listAgents, removeAgent, verifyAgents } from '../../run/agents/installedAgents.ts';
+import type { Caller } from '../../run/caller.ts';
+import { UserError } from '../../run/userError.ts';
 import { filled } from '../flags/checks.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';

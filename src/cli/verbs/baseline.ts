@@ -1,8 +1,8 @@
 /** `swebatch baseline`: the run that nightly runs are compared with. */
 import { z } from 'zod';
 import { inert } from '../../base/text/inert.ts';
-import { openForReading, openForWriting, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { UserError } from '../../service/userError.ts';
+import { openForReading, openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

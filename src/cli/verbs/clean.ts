@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import { inert } from '../../base/text/inert.ts';
 import { reap } from '../../environment/docker/reaper.ts';
-import { engineClient } from '../../environment/engines/engineClient.ts';
-import { engineInfo } from '../../environment/engines/engineInfo.ts';
-import { engineSilent } from '../../service/images/engines.ts';
-import { cleanWork } from '../../service/images/orphanWork.ts';
-import { databasePath, openForReading, resultsRoot } from '../../service/resultsRoot.ts';
+import { engineClient } from '../../environment/places/engines/engineClient.ts';
+import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { engineSilent } from '../../run/places/engines.ts';
+import { cleanWork } from '../../run/places/orphanWork.ts';
+import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';

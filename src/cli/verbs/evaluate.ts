@@ -1,9 +1,9 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
 import { existsSync } from 'node:fs';
-import { evaluatePredictions } from '../../service/evaluate/evaluatePredictions.ts';
-import { type EvaluateOptions, evaluateRun } from '../../service/evaluate/evaluateRun.ts';
-import { resultsRoot } from '../../service/resultsRoot.ts';
-import { UserError } from '../../service/userError.ts';
+import { evaluatePredictions } from '../../results/evaluate/evaluatePredictions.ts';
+import { type EvaluateOptions, evaluateRun } from '../../results/evaluate/evaluateRun.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { attendGrading, concludeEvaluation, showCalibration } from '../evaluation.ts';
 import {
   datasetGiven,

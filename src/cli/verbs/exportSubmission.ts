@@ -15,10 +15,10 @@ import {
 } from '../../report/submission/metadata.ts';
 import { type Box, CHECKLIST } from '../../report/submission/review.ts';
 import { type SubmissionResult, writeSubmission } from '../../report/submission/writeSubmission.ts';
-import { partFolder } from '../../runner/record/exportRun.ts';
-import { redactorOfArms } from '../../service/secrets.ts';
-import { UserError } from '../../service/userError.ts';
-import { VERSION } from '../../service/version.ts';
+import { partFolder } from '../../run/record/exportRun.ts';
+import { redactorOfArms } from '../../run/secrets.ts';
+import { UserError } from '../../run/userError.ts';
+import { VERSION } from '../../run/version.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, type RunRow } from '../../store/records/runs.ts';
 import { filled } from '../flags/checks.ts';

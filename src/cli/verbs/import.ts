@@ -1,7 +1,7 @@
 /** `swebatch import`: results of others as runs of ours: folders and logs of other runners, and what the harness or sb-cli reported. */
 import { z } from 'zod';
-import { importResults } from '../../service/import/importResults.ts';
-import { resultsRoot } from '../../service/resultsRoot.ts';
+import { importResults } from '../../results/import/importResults.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
 import { filled, runName } from '../flags/checks.ts';
 import { json, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

@@ -2,7 +2,7 @@
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
 import { EXIT_CLASSES } from '../../outcome.ts';
-import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
 import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
@@ -50,7 +50,7 @@ export const lsVerb = defineVerb({
     if (args.watch) {
       const redraw = process.stdout.isTTY === true && !inCi();
       // Not for a plain ls: it would take longer than its answer.
-      const { workerOn } = await import('../../service/start/withRunLock.ts');
+      const { workerOn } = await import('../../run/start/withRunLock.ts');
       const ended = await watchRun({
         ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
         // A process that was killed cannot write that its run ended.

@@ -1,7 +1,7 @@
 /** `swebatch models [NAME…]`: what a model's name means, or the providers that names can begin with. */
 import { inert } from '../../base/text/inert.ts';
-import { type ModelMeaning, modelMeaning, providerFacts } from '../../service/plan/modelMeaning.ts';
-import { UserError } from '../../service/userError.ts';
+import { type ModelMeaning, modelMeaning, providerFacts } from '../../run/plan/modelMeaning.ts';
+import { UserError } from '../../run/userError.ts';
 import { filled } from '../flags/checks.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

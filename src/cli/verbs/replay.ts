@@ -11,7 +11,7 @@ import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
 import { firstDifference } from '../../model/offline/firstDifference.ts';
-import { UserError } from '../../service/userError.ts';
+import { UserError } from '../../run/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';

@@ -1,5 +1,5 @@
 /** `swebatch verify RUN`: checks every invariant of a run's record. */
-import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
+import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { verifyRun } from '../../store/verifyRun.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

@@ -1,9 +1,9 @@
 /** `swebatch view`: the web page over a results root, live until interrupted, or written as static files. */
 import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import { openSource } from '../../service/import/openSource.ts';
-import { openForReading, requireRun, resultsRoot } from '../../service/resultsRoot.ts';
-import { UserError } from '../../service/userError.ts';
+import { openSource } from '../../results/import/openSource.ts';
+import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
 import { databaseOf } from '../../viewer/laterRecord.ts';
 import { startViewer } from '../../viewer/server.ts';

@@ -2,9 +2,9 @@
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
-import { daemonAnswer } from '../engines/daemonAnswer.ts';
-import { readFault, withDaemonRetry } from '../engines/dockerFault.ts';
 import type { ReadFolder } from '../patch/treeSnapshot.ts';
+import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
+import { readFault, withDaemonRetry } from '../places/engines/dockerFault.ts';
 
 /** Long for the largest file that goes in; for an engine that has locked up. */
 const ARCHIVE_LIMIT_MS = 600_000;

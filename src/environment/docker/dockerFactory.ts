@@ -1,10 +1,6 @@
 /** The Docker environment: one container an attempt. This file is the factory; dockerStart.ts makes a container ready for the agent. */
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
-import { readFault } from '../engines/dockerFault.ts';
-import { engineClient } from '../engines/engineClient.ts';
-import { isLoss } from '../engines/enginePool.ts';
-import { createEngineWatch } from '../engines/engineWatch.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -13,8 +9,12 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { HARNESS } from '../exec/channel.ts';
-import type { EnsureImage } from '../images/ensureImage.ts';
-import { createFactoryPulls } from '../images/factoryPulls.ts';
+import { readFault } from '../places/engines/dockerFault.ts';
+import { engineClient } from '../places/engines/engineClient.ts';
+import { isLoss } from '../places/engines/enginePool.ts';
+import { createEngineWatch } from '../places/engines/engineWatch.ts';
+import type { EnsureImage } from '../places/images/ensureImage.ts';
+import { createFactoryPulls } from '../places/images/factoryPulls.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramVolumes } from '../programs/programVolume.ts';
 import { type Discard, removeContainer, removeLater } from './container.ts';

@@ -1,9 +1,9 @@
 /** The way from an image to an environment the agent may use: image, sealed image, container, setup, verification, snapshot. */
 import type { Environment, HistoryState, StartRequest } from '../environment.ts';
-import type { ImageFacts } from '../images/ensureImage.ts';
 import { ownConfig } from '../ownConfig.ts';
 import type { GitSnapshot, ScriptRunner } from '../patch/capture.ts';
 import type { TreeSnapshot } from '../patch/treeSnapshot.ts';
+import type { ImageFacts } from '../places/images/ensureImage.ts';
 import { refuseUnlessAllowed, verifySealed } from '../start/sealedHistory.ts';
 import { pictureOf, runSetup, setupsOf } from '../start/setup.ts';
 import { environmentOf } from './dockerEnvironment.ts';

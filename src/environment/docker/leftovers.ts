@@ -1,6 +1,7 @@
 /** What a run left on its engines: containers of its own, and images of its dataset. The official run report names both. */
-import { engineClient, engineOptionsOf } from '../engines/engineClient.ts';
+
 import { LABELS } from '../owner.ts';
+import { engineClient, engineOptionsOf } from '../places/engines/engineClient.ts';
 import { labelsAreItsOwn } from './reaper.ts';
 
 export interface Leftovers {

@@ -3,8 +3,6 @@
  * our labels.
  */
 import type Docker from 'dockerode';
-import { daemonAnswer } from '../engines/daemonAnswer.ts';
-import { engineClient } from '../engines/engineClient.ts';
 import type { Owner } from '../environment.ts';
 import {
   isOwnerAlive,
@@ -14,6 +12,8 @@ import {
   PROGRAM_LABELS,
   thisMachine,
 } from '../owner.ts';
+import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
+import { engineClient } from '../places/engines/engineClient.ts';
 import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 

@@ -5,13 +5,13 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sha256 } from '../../base/sha256.ts';
-import { readFault } from '../engines/dockerFault.ts';
 import { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
-import type { ImageFacts } from '../images/ensureImage.ts';
-import { SEALED_LABELS } from '../images/sealedLabels.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
+import { readFault } from '../places/engines/dockerFault.ts';
+import type { ImageFacts } from '../places/images/ensureImage.ts';
+import { SEALED_LABELS } from '../places/images/sealedLabels.ts';
 import { sealHistory } from '../start/sealedHistory.ts';
 import { commitContainer } from './commitContainer.ts';
 

@@ -2,7 +2,6 @@
 import pLimit from 'p-limit';
 import { pause } from '../../base/async/timer.ts';
 import { type ClusterConfig, clusterConfigSchema } from '../clusterConfig.ts';
-import { createEngineWatch } from '../engines/engineWatch.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -10,6 +9,7 @@ import {
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
+import { createEngineWatch } from '../places/engines/engineWatch.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramSpools } from '../programs/programSpool.ts';
 import { readApiFault } from './apiFaults.ts';

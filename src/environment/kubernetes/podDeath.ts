@@ -1,8 +1,8 @@
 /** What ended a pod, or the way into it, as the error of an attempt. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { parseDuration } from '../../base/text/units.ts';
-import type { EngineWatch } from '../engines/engineWatch.ts';
 import { EnvironmentError } from '../environment.ts';
+import type { EngineWatch } from '../places/engines/engineWatch.ts';
 import { type ApiMeaning, readApiFault } from './apiFaults.ts';
 import { type PodFault, stateOfPod } from './podFaults.ts';
 import type { Death, PodShared } from './podShared.ts';

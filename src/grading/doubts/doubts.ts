@@ -5,12 +5,12 @@
 
 import { compact } from '../../base/compact.ts';
 import { withoutAnsi } from '../../base/python/text.ts';
-import type { Suspicion } from '../../suspicion/commands.ts';
 import type { Grade } from '../grade.ts';
 import { StatusMap } from '../parsers/logParser.ts';
 import { MARK, suiteRan } from '../readLog.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/synthesise.ts';
+import type { Suspicion } from '../suspicion/commands.ts';
 import { doubtfulPaths, type Finding, few, finding } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
 import { runDoubts } from './runDoubts.ts';

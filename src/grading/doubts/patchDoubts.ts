@@ -3,9 +3,9 @@
  * patch nor the row's tests touch. All count against `resolved_strict`.
  */
 import { compact } from '../../base/compact.ts';
-import type { Suspicion } from '../../suspicion/commands.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/synthesise.ts';
+import type { Suspicion } from '../suspicion/commands.ts';
 import { patchedPaths } from './patchPaths.ts';
 
 /** `strict` counts against `resolved_strict`. */

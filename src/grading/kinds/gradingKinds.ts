@@ -1,7 +1,7 @@
 /** How an instance is graded: by its kind, and by the rules of SWE-bench where it names none. */
 import type { Instance } from '../../dataset/instance.ts';
 import { buildsOf, refusalOf } from '../../dataset/kinds/datasetKinds.ts';
-import { rememberRecipe } from '../../environment/images/build/buildRecipes.ts';
+import { rememberRecipe } from '../../environment/places/images/build/buildRecipes.ts';
 import type { SpecOptions } from '../specs/spec.ts';
 import type { GradingKind, PlannedGrading } from './gradingKind.ts';
 import { harborGrading } from './harbor/harborGrading.ts';

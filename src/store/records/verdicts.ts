@@ -1,6 +1,8 @@
 /** What the gate said about a run. */
+
 import type { Store } from '../open.ts';
 import { change, first, insert } from '../query.ts';
+import { armsOf, runByName } from './runs.ts';
 
 export interface GateVerdict {
   readonly verdict: string;
@@ -56,3 +58,12 @@ export const endVerdict = (db: Store, id: number, { verdict, exitCode, failed }:
     JSON.stringify(failed),
     id,
   );
+
+/** A night that is to be judged: if it stops before its gate, `resume` makes it complete, and it is no baseline until it was judged. */
+export function leaveUnjudged(store: Store, name: string): void {
+  const run = runByName(store, name);
+  if (!run) return;
+  const judged_at = new Date().toISOString();
+  for (const { name: arm } of armsOf(store, run.id))
+    beginVerdict(store, { run_id: run.id, arm, baseline: null, judged_at });
+}

@@ -2,6 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import type { AgentCallbacks, AgentParts } from '../../../src/agent/contract.ts';
+import type {
+  GatewayCall,
+  GatewayEnd,
+  GatewaySummary,
+  SessionSpec,
+} from '../../../src/agent/gateway/gateway.ts';
 import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
 import { installedAgent } from '../../../src/agent/installed/installedAgent.ts';
 import { textResult } from '../../../src/agent/textResult.ts';
@@ -11,7 +17,6 @@ import {
   EnvironmentError,
   type ExecuteOptions,
 } from '../../../src/environment/environment.ts';
-import type { GatewayCall, GatewayEnd, GatewaySummary, SessionSpec } from '../../../src/gateway/gateway.ts';
 import type { CallListener, Model, ModelErrorResponse } from '../../../src/model/model.ts';
 import { answeredCall } from '../../support/agents/answeredCall.ts';
 

@@ -1,8 +1,8 @@
 // What `swebatch top` shows of a run's engines and limiters: words of the record, without escapes of others.
 import { expect, test } from 'vitest';
 import { stateLines } from '../../../src/cli/verbs/runs/top.ts';
-import type { ArmRuntime } from '../../../src/runner/arms.ts';
-import { keepLiveState } from '../../../src/runner/record/liveStates.ts';
+import type { ArmRuntime } from '../../../src/run/arms.ts';
+import { keepLiveState } from '../../../src/run/record/liveStates.ts';
 import { readLiveState, writeLiveState } from '../../../src/store/live/liveState.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 

@@ -2,9 +2,9 @@
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createContainer, removeContainer } from '../../../src/environment/docker/container.ts';
-import { createEngineWatch } from '../../../src/environment/engines/engineWatch.ts';
 import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
+import { createEngineWatch } from '../../../src/environment/places/engines/engineWatch.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { refusedBecause } from '../../../src/model/clouds/cloudCredentials.ts';
 import { priceSource } from '../../../src/model/prices.ts';
 import { settleModel } from '../../../src/model/settleModel.ts';
-import { installedAgentProblem } from '../../../src/service/agents/armAgent.ts';
+import { installedAgentProblem } from '../../../src/run/agents/armAgent.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { configOf } from '../harness.ts';
 

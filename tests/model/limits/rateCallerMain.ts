@@ -2,7 +2,7 @@
 
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';
-import { rateBooks } from '../../../src/runner/record/rateBooks.ts';
+import { rateBooks } from '../../../src/run/record/rateBooks.ts';
 import { openStore } from '../../../src/store/open.ts';
 
 const [path = '', url, tpm, seconds] = process.argv.slice(2);

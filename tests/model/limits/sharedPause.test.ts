@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';
-import { rateBooks } from '../../../src/runner/record/rateBooks.ts';
+import { rateBooks } from '../../../src/run/record/rateBooks.ts';
 import { freshStore } from '../../store/storeFixtures.ts';
 import { tempDir } from '../../support/cli.ts';
 import { startFakeModelServer } from '../../support/fakeModelServer.ts';

@@ -20,10 +20,10 @@ import {
   parseEnd,
 } from '../../../src/environment/exec/endReport.ts';
 import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
-import { classifyPullMessage } from '../../../src/environment/images/pull/pullFailure.ts';
 import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.ts';
-import { SUSPICION_RULES } from '../../../src/suspicion/commandRules.ts';
-import { scanCommand } from '../../../src/suspicion/commands.ts';
+import { classifyPullMessage } from '../../../src/environment/places/images/pull/pullFailure.ts';
+import { SUSPICION_RULES } from '../../../src/grading/suspicion/commandRules.ts';
+import { scanCommand } from '../../../src/grading/suspicion/commands.ts';
 import { checkTemplate } from '../../../src/template/check.ts';
 import { FILTERS, TESTS } from '../../../src/template/filters.ts';
 import { METHOD_NAMES, methodOf } from '../../../src/template/methods.ts';

@@ -11,8 +11,8 @@ import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
-import { traceText } from '../../../src/environment/images/build/buildTrace.ts';
-import { needsBuildKit } from '../../../src/environment/images/build/needsBuildKit.ts';
+import { traceText } from '../../../src/environment/places/images/build/buildTrace.ts';
+import { needsBuildKit } from '../../../src/environment/places/images/build/needsBuildKit.ts';
 import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
 import {
@@ -38,9 +38,9 @@ import { readAtif } from '../../../src/formats/trajectories/readAtif.ts';
 import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
-import { reasonOf } from '../../../src/service/import/exitReasons.ts';
-import { inspectDifference } from '../../../src/service/import/inspectDifference.ts';
-import { instanceOfSample, verdictOfSample } from '../../../src/service/import/inspectSamples.ts';
+import { reasonOf } from '../../../src/results/import/exitReasons.ts';
+import { inspectDifference } from '../../../src/results/import/inspectDifference.ts';
+import { instanceOfSample, verdictOfSample } from '../../../src/results/import/inspectSamples.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 const WORDS = [

@@ -1,8 +1,8 @@
 /** `swebatch ctl`: changes a run while it works, from another terminal. */
 import { inert } from '../../../base/text/inert.ts';
-import { askRun } from '../../../service/askRun.ts';
-import { resultsRoot } from '../../../service/resultsRoot.ts';
-import { UserError } from '../../../service/userError.ts';
+import { askRun } from '../../../run/askRun.ts';
+import { resultsRoot } from '../../../run/resultsRoot.ts';
+import { UserError } from '../../../run/userError.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';

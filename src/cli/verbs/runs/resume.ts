@@ -1,9 +1,9 @@
 /** `swebatch resume RUN`: go on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
 import { z } from 'zod';
 import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
-import { armCrash } from '../../../runner/control/crash.ts';
-import { openForWriting, requireRun, resultsRoot } from '../../../service/resultsRoot.ts';
-import { goOnWithRun } from '../../../service/start/goOnWithRun.ts';
+import { armCrash } from '../../../run/control/crash.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
+import { goOnWithRun } from '../../../run/start/goOnWithRun.ts';
 import { awaitsVerdict } from '../../../store/records/verdicts.ts';
 import { conclude } from '../../conclude.ts';
 import { integer } from '../../flags/checks.ts';

@@ -1,9 +1,9 @@
 /** `swebatch run delete`: removes a run from the record, with its folder. It asks first. */
 import { createInterface } from 'node:readline/promises';
 import { inert } from '../../../base/text/inert.ts';
-import { deleteRun, requireDeletable } from '../../../service/deleteRun.ts';
-import { openForWriting, requireRun, resultsRoot } from '../../../service/resultsRoot.ts';
-import { UserError } from '../../../service/userError.ts';
+import { deleteRun, requireDeletable } from '../../../run/deleteRun.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
+import { UserError } from '../../../run/userError.ts';
 import { spentNano } from '../../../store/records/runs.ts';
 import { classCounts } from '../../../store/records/trials.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';

@@ -1,10 +1,10 @@
 /** `swebatch engines ls | add | drain | remove RUN`: the engines of a run while it works. */
 import { z } from 'zod';
 import { inert } from '../../../base/text/inert.ts';
-import { engineLine, readEngineLine } from '../../../environment/engines/engineSpec.ts';
-import { askRun } from '../../../service/askRun.ts';
-import { openForReading, requireRun, resultsRoot } from '../../../service/resultsRoot.ts';
-import { UserError } from '../../../service/userError.ts';
+import { engineLine, readEngineLine } from '../../../environment/places/engines/engineSpec.ts';
+import { askRun } from '../../../run/askRun.ts';
+import { openForReading, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
+import { UserError } from '../../../run/userError.ts';
 import { type EngineLine, enginesOfRun } from '../../../store/live/engineLeases.ts';
 import { integer } from '../../flags/checks.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';

@@ -2,9 +2,9 @@
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
-import { daemonAnswer } from '../../engines/daemonAnswer.ts';
-import { readFault, withDaemonRetry } from '../../engines/dockerFault.ts';
 import { FilesTooLargeError, type PlacedFile } from '../../environment.ts';
+import { daemonAnswer } from '../../places/engines/daemonAnswer.ts';
+import { readFault, withDaemonRetry } from '../../places/engines/dockerFault.ts';
 import { extractArchive, putArchive, wholeOf } from '../containerFiles.ts';
 
 const ARCHIVE_LIMIT_MS = 600_000;

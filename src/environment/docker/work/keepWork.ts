@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { WORK_IMAGES } from '../../../base/imageReference.ts';
-import { daemonAnswer } from '../../engines/daemonAnswer.ts';
-import { readFault } from '../../engines/dockerFault.ts';
+import { daemonAnswer } from '../../places/engines/daemonAnswer.ts';
+import { readFault } from '../../places/engines/dockerFault.ts';
 import { commitContainer } from '../commitContainer.ts';
 import { workLabels } from './workImages.ts';
 

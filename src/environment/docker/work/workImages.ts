@@ -1,7 +1,6 @@
 /** End states that lie on an engine, each with what its labels say of the process and the container that it comes from. */
 import type Docker from 'dockerode';
 import { WORK_IMAGES } from '../../../base/imageReference.ts';
-import { daemonAnswer } from '../../engines/daemonAnswer.ts';
 import {
   isOwnerAlive,
   LABELS,
@@ -10,6 +9,7 @@ import {
   thisMachine,
   WORK_LABELS,
 } from '../../owner.ts';
+import { daemonAnswer } from '../../places/engines/daemonAnswer.ts';
 
 export interface WorkImage {
   readonly name: string;

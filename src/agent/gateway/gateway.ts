@@ -1,0 +1,135 @@
+/**
+ * The contract between a program that brings its own agent and the model of its arm. One gateway serves a process; a session is one
+ * attempt. The gateway listens nowhere: connections are handed to it (Environment.listen).
+ */
+import type { Duplex } from 'node:stream';
+import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type {
+  CallListener,
+  Message,
+  Model,
+  ModelErrorResponse,
+  ModelReply,
+  WireRequest,
+} from '../../model/model.ts';
+import type { NanoDollars } from '../../money.ts';
+import type { GatewayConfig } from './gatewayConfig.ts';
+
+/** The gateway with the rules of an arm. */
+export interface ArmGateway {
+  open(spec: Omit<SessionSpec, 'config'>): GatewaySession;
+}
+
+export interface Gateway {
+  /** Throws where the model has no connection to a provider (scripted, replayed, a user's module). */
+  open(spec: SessionSpec): GatewaySession;
+  close(): Promise<void>;
+}
+
+/** What kind of call it is. A title is a call without tools: a heading, a summary. */
+export type CallLabel =
+  | { readonly kind: 'main' }
+  | { readonly kind: 'subagent'; readonly id: string }
+  | { readonly kind: 'title' }
+  | { readonly kind: 'count_tokens' };
+
+export interface CallFacts {
+  /** 0, 1, ... in the order in which calls began. */
+  readonly index: number;
+  /** Of a call with tools; of the others the step in which they came. */
+  readonly step: number;
+  readonly label: CallLabel;
+}
+
+export interface SessionSpec {
+  /** Names the attempt in messages. */
+  readonly attempt: string;
+  readonly model: Model;
+  /** 0 is off. */
+  readonly limits: { readonly steps: number; readonly costDollars: number; readonly tokens: number };
+  readonly config: GatewayConfig;
+  /** The ledger's side of each call; several calls may be out at a time. */
+  listener(call: CallFacts): CallListener;
+  /** What it throws ends the session: it is the record. */
+  onCall?(call: GatewayCall): void;
+  /** A sentence that stays with the attempt; each is told once. */
+  onNote?(text: string): void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A call that was answered, or that failed for good. */
+export interface GatewayCall extends CallFacts {
+  readonly dialect: DialectName;
+  /** The provider's protocol, where it is another and the call was translated; else null. */
+  readonly translated: DialectName | null;
+  /** As the program named it, and as the provider was asked. */
+  readonly modelAsked: string;
+  readonly model: string;
+  readonly streamed: boolean;
+  /** What the program got. */
+  readonly status: number;
+  readonly operation: WireRequest['operation'];
+  /** The body as the program sent it. */
+  readonly request: unknown;
+  /** The body as it went out: without what the policy takes away. */
+  readonly sent: Uint8Array;
+  /** What the program got, as it came. */
+  readonly answer: ProgramAnswer;
+  /** The body of the answer, of a stream as it comes to; null where there is none. */
+  readonly response: unknown;
+  readonly reply: ModelReply | null;
+  readonly failure: ModelErrorResponse | null;
+  /** What this call adds to its conversation: what was new in the request, then the reply. */
+  readonly newMessages: readonly Message[];
+  /** The conversation: main, main-2 after a history that was rewritten, the id of a sub-agent, title. */
+  readonly thread: string;
+  /** Tools of the provider that were taken out. */
+  readonly stripped: readonly string[];
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export interface ProgramAnswer {
+  /** `cut`: it broke off; `refused`: an error in the provider's words; `error`: one in those of the gateway, without bytes of a provider. */
+  readonly end: 'whole' | 'cut' | 'refused' | 'error';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+}
+
+/** Why the gateway wants the attempt to end. */
+export type GatewayEnd =
+  | { readonly kind: 'limit'; readonly limit: 'steps' | 'cost' | 'tokens'; readonly message: string }
+  | { readonly kind: 'model'; readonly failure: ModelErrorResponse }
+  /** The budget of the run, or a record that cannot be written: what a listener threw. */
+  | { readonly kind: 'thrown'; readonly error: unknown };
+
+export interface GatewaySummary {
+  /** Calls with tools; where there were none, calls without. */
+  readonly steps: number;
+  readonly calls: number;
+  /** null once the cost of any call is unknown. */
+  readonly costNano: NanoDollars | null;
+  /** With estimates where a cost is unknown: what limits are checked against. */
+  readonly spentNano: NanoDollars;
+  readonly tokens: number;
+  /** What the program was shown at last, and gave up on; null where its newest turn went well. */
+  readonly lastFailure: ModelErrorResponse | null;
+  /** Why the gateway refused the first request that it refused, before any call was made; null where it refused none. */
+  readonly refusal: string | null;
+}
+
+export interface GatewaySession {
+  /** Stands for the provider's key inside; it is worth nothing after `close`. */
+  readonly key: string;
+  /** What the program must ask for. */
+  readonly model: string;
+  readonly dialect: DialectName;
+  /** One connection of the program. Never throws. */
+  handle(connection: Duplex): void;
+  /** May never resolve; never rejects. */
+  readonly ended: Promise<GatewayEnd>;
+  state(): GatewaySummary;
+  /** Safe to call twice. Calls that are out are read to their end for a while, then broken off; what they cost is in the ledger. */
+  close(): Promise<GatewaySummary>;
+}

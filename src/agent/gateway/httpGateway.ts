@@ -1,0 +1,297 @@
+/**
+ * The HTTP server of the gateway. It listens on no port: each connection is handed to it by the session whose container it comes from,
+ * and a request counts only with the key of that session.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { Wire } from '../../model/model.ts';
+import type { Answer } from './answer.ts';
+import { deliver, refuse } from './deliver.ts';
+import { errorBody, statusOf } from './errorBodies.ts';
+import type { Gateway, GatewaySession, SessionSpec } from './gateway.ts';
+import { keyOf } from './requestHeaders.ts';
+import { type Route, routeOf } from './routes.ts';
+import { createSessionCore, type SessionCore } from './session.ts';
+
+/** As large as the largest that a provider takes. */
+const MAX_BODY_BYTES = 33_554_432;
+/** What requests of one attempt may take of this machine's memory together, while they are read and while they are out. */
+const HELD_BYTES = 134_217_728;
+
+export interface GatewayOptions {
+  /** How often a stream that waits shows a sign of life. */
+  readonly keepAliveMs?: number;
+  /** Bytes of requests that one attempt may have here at a time. */
+  readonly heldBytes?: number;
+}
+
+const KEEP_ALIVE_MS = 10_000;
+
+interface Open {
+  readonly core: SessionCore;
+  readonly spec: SessionSpec;
+  readonly wire: Wire;
+  readonly digest: string;
+  readonly connections: Set<Duplex>;
+  closed: boolean;
+  /** Bytes of bodies that are here. */
+  held: number;
+}
+
+const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64');
+
+/**
+ * Rejects when the program goes away. Null where there is more than anybody takes; then the rest is read and thrown away. What is read counts
+ * as held until `release`.
+ */
+function bodyOf(
+  open: Open,
+  heldBytes: number,
+  request: IncomingMessage,
+): { body: Promise<Buffer | null>; release(): void } {
+  const body = Promise.withResolvers<Buffer | null>();
+  let parts: Buffer[] = [];
+  let length = 0;
+  let mine = 0;
+  let refused = false;
+  const release = (): void => {
+    open.held -= mine;
+    mine = 0;
+  };
+  const tooLarge = (): void => {
+    refused = true;
+    parts = [];
+    release();
+    body.resolve(null);
+  };
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) tooLarge();
+  request.on('data', (part: Buffer) => {
+    length += part.length;
+    if (refused || length > MAX_BODY_BYTES || open.held + part.length > heldBytes) {
+      tooLarge();
+      return;
+    }
+    open.held += part.length;
+    mine += part.length;
+    parts.push(part);
+  });
+  request.on('end', () => body.resolve(Buffer.concat(parts)));
+  request.on('close', () => {
+    if (!request.complete) release();
+    body.reject(new Error('the program went away'));
+  });
+  request.on('error', body.reject);
+  return { body: body.promise, release };
+}
+
+function modelList(dialect: DialectName, names: readonly string[]): unknown {
+  if (dialect === 'gemini')
+    return {
+      models: names.map((name) => ({
+        name: `models/${name}`,
+        supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+      })),
+    };
+  return {
+    object: 'list',
+    data: names.map((id) => ({
+      id,
+      object: 'model',
+      type: 'model',
+      display_name: id,
+      created: 0,
+      owned_by: 'swebatch',
+    })),
+    has_more: false,
+  };
+}
+
+/** What the requests of all sessions share. */
+interface Shared {
+  /** Also of attempts that are over: whose key it was is worth knowing. */
+  readonly given: Set<string>;
+  readonly keepAliveMs: number;
+  readonly heldBytes: number;
+}
+
+/** Why a key does not count here; null where it does. */
+function keyProblem({ given }: Shared, open: Open, key: string | null): string | null {
+  if (key === null) return 'a call without a key';
+  const digest = digestOf(key);
+  if (digest === open.digest) return open.closed ? 'a call after the end of its attempt' : null;
+  return given.has(digest)
+    ? 'a call with the key of another attempt'
+    : 'a call with a key that is none of ours';
+}
+
+async function serve(
+  shared: Shared,
+  open: Open,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const target = request.url ?? '/';
+  const route = routeOf(request.method ?? 'GET', target);
+  const problem = keyProblem(shared, open, keyOf(request.headers, target));
+  if (problem !== null) {
+    open.core.note(`gateway: ${problem} was refused`);
+    open.core.refuses(problem);
+    leaveBody(request, response);
+    const message = `${problem}: the key is the one in the environment of this attempt`;
+    refuse(response, route.dialect, 'authentication', message);
+  } else if (route.kind === 'call') await call(shared, open, route, request, response);
+  else if (route.kind === 'unknown') {
+    open.core.refuses(route.message);
+    leaveBody(request, response);
+    refuse(response, route.dialect, 'not_found', route.message);
+  } else {
+    const names = [open.wire.model, ...Object.keys(open.spec.config.models)];
+    const text = JSON.stringify(modelList(route.dialect, names));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+  }
+}
+
+async function call(
+  { keepAliveMs, heldBytes }: Shared,
+  open: Open,
+  { dialect, operation, model, query }: Extract<Route, { kind: 'call' }>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    leaveBody(request, response);
+    refuse(
+      response,
+      dialect,
+      'bad_request',
+      `requests are read uncompressed, not as ${encoding.slice(0, 40)}`,
+    );
+    return;
+  }
+  const { core } = open;
+  const reading = bodyOf(open, heldBytes, request);
+  const body = await reading.body;
+  if (body === null) {
+    leaveBody(request, response);
+    refuse(
+      response,
+      dialect,
+      'too_large',
+      `more than ${MAX_BODY_BYTES >> 20} MB in a request, or ${heldBytes >> 20} MB in all that are open, is not sent`,
+    );
+    return;
+  }
+  let answer: Answer;
+  try {
+    answer = core.ask({ dialect, operation, model, query, body, headers: request.headers });
+  } catch (error) {
+    reading.release();
+    throw error;
+  }
+  answer.ended(reading.release);
+  deliver(answer, { response, dialect, streamed: core.isStreamed(answer), keepAliveMs });
+}
+
+function openSession(spec: SessionSpec, key: string): Open {
+  const { wire } = spec.model;
+  if (!wire)
+    throw new Error(`the model "${spec.model.name}" has no provider that a program could be connected to`);
+  const core = createSessionCore(spec, wire);
+  return { core, spec, wire, digest: digestOf(key), connections: new Set(), closed: false, held: 0 };
+}
+
+export function createGateway({
+  keepAliveMs = KEEP_ALIVE_MS,
+  heldBytes = HELD_BYTES,
+}: GatewayOptions = {}): Gateway {
+  const bySocket = new WeakMap<Duplex, Open>();
+  const live = new Set<Open>();
+  const shared: Shared = { given: new Set(), keepAliveMs, heldBytes };
+  const server = serverFor((request, response) => {
+    const open = bySocket.get(request.socket);
+    if (open) void serve(shared, open, request, response).catch(() => response.destroy());
+    else response.destroy();
+  });
+  return {
+    open(spec) {
+      const key = `swebatch-${randomBytes(24).toString('base64url')}`;
+      const open = openSession(spec, key);
+      live.add(open);
+      shared.given.add(open.digest);
+      const enter = (connection: Duplex): void => {
+        bySocket.set(connection, open);
+        server.emit('connection', connection);
+      };
+      return sessionOf(open, key, enter, () => live.delete(open));
+    },
+    async close() {
+      await Promise.all([...live].map((open) => open.core.close()));
+      live.clear();
+    },
+  };
+}
+
+/** What is not read must not hold the connection up: it ends with the answer. */
+function leaveBody(request: IncomingMessage, response: ServerResponse): void {
+  request.resume();
+  response.setHeader('connection', 'close');
+  response.shouldKeepAlive = false;
+}
+
+function sessionOf(
+  open: Open,
+  key: string,
+  enter: (connection: Duplex) => void,
+  forget: () => void,
+): GatewaySession {
+  const { core, wire, connections } = open;
+  return {
+    key,
+    model: wire.model,
+    dialect: wire.dialect,
+    ended: core.ended,
+    state: core.state,
+    handle(connection) {
+      connections.add(connection);
+      connection.on('close', () => connections.delete(connection));
+      connection.on('error', () => connection.destroy());
+      enter(connection);
+    },
+    async close() {
+      open.closed = true;
+      const summary = await core.close();
+      for (const connection of connections) connection.destroy();
+      forget();
+      return summary;
+    },
+  };
+}
+
+/** Some programs try a WebSocket first, several times and slowly, unless it is refused at once. */
+const UPGRADE_REFUSED = (() => {
+  const text = JSON.stringify(errorBody('chat', 'upgrade', 'WebSockets are not served here: use HTTP'));
+  return `HTTP/1.1 ${statusOf('upgrade')} Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`;
+})();
+
+function serverFor(onRequest: (request: IncomingMessage, response: ServerResponse) => void): Server {
+  const server = createServer(
+    {
+      ...{ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 },
+      // Java's client offers HTTP/2 with every request, which is answered as it came.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+    },
+    onRequest,
+  );
+  server.on('upgrade', (_request, socket) => {
+    socket.end(UPGRADE_REFUSED);
+  });
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable)
+      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+    else socket.destroy();
+  });
+  return server;
+}

@@ -1,0 +1,153 @@
+/** `evaluate preds.json | all_preds.jsonl | gold`: predictions become an imported run and are graded like any other. */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { sha256 } from '../../base/sha256.ts';
+import { fileErrorText } from '../../base/text/errorText.ts';
+import { runConfigSchema } from '../../config/runConfig.ts';
+import { imageOf } from '../../dataset/instance.ts';
+import type { Dataset, LoadedRow } from '../../dataset/read/loadDataset.ts';
+import { environmentConfigSchema } from '../../environment/environmentConfig.ts';
+import { type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
+import { goldPredictions, unknownIds } from '../../grading/goldPredictions.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { recordPredictions } from '../../grading/recordPredictions.ts';
+import type { Caller, Tell } from '../../run/caller.ts';
+import type { GradedWhole } from '../../run/record/runReports.ts';
+import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
+import { withRunLock } from '../../run/start/withRunLock.ts';
+import { UserError } from '../../run/userError.ts';
+import type { Store } from '../../store/open.ts';
+import { type Calibrated, calibration } from '../../store/records/calibration.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
+import { type Evaluation, gradeRun } from './gradeRun.ts';
+import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
+
+export interface EvaluatePredictionsOptions extends EvaluateOptions {
+  /** A predictions file of any tool, or "gold". */
+  readonly predictions: string;
+  /** The dataset that they were made for. */
+  readonly dataset: DatasetChoice;
+  /** Name of the run that they become; default: one from the file and the dataset. */
+  readonly name?: string | undefined;
+  /** Evaluations of each, one after another: gold that is not always resolved is flaky. */
+  readonly repeat?: number | undefined;
+}
+
+function predictionsOf(target: string, rows: readonly LoadedRow[], tell: Tell): readonly Prediction[] {
+  if (target === 'gold') {
+    const gold = goldPredictions(rows.map((row) => row.instance));
+    const without = rows.length - gold.length;
+    if (gold.length === 0)
+      throw new UserError(
+        `none of the ${without} tasks has a gold patch: a solution that is a script is not run here`,
+      );
+    if (without > 0) tell({ level: 'warning', text: `${without} tasks without a gold patch are left out` });
+    return gold;
+  }
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(target);
+  } catch (error) {
+    throw new UserError(`${target} cannot be read: ${fileErrorText(error)}`);
+  }
+  const read = parsePredictions(bytes, target);
+  if (!read.ok) throw new UserError(read.problems.join('\n'));
+  for (const warning of read.warnings) tell({ level: 'warning', text: warning });
+  const unknown = unknownIds(read.predictions, new Set(rows.map((row) => row.instance.instance_id)));
+  if (unknown.length > 0)
+    throw new UserError(
+      `${target}: ${unknown.length} prediction(s) are for instances that the dataset does not have: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ', …' : ''}`,
+      { hint: 'name the dataset that the predictions were made for' },
+    );
+  return read.predictions;
+}
+
+/** Predictions from the same file for the same rows land in the same run, so that a second call goes on with the first. */
+const defaultName = (target: string, dataset: Dataset): string => {
+  const stem = basename(target).replace(/\.(json|jsonl|ndjson)$/, '');
+  const tag = sha256([target, dataset.source, dataset.split, dataset.fileHash].join('\0')).slice(0, 8);
+  return `evaluate-${stem.replace(/[^A-Za-z0-9_.-]/g, '_')}-${tag}`;
+};
+
+export interface PredictionsEvaluation extends Evaluation {
+  /** How often the gold patches of these instances passed on this machine, now and before; empty for other predictions. */
+  readonly calibration: readonly Calibrated[];
+}
+
+export async function evaluatePredictions(
+  options: EvaluatePredictionsOptions,
+  caller: Caller,
+): Promise<PredictionsEvaluation> {
+  const { predictions: target, results: root } = options;
+  const config = gradingConfig(options.grading);
+  await requireParsers(config, caller.cwd);
+  const dataset = await requireSubset(options.dataset, caller.env);
+  const only = wantedIds(options);
+  const predictions = chosenPredictions(target, dataset, only, caller.tell);
+  using store = makeAndOpen(root);
+  const name = options.name ?? defaultName(target, dataset);
+  refuseRunName(name);
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(name))
+    throw new UserError(`the run name ${name} may have only letters, digits, "_", "." and "-"`, {
+      next: { do: 'choose_name' },
+    });
+  return await withRunLock({ store, root, runName: name, tell: caller.tell }, async () => {
+    const run = recordedRun(store, { name, target, dataset, predictions, config });
+    const { again = false, repeat = 1 } = options;
+    const whole = wholeOf(dataset, only);
+    const graded = await gradeRun({ store, root, run, config, only, again, whole, repeat }, caller);
+    const ids = new Set(predictions.map((p) => p.instance_id));
+    const known = target === 'gold' ? calibration(store).filter((row) => ids.has(row.instance_id)) : [];
+    return { ...graded, calibration: known };
+  });
+}
+
+function chosenPredictions(
+  target: string,
+  { rows }: Dataset,
+  only: ReadonlySet<string> | undefined,
+  tell: Tell,
+): readonly Prediction[] {
+  const ids = new Set(rows.map((row) => row.instance.instance_id));
+  const strangers = [...(only ?? [])].filter((id) => !ids.has(id));
+  if (strangers.length > 0) throw new UserError(`the dataset has no instance ${strangers.join(', ')}`);
+  const predictions = predictionsOf(target, rows, tell).filter((p) => !only || only.has(p.instance_id));
+  if (predictions.length === 0) throw new UserError('none of the requested instances has a prediction');
+  const unpredicted = [...(only ?? [])].filter((id) => !predictions.some((p) => p.instance_id === id));
+  if (unpredicted.length > 0) tell({ level: 'warning', text: `no prediction for ${unpredicted.join(', ')}` });
+  return predictions;
+}
+
+interface Recording {
+  readonly name: string;
+  readonly target: string;
+  readonly dataset: Dataset;
+  readonly predictions: readonly Prediction[];
+  readonly config: GradingConfig;
+}
+
+function recordedRun(store: Store, { name, target, dataset, predictions, config }: Recording): RunRow {
+  const { source, revision, split } = dataset;
+  const recorded = recordPredictions(store, {
+    name,
+    predictions,
+    rows: new Map(dataset.rows.map((row) => [row.instance.instance_id, row])),
+    dataset: { source, revision },
+    config: JSON.stringify({ run: runConfigSchema.parse({}), grading: config, arms: [] }),
+    configHash: sha256(JSON.stringify(config)),
+    armConfig: JSON.stringify({ environment: environmentConfigSchema.parse({}) }),
+    manifest: JSON.stringify({ kind: 'predictions', source: target, dataset: source, split }),
+    now: () => new Date(),
+  });
+  if (!recorded.ok) throw new UserError(recorded.message);
+  return recorded.run;
+}
+
+function wholeOf({ rows }: Dataset, only: ReadonlySet<string> | undefined): GradedWhole {
+  const whole = rows.filter((row) => !only || only.has(row.instance.instance_id));
+  return {
+    ids: whole.map(({ instance }) => instance.instance_id),
+    images: whole.map(({ instance }) => imageOf(instance)),
+  };
+}

@@ -1,0 +1,188 @@
+/** Grades the predictions of a run that have no verdict yet, and writes the harness's reports. */
+import { pathInside } from '../../base/files/pathInside.ts';
+import { inert } from '../../base/text/inert.ts';
+import { runConfigSchema } from '../../config/runConfig.ts';
+import { type Instance, instanceSchema } from '../../dataset/instance.ts';
+import { type EnvironmentConfig, environmentConfigSchema } from '../../environment/environmentConfig.ts';
+import { enginePoolOf } from '../../environment/factory.ts';
+import { type EngineWatch, watchEngines } from '../../environment/places/engines/engineWatch.ts';
+import { imagesConfigSchema } from '../../environment/places/images/imagesConfig.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { StoredReport } from '../../grading/storedReports.ts';
+import { exportSummary } from '../../report/render/exportSummary.ts';
+import { type Attendant, attended, type Caller, type Work } from '../../run/caller.ts';
+import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
+import { createGrader, type Grader } from '../../run/grader/grader.ts';
+import { openGradingImages } from '../../run/places/openImages.ts';
+import type { PlannedInstance } from '../../run/plannedTrial.ts';
+import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
+import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { plannedArm } from '../../run/schedule/plannedConfig.ts';
+import { redactorOfArms } from '../../run/secrets.ts';
+import { UserError } from '../../run/userError.ts';
+import type { Store } from '../../store/open.ts';
+import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
+import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/records/runs.ts';
+import { wholeConfig } from '../../store/records/storedConfig.ts';
+import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
+
+export interface GradingTask {
+  readonly store: Store;
+  readonly root: string;
+  readonly run: RunRow;
+  readonly config: GradingConfig;
+  readonly only?: ReadonlySet<string> | undefined;
+  readonly again: boolean;
+  /** The instances that the official report counts; default: those of the run. */
+  readonly whole?: GradedWhole;
+  /** Evaluations of each, one after another. */
+  readonly repeat?: number;
+}
+
+/** One report of the harness for each arm and epoch. */
+export interface GradedPart extends StoredReport {
+  /** Where it was written. */
+  readonly path: string;
+  /** The score where the gold patch passes on this machine; null where that is not known. */
+  readonly gold: GoldScore | null;
+}
+
+export interface Evaluation {
+  readonly run: string;
+  readonly root: string;
+  readonly dialect: GradingConfig['dialect'];
+  readonly network: GradingConfig['network'];
+  /** Empty when it was interrupted. */
+  readonly reports: readonly GradedPart[];
+  /** Messages of gradings that failed. */
+  readonly faults: readonly string[];
+  /** Predictions without a usable verdict. */
+  readonly ungraded: number;
+  readonly interruptedBy: string | null;
+}
+
+const GRACE_S = 30;
+
+/** The caller holds the run's lock. */
+export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
+  const { store, root, run, config } = task;
+  const instances = gradableInstances(task);
+  const redactor = redactorOfArms(caller.env, armsOf(store, run.id));
+  const events = createEvents(undefined, cleanedBy(redactor));
+  const work = { run: run.name, root, workers: config.workers, events };
+  const { stop, attendant } = attended(caller, work, { onInterrupt: 'capture', graceS: GRACE_S });
+  const arms = armsOf(store, run.id);
+  const images = gradingImages(task, work, caller);
+  const engine = images ? watchOf(task, events) : undefined;
+  const grader = await createGrader({
+    ...{ store, run, config, arms, images, engine, instances, redactor, events, stop },
+    ...{ cwd: caller.cwd, dir: pathInside(root, run.name) },
+  });
+  const asked = (g: Gradable) => !task.only || task.only.has(instances.get(g.instance_pk)!.row.instance_id);
+  try {
+    await gradeAll(task, grader, asked, attendant);
+  } finally {
+    attendant.over?.();
+    await grader.close();
+    await images?.close();
+    engine?.close();
+    attendant.end?.();
+  }
+  const { interruptedBy } = stop;
+  const ungraded = grader.summary(asked).ungraded;
+  return {
+    ...{ run: run.name, root, dialect: config.dialect, network: config.network },
+    ...{ ungraded, interruptedBy },
+    ...(interruptedBy === null ? await exported(task) : { reports: [], faults: [] }),
+  };
+}
+
+/** Of the engine that the run used, or of all of them together. */
+function watchOf({ store, run }: GradingTask, events: RunEvents): EngineWatch {
+  // All arms have the same engines.
+  const hosts = armsOf(store, run.id)
+    .map((arm) => environmentOf(plannedArm(arm).environment).hosts)
+    .find((named) => named.length > 0);
+  const stored = runConfigSchema.safeParse(wholeConfig(run).run ?? {});
+  const { stall } = stored.success ? stored.data : runConfigSchema.parse({});
+  const engine = watchEngines(stall.engine_s, hosts && enginePoolOf(hosts));
+  engine.follow({
+    away: (reason) =>
+      events.emit({
+        type: 'paused',
+        reason: `the container engine does not answer (${reason}); gradings wait for it`,
+      }),
+    back: (ms) =>
+      events.emit({
+        type: 'resumed',
+        reason: `the container engine answers again after ${Math.round(ms / 1000)} s`,
+      }),
+    lost: (reason) => events.emit({ type: 'note', text: reason }),
+  });
+  return engine;
+}
+
+async function gradeAll(
+  { again, repeat = 1 }: GradingTask,
+  grader: Grader,
+  asked: (g: Gradable) => boolean,
+  attendant: Attendant,
+): Promise<void> {
+  for (let time = 0; time < repeat; time++) {
+    const count = grader.enqueueMissing(asked, again || time > 0);
+    attendant.toGrade?.(count);
+    await grader.drain();
+  }
+}
+
+function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<number, PlannedInstance> {
+  const planned = instancesOf(store, run.id);
+  const unknown = [...(only ?? [])].filter((id) => !planned.some((row) => row.instance_id === id));
+  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  if (run.imported === 1 && gradableTrials(store, run.id).length === 0)
+    throw new UserError(
+      `there is nothing to grade in ${run.name}: it was imported from verdicts alone, without patches`,
+      { hint: 'import the predictions and their report together' },
+    );
+  return new Map(planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]));
+}
+
+/** An import accepts any id, even one that cannot be the name of a container. */
+function instanceOf(row: InstanceRow, run: RunRow): Instance {
+  const read = instanceSchema.safeParse(JSON.parse(row.row));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new UserError(
+    `${inert(row.instance_id)} of run ${run.name} cannot be graded: ${issue!.path.join('.')}: ${issue!.message}`,
+  );
+}
+
+/** The configuration of an import is another tool's. Where it is not an environment of ours, the defaults apply. */
+function environmentOf(stored: unknown): EnvironmentConfig {
+  const found = environmentConfigSchema.safeParse(stored ?? {});
+  return found.success ? found.data : environmentConfigSchema.parse({});
+}
+
+const gradingImages = ({ store, run }: GradingTask, { events }: Pick<Work, 'events'>, { env }: Caller) =>
+  openGradingImages(
+    env,
+    armsOf(store, run.id).map((arm) => {
+      const planned = plannedArm(arm);
+      return { name: arm.name, ...planned, environment: environmentOf(planned.environment) };
+    }),
+    imagesConfigSchema.parse(wholeConfig(run).images ?? {}),
+    instancesOf(store, run.id).map(({ image }) => image),
+    events,
+    store,
+  );
+
+async function exported({ store, root, run, config, whole, only }: GradingTask) {
+  const dir = pathInside(root, run.name);
+  const reports = await exportRunReports({ store, run, dir }, config.dialect, whole);
+  // The summary written when the run ended knew no verdicts.
+  await exportSummary(store, run.id, dir, pricesOfRun);
+  const faults = [...verdictsOf(store, run.id).values()].flatMap(({ instance_id, error_message }) =>
+    error_message !== null && (!only || only.has(instance_id)) ? [error_message] : [],
+  );
+  return { reports: reports.map((part) => ({ ...part, gold: withoutGoldFailures(store, part) })), faults };
+}

@@ -1,0 +1,61 @@
+/** Verdicts from saved logs, without containers. */
+import { existsSync } from 'node:fs';
+import type { Instance } from '../../dataset/instance.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { type Regraded, type Regrading, regradeFolder } from '../../grading/regradeFolder.ts';
+import type { Caller, Variables } from '../../run/caller.ts';
+import { redactorOf } from '../../run/secrets.ts';
+import { UserError } from '../../run/userError.ts';
+import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
+
+export interface RegradeOptions {
+  /** Folders of instance folders, at any depth. */
+  readonly folders: readonly string[];
+  /** They say which tests are expected; the first one that has an id wins. */
+  readonly datasets: readonly DatasetChoice[];
+  readonly grading?: Partial<GradingConfig> | undefined;
+  /** Only these ids. */
+  readonly instances?: readonly string[] | undefined;
+  /** Replace report.json in each folder. */
+  readonly write: boolean;
+}
+
+export interface RegradedLogs extends Regrading {
+  readonly dialect: GradingConfig['dialect'];
+}
+
+export async function regradeLogs(
+  options: RegradeOptions,
+  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
+): Promise<RegradedLogs> {
+  const missing = options.folders.filter((folder) => !existsSync(folder));
+  if (missing.length > 0) throw new UserError(`there is no folder ${missing.join(', ')}`);
+  const config = gradingConfig(options.grading);
+  const { dialect } = config;
+  const instances = await rowsOf(options.datasets, env);
+  const parsers = await requireParsers(config, cwd);
+  const only = options.instances?.length ? { only: new Set(options.instances) } : {};
+  const redactor = redactorOf(env);
+  const rows: Regraded[] = [];
+  const skipped: string[] = [];
+  for (const folder of options.folders) {
+    const found = await regradeFolder(folder, {
+      ...{ dialect, instances, parsers, write: options.write, ...only },
+      holdsSecret: redactor.contains,
+    });
+    rows.push(...found.rows);
+    skipped.push(...found.skipped);
+  }
+  return { rows, skipped, dialect };
+}
+
+async function rowsOf(
+  datasets: readonly DatasetChoice[],
+  env: Variables,
+): Promise<ReadonlyMap<string, Instance>> {
+  const rows = new Map<string, Instance>();
+  for (const choice of datasets)
+    for (const { instance } of (await requireSubset(choice, env)).rows)
+      if (!rows.has(instance.instance_id)) rows.set(instance.instance_id, instance);
+  return rows;
+}

@@ -1,0 +1,151 @@
+/**
+ * Results of another tool, read without a word of the user's results root: imported once into the cache, under a key of what is there, and opened from
+ * there the next time.
+ */
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { makeFolder } from '../../base/files/makeFolder.ts';
+import { sha256 } from '../../base/sha256.ts';
+import type { SourceKind } from '../../formats/sourceKind.ts';
+import { type Caller, type Notice, type Variables, variable } from '../../run/caller.ts';
+import { VERSION } from '../../run/version.ts';
+import { importedName, importInto } from './importResults.ts';
+import { kindOfSource } from './lookAtSource.ts';
+
+export interface OpenedSource {
+  /** A results root that holds this run alone. */
+  readonly root: string;
+  readonly run: string;
+}
+
+const readSchema = z.object({
+  run: z.string(),
+  notices: z.array(z.object({ level: z.enum(['info', 'note', 'warning']), text: z.string() })),
+});
+const READ = 'read.json';
+
+/** Null where nothing of another tool is there. Tells what it was read as, what is missing, and the other tool's own number. */
+export async function openSource(
+  source: string,
+  { env, tell }: Pick<Caller, 'env' | 'tell'>,
+): Promise<OpenedSource | null> {
+  const kind = kindOfSource(source);
+  if (kind === null || kind === 'results_root') return null;
+  const folder = join(cacheFolder(env), keyOf(source, kind));
+  const opened = readAgain(folder) ?? (await readNow(source, folder, env));
+  // What it was read as comes first.
+  const first = opened.notices.filter(({ level }) => level === 'info');
+  const others = opened.notices.filter(({ level }) => level !== 'info');
+  for (const { level, text } of [...first, ...others]) tell({ level, text: `${source}: ${text}` });
+  return { root: opened.root, run: opened.run };
+}
+
+const cacheFolder = (env: Variables): string =>
+  join(
+    variable(env, 'XDG_CACHE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.cache'),
+    ...['swebatch', 'read'],
+  );
+
+/** Files that hold all they say. */
+const ALONE: ReadonlySet<SourceKind> = new Set(['inspect_log', 'atif']);
+
+/**
+ * Of all files there, by path, size and times, and of this version: what changed is read again. Contents may be gigabytes. Predictions, patches and
+ * reports lie beside a report, and reports below predictions.
+ */
+function keyOf(source: string, kind: SourceKind): string {
+  const isFolder = statSync(source).isDirectory();
+  const folder = isFolder ? source : dirname(resolve(source));
+  const names = ALONE.has(kind)
+    ? [basename(resolve(source))]
+    : readdirSync(folder, { recursive: isFolder || kind === 'predictions', encoding: 'utf8' })
+        .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
+        .sort();
+  const lines = names.map((file) => {
+    const { size, mtimeMs, ctimeMs } = lstatSync(join(folder, file));
+    return `${file} ${size} ${mtimeMs} ${ctimeMs}`;
+  });
+  return sha256([VERSION, resolve(source), ...lines].join('\n'));
+}
+
+interface Opened extends OpenedSource {
+  readonly notices: readonly Notice[];
+}
+
+function readAgain(folder: string): Opened | null {
+  try {
+    const { run, notices } = readSchema.parse(JSON.parse(readFileSync(join(folder, READ), 'utf8')));
+    const now = new Date();
+    utimesSync(join(folder, READ), now, now);
+    return { root: folder, run, notices };
+  } catch {
+    // Never read, or by another version: read now.
+    return null;
+  }
+}
+
+async function readNow(source: string, folder: string, env: Variables): Promise<Opened> {
+  const fresh = freshFolder(folder);
+  const notices: Notice[] = [];
+  try {
+    const name = importedName(source);
+    const { run } = await importInto(
+      { source: resolve(source), results: fresh.path, name },
+      { env, tell: (notice) => void notices.push(notice) },
+      { files: false },
+    );
+    writeFileSync(join(fresh.path, READ), JSON.stringify({ run, notices }));
+    return { root: fresh.kept ? moved(fresh.path, folder) : fresh.path, run, notices };
+  } catch (error) {
+    rmSync(fresh.path, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Where no cache can be written, the folder for temporary files has to do. */
+function freshFolder(folder: string): { readonly path: string; readonly kept: boolean } {
+  try {
+    makeFolder(dirname(folder));
+    removeUnused(dirname(folder));
+    return { path: mkdtempSync(`${folder}.`), kept: true };
+  } catch {
+    return { path: mkdtempSync(join(tmpdir(), 'swebatch-read-')), kept: false };
+  }
+}
+
+/** Another process may have read the same meanwhile. */
+function moved(from: string, to: string): string {
+  try {
+    renameSync(from, to);
+  } catch {
+    // Whole, or left by one that was stopped.
+    if (readAgain(to) === null) {
+      rmSync(to, { recursive: true, force: true });
+      renameSync(from, to);
+    } else rmSync(from, { recursive: true, force: true });
+  }
+  return to;
+}
+
+const UNUSED_MS = 30 * 86_400_000;
+
+function removeUnused(cache: string): void {
+  for (const name of readdirSync(cache)) {
+    const path = join(cache, name);
+    const used =
+      statSync(join(path, READ), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
+    if (used && Date.now() - used.mtimeMs > UNUSED_MS) rmSync(path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,176 @@
+/** `agents`: adding, checking and removing agents, without printing. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  ADDABLE,
+  type PackageArchitecture,
+  packagesOf,
+  parseAgentSpec,
+  type WantedPackage,
+} from '../../agent/installed/agentPackages.ts';
+import { makeFolder } from '../../base/files/makeFolder.ts';
+import { listProgramVolumes, removeProgramVolume } from '../../environment/programs/programVolume.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../places/engines.ts';
+import { UserError } from '../userError.ts';
+import {
+  type AddedAgent,
+  type AddedPackage,
+  addedAgents,
+  agentCacheDir,
+  forgetAgent,
+  hasPackage,
+  keepPackage,
+  nameOf,
+  packageBytes,
+  packageProblem,
+  saveManifest,
+  sha512Of,
+} from './agentCache.ts';
+import { type NpmClient, npmClient } from './npmClient.ts';
+
+type Around = Pick<Caller, 'env' | 'cwd' | 'tell'>;
+
+const ARCHITECTURES: Readonly<Record<PackageArchitecture, AddedAgent['architecture']>> = {
+  x64: 'amd64',
+  arm64: 'arm64',
+};
+
+/** Fetches what is not here yet. A variant that the registry lacks is left out, with a note. */
+export async function addAgent(spec: string, around: Around): Promise<AddedAgent> {
+  const wanted = parseAgentSpec(spec);
+  if (!wanted?.version)
+    throw new UserError(`"${spec}" names no agent with its version`, {
+      hint: `for example codex@0.169.0; agents are ${ADDABLE.join(', ')}`,
+    });
+  const arch = process.arch;
+  if (arch !== 'x64' && arch !== 'arm64')
+    throw new UserError(`agents are made for x64 and arm64, and this machine is ${arch}`);
+  const dir = agentCacheDir(around.env);
+  const npm = npmClient(around.env, around.cwd);
+  const { licence, variants } = packagesOf(wanted.agent, wanted.version, arch);
+  const added: AddedAgent['variants'] = [];
+  for (const { libc, packages } of variants) {
+    const found: AddedPackage[] = [];
+    for (const one of packages) {
+      const here = await addPackage(npm, dir, { licence, ...one }, around.tell);
+      if (here) found.push(here);
+    }
+    if (found.length === packages.length) added.push({ libc, packages: found });
+    else around.tell({ level: 'note', text: `${spec} is not published for ${libc ?? 'this machine'}` });
+  }
+  if (added.length === 0) throw new UserError(`the registry has no ${spec} for linux ${arch}`);
+  const agent: AddedAgent = {
+    ...{ format: 1, agent: wanted.agent, version: wanted.version, architecture: ARCHITECTURES[arch] },
+    addedAt: new Date().toISOString(),
+    variants: added,
+  };
+  await saveManifest(dir, agent);
+  return agent;
+}
+
+async function addPackage(
+  npm: NpmClient,
+  dir: string,
+  { name, version, folder, licence }: WantedPackage & { readonly licence: string },
+  tell: Caller['tell'],
+): Promise<AddedPackage | null> {
+  const published = await npm.view(name, version);
+  if (!published) return null;
+  const { integrity } = published;
+  if (!(await hasPackage(dir, integrity))) {
+    tell({ level: 'info', text: `fetching ${name}@${version}` });
+    await fetchPackage(npm, dir, { name, version, integrity });
+  }
+  const bytes = await packageBytes(dir, integrity);
+  return { name, version, integrity, licence: published.licence ?? licence, folder, bytes };
+}
+
+async function fetchPackage(
+  npm: NpmClient,
+  dir: string,
+  { name, version, integrity }: Pick<AddedPackage, 'name' | 'version' | 'integrity'>,
+): Promise<void> {
+  makeFolder(dir);
+  const folder = await mkdtemp(join(dir, '.fetching-'));
+  try {
+    const file = await npm.fetch(name, version, folder);
+    const found = await sha512Of(file);
+    if (found !== integrity)
+      throw new UserError(`what npm fetched as ${name}@${version} is not what the registry describes`, {
+        hint: `its hash is ${found}, and ${integrity} was expected`,
+      });
+    await keepPackage(dir, integrity, file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export const listAgents = ({ env }: Pick<Around, 'env'>): AddedAgent[] => addedAgents(agentCacheDir(env));
+
+export interface AgentCheck {
+  readonly agent: AddedAgent;
+  readonly problems: readonly string[];
+}
+
+/** Every package is read and compared with its hash. */
+export async function verifyAgents(
+  spec: string | undefined,
+  { env }: Pick<Around, 'env'>,
+): Promise<AgentCheck[]> {
+  const dir = agentCacheDir(env);
+  const checks: AgentCheck[] = [];
+  for (const agent of chosen(spec, dir)) {
+    const packages = agent.variants.flatMap((variant) => variant.packages);
+    const problems = await Promise.all(packages.map((one) => packageProblem(dir, one)));
+    checks.push({ agent, problems: problems.filter((problem) => problem !== undefined) });
+  }
+  return checks;
+}
+
+function chosen(spec: string | undefined, dir: string): AddedAgent[] {
+  const agents = addedAgents(dir);
+  if (spec === undefined) return agents;
+  const wanted = parseAgentSpec(spec);
+  const found = agents.filter(
+    ({ agent, version }) => agent === wanted?.agent && (wanted.version ?? version) === version,
+  );
+  if (found.length > 0) return found;
+  throw new UserError(`${spec} was not added`, {
+    hint:
+      agents.length > 0
+        ? `there is ${agents.map(nameOf).join(', ')}`
+        : 'for example: swebatch agents add codex@0.169.0',
+  });
+}
+
+export interface RemovedAgent {
+  readonly agent: string;
+  readonly volumes: readonly string[];
+  /** Volumes that a container still has. */
+  readonly inUse: readonly string[];
+}
+
+/** Its packages here, and what was unpacked of it on the default engine, where that answers. */
+export async function removeAgent(spec: string, { env, tell }: Omit<Around, 'cwd'>): Promise<RemovedAgent[]> {
+  const dir = agentCacheDir(env);
+  const removed: RemovedAgent[] = [];
+  for (const agent of chosen(spec, dir)) {
+    const volumes = await removeVolumes(nameOf(agent), env).catch((error: Error) => {
+      tell({ level: 'note', text: `the engine was not asked for unpacked programs: ${error.message}` });
+      return { volumes: [], inUse: [] };
+    });
+    await forgetAgent(dir, agent);
+    removed.push({ agent: nameOf(agent), ...volumes });
+  }
+  return removed;
+}
+
+async function removeVolumes(program: string, env: Around['env']): Promise<Omit<RemovedAgent, 'agent'>> {
+  const { docker } = requireEngine(env);
+  const volumes: string[] = [];
+  const inUse: string[] = [];
+  for (const { volume, program: of } of await listProgramVolumes(docker))
+    if (of === program) ((await removeProgramVolume(docker, volume)) ? volumes : inUse).push(volume);
+  return { volumes, inUse };
+}

@@ -1,0 +1,86 @@
+/** Asks something of a run that works in another process, through the record, and waits for the answer. */
+import { pause } from '../base/async/timer.ts';
+import { type ControlRow, controlById, insertControl, withdrawControl } from '../store/live/controls.ts';
+import type { Store } from '../store/open.ts';
+import type { RunRow } from '../store/records/runs.ts';
+import { REQUEST_HOLDS_MS } from './control/controlInbox.ts';
+import { ControlRefusal, readControl } from './control/controlRequest.ts';
+import { openForWriting, requireRun } from './resultsRoot.ts';
+import { workerOn } from './start/withRunLock.ts';
+import { howItIs } from './stopRun.ts';
+import { UserError } from './userError.ts';
+
+export interface ControlAnswer {
+  readonly run: string;
+  readonly request: number;
+  readonly done: boolean;
+  readonly answer: string;
+}
+
+export interface AskRequest {
+  readonly root: string;
+  /** Name, unique prefix or "last". */
+  readonly run: string;
+  readonly command: string;
+  readonly argument: string | null;
+  /** Who asks, and from where: it is in the events of the run. */
+  readonly by: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly waitMs?: number;
+}
+
+const LOOK_MS = 100;
+
+/** Throws a UserError for a run that nobody works on, and for words that no run knows. */
+export async function askRun(request: AskRequest): Promise<ControlAnswer> {
+  const { root, command, argument, by, signal, waitMs = REQUEST_HOLDS_MS } = request;
+  try {
+    readControl(command, argument);
+  } catch (error) {
+    throw error instanceof ControlRefusal ? new UserError(error.message) : error;
+  }
+  using store = openForWriting(root);
+  const run = requireRun(store, request.run);
+  if (!workerOn(root, run.name)) throw nobodyWorks(root, run);
+  const asked_at = new Date().toISOString();
+  const id = insertControl(store, { run_id: run.id, asked_at, asked_by: by, command, argument });
+  const until = performance.now() + waitMs;
+  let missed = 0;
+  for (;;) {
+    const answer = answerIn(controlById(store, id)!, run);
+    if (answer) return answer;
+    // A run that ends answers what is open first, so it is looked for twice.
+    missed = workerOn(root, run.name) ? 0 : missed + 1;
+    const over = missed > 1 || signal?.aborted || performance.now() >= until;
+    if (over) return giveUp(store, root, run, id, missed > 1);
+    await pause(LOOK_MS, signal);
+  }
+}
+
+function answerIn({ id, state, answer }: ControlRow, { name }: RunRow): ControlAnswer | null {
+  if (state === 'open' || state === 'taken') return null;
+  return { run: name, request: id, done: state === 'done', answer: answer ?? 'it was withdrawn' };
+}
+
+function giveUp(store: Store, root: string, run: RunRow, id: number, gone: boolean): ControlAnswer {
+  const withdrawn = withdrawControl(store, id, new Date().toISOString());
+  const late = answerIn(controlById(store, id)!, run);
+  if (late && !withdrawn) return late;
+  if (gone)
+    throw new UserError(
+      `the process that worked on ${run.name} ended before it answered; ${withdrawn ? 'nothing was done' : 'what it had begun ended with it'}`,
+      { next: { do: 'resume_run', results: root, run: run.name } },
+    );
+  throw new UserError(
+    withdrawn
+      ? `the process that works on ${run.name} does not answer; the request is withdrawn, and nothing was done`
+      : `the process that works on ${run.name} has taken the request and is not done with it yet`,
+    { hint: 'see the run.log of the run' },
+  );
+}
+
+const nobodyWorks = (root: string, run: RunRow): UserError =>
+  new UserError(
+    `no process works on ${run.name}; ${howItIs(run.status)}`,
+    run.status === 'complete' ? {} : { next: { do: 'resume_run', results: root, run: run.name } },
+  );

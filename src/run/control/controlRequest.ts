@@ -1,0 +1,87 @@
+/** What may be asked of a run while it works: the words, and what each of them takes. Pure. */
+import { type EngineSpec, readEngineLine } from '../../environment/places/engines/engineSpec.ts';
+import { dollarsToNano } from '../../money.ts';
+
+/** What each command takes, as its handler gets it. */
+export interface ControlValues {
+  pause: null;
+  resume: null;
+  /** Slots from now on. */
+  workers: number;
+  /** Nano-dollars of the whole run; null for no limit. */
+  budget: number | null;
+  /** An instance, or the number of a trial. */
+  cancel: string;
+  /** The name of an engine. */
+  drain: string;
+  /** An engine that joins. */
+  join: EngineSpec;
+  /** The name of an engine; what runs on it ends. */
+  remove: string;
+}
+export type ControlCommand = keyof ControlValues;
+
+/** A request that cannot be carried out; the message is the answer. */
+export class ControlRefusal extends Error {
+  override readonly name = 'ControlRefusal';
+}
+
+const MOST_WORKERS = 10_000;
+const MOST_DOLLARS = 1_000_000;
+
+const none = (word: ControlCommand) => (argument: string | null) => {
+  if (argument !== null) throw new ControlRefusal(`${word} takes no value`);
+  return null;
+};
+
+const named = (word: ControlCommand, what: string) => (argument: string | null) => {
+  if (argument === null || argument.trim() === '') throw new ControlRefusal(`${word} needs ${what}`);
+  return argument.trim();
+};
+
+/** Nano-dollars of a budget; null for none. Throws a ControlRefusal. */
+export function budgetIn(argument: string | null): number | null {
+  if (argument === 'none') return null;
+  const dollars = /^\$?\d{1,7}(?:\.\d{1,9})?$/.test(argument ?? '')
+    ? Number(argument!.replace('$', ''))
+    : Number.NaN;
+  if (!(dollars <= MOST_DOLLARS))
+    throw new ControlRefusal('budget takes dollars for the whole run, like 12.50, or "none"');
+  return dollarsToNano(dollars);
+}
+
+const READERS: { readonly [C in ControlCommand]: (argument: string | null) => ControlValues[C] } = {
+  pause: none('pause'),
+  resume: none('resume'),
+  workers(argument) {
+    const count = /^\d{1,6}$/.test(argument ?? '') ? Number(argument) : Number.NaN;
+    if (!(count >= 1 && count <= MOST_WORKERS))
+      throw new ControlRefusal(
+        `workers takes a whole number from 1 to ${MOST_WORKERS}; "pause" lets nothing new start`,
+      );
+    return count;
+  },
+  budget: budgetIn,
+  cancel: named('cancel', 'an instance, or the number of a trial'),
+  drain: named('drain', 'the name of an engine'),
+  join(argument) {
+    const read = readEngineLine(named('join', 'an engine: ADDRESS slots=N')(argument));
+    if (!read.ok) throw new ControlRefusal(`join takes ADDRESS slots=N NAME=VALUE…: ${read.problem}`);
+    return read.engine;
+  },
+  remove: named('remove', 'the name of an engine'),
+};
+
+export const CONTROL_COMMANDS = Object.keys(READERS) as ControlCommand[];
+
+export type ReadControl = {
+  [C in ControlCommand]: { readonly command: C; readonly value: ControlValues[C] };
+}[ControlCommand];
+
+/** Throws a ControlRefusal. It is read where it is asked and once more by the process: any program can write a row. */
+export function readControl(command: string, argument: string | null): ReadControl {
+  if (!Object.hasOwn(READERS, command))
+    throw new ControlRefusal(`this version knows no such request; it knows ${CONTROL_COMMANDS.join(', ')}`);
+  const known = command as ControlCommand;
+  return { command: known, value: READERS[known](argument) } as ReadControl;
+}

@@ -1,0 +1,137 @@
+/** The manifest of a run (run.json): everything needed to judge and repeat it, fixed at the start. */
+
+import { templatesOf } from '../../agent/loop/templates.ts';
+import { BASH_TOOL } from '../../agent/tool.ts';
+import { sha256 } from '../../base/sha256.ts';
+import { headOf, imageOf } from '../../dataset/instance.ts';
+import { DEFAULT_SEED } from '../../dataset/select/select.ts';
+import { type EngineInfo, engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { describeRequests } from '../../model/describe.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../places/engines.ts';
+import { contentsHere } from '../places/imageContents.ts';
+import { enginesOf } from '../places/openImages.ts';
+import type { ResolvedConfig } from '../plan/resolveConfig.ts';
+import type { ArmConfig, RunRequest } from '../schedule/planRun.ts';
+import { redactorOfModels } from '../secrets.ts';
+import { machineFacts, programFacts } from './facts.ts';
+
+const MANIFEST_VERSION = 1;
+
+/** The harness that each dialect follows. */
+const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' } as const;
+
+const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
+  Object.fromEntries(arms.map((arm) => [arm.name, of(arm)]));
+
+const factsOf = (engine: EngineInfo) =>
+  engine.ok
+    ? {
+        version: engine.version,
+        storage_driver: engine.storageDriver,
+        cgroup: engine.cgroupVersion,
+        architecture: engine.architecture,
+        os: engine.os,
+        cpus: engine.cpus,
+        memory_bytes: engine.memoryBytes,
+      }
+    : null;
+
+export async function gatherManifest(
+  request: RunRequest,
+  resolved: ResolvedConfig,
+  { env, command, failedIn }: Pick<Caller, 'env' | 'command'> & { readonly failedIn: string | undefined },
+): Promise<Record<string, unknown>> {
+  const engines = await Promise.all(
+    enginesOf(resolved.arms).map(async (host) => ({
+      host,
+      info: await engineInfo(host === undefined ? undefined : requireEngine(env, host).docker),
+    })),
+  );
+  const secrets = redactorOfModels(
+    env,
+    request.arms.map((a) => a.model),
+  );
+  const images = [
+    ...new Set(
+      request.arms.flatMap((a) => request.selected.map((s) => a.environment.image ?? imageOf(headOf(s)))),
+    ),
+  ];
+  const known = await contentsHere(env, resolved.arms, images);
+  const manifest = {
+    manifest_version: MANIFEST_VERSION,
+    run_id: request.name,
+    created_at: request.createdAt,
+    program: programFacts(),
+    command: command ?? [],
+    machine: machineFacts(),
+    docker: engines.map(({ info }) => factsOf(info)).find((facts) => facts !== null) ?? null,
+    ...(engines.some(({ host }) => host !== undefined) && {
+      engines: engines.map(({ host, info }) => ({ host, ...(factsOf(info) ?? { answered: false }) })),
+    }),
+    config_hash: request.configHash,
+    config_files: resolved.files,
+    config_warnings: resolved.warnings,
+    config: { run: request.run, grading: request.grading, arms: request.arms },
+    templates: byArm(request, (arm) =>
+      Object.fromEntries(
+        Object.entries(templatesOf(arm.agent)).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
+      ),
+    ),
+    models: byArm(request, (arm) => ({
+      ...describeRequests(
+        arm.model,
+        arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
+        new Date(request.createdAt),
+      ),
+      ...(resolved.addressFrom[arm.name] !== undefined && {
+        endpoint_from: resolved.addressFrom[arm.name],
+      }),
+    })),
+    dataset: datasetFacts(request),
+    selection: selectionFacts(request, failedIn),
+    images: Object.fromEntries(
+      images.map((name) => {
+        const here = known.get(name)![0];
+        return [name, here?.digests[0] ?? here?.id ?? null];
+      }),
+    ),
+    patch_policy: request.run.patch,
+    retry_policy: request.run.retry,
+    grading: { ...request.grading, follows: FOLLOWS[request.grading.dialect] },
+    statistics: { paired_test: 'mcnemar-exact', interval: 'wilson-95' },
+  };
+  return JSON.parse(secrets.json(JSON.stringify(manifest))) as Record<string, unknown>;
+}
+
+function datasetFacts(request: RunRequest) {
+  const ids = request.selected.map((s) => headOf(s).instance_id);
+  return {
+    source: request.dataset.source,
+    revision: request.dataset.revision,
+    file_sha256: request.dataset.fileHash,
+    rows: request.dataset.count,
+    count: ids.length,
+    instance_ids: ids,
+    ids_sha256: sha256(ids.join('\n')),
+    row_hashes: Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.rowHash])),
+    weights:
+      request.dataset.wanted.sample === undefined
+        ? null
+        : Object.fromEntries(request.selected.map((s) => [headOf(s).instance_id, s.weight ?? 1])),
+    strata: request.strata?.length ? request.strata : null,
+    ...(request.dataset.unsupported && { unsupported: request.dataset.unsupported }),
+  };
+}
+
+const selectionFacts = ({ dataset: { split, wanted } }: RunRequest, failedIn: string | undefined) => ({
+  split,
+  shuffle: wanted.shuffle ?? false,
+  filter: wanted.filter ?? null,
+  slice: wanted.slice ?? null,
+  limit: wanted.limit ?? null,
+  sample: wanted.sample ?? null,
+  stratify: wanted.stratify ?? null,
+  seed: wanted.seed ?? DEFAULT_SEED,
+  failed_in: failedIn ?? null,
+});

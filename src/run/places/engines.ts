@@ -1,0 +1,71 @@
+/** Connects to engines by the caller's variables, and makes the image service of each. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { errorText } from '../../base/text/errorText.ts';
+import {
+  connectEngine,
+  DOCKER_VARIABLES,
+  type EngineConnection,
+} from '../../environment/places/engines/connectEngine.ts';
+import {
+  createImageService,
+  type ImageService,
+  type ImageServiceOptions,
+} from '../../environment/places/images/imageService.ts';
+import { type Variables, variable } from '../caller.ts';
+import { UserError } from '../userError.ts';
+
+/** The folder of the list of pulled images, which all runs share. */
+export const stateDir = (env: Variables): string =>
+  join(
+    variable(env, 'XDG_STATE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.local', 'state'),
+    'swebatch',
+  );
+
+export type EngineConnected = Extract<EngineConnection, { ok: true }>;
+
+/** `host`: an engine that `environment.hosts` names; without one the default engine. */
+export function requireEngine(env: Variables, host?: string): EngineConnected {
+  const variables = Object.fromEntries(DOCKER_VARIABLES.map((name) => [name, variable(env, name)]));
+  const connection = connectEngine(variables, host);
+  if (!connection.ok) throw new UserError(connection.message);
+  return connection;
+}
+
+/** No engine answers: says which variable chose it, because the address in it is the usual mistake. */
+export function engineSilent(reasons: readonly string[], env: Variables, problems: readonly string[] = []) {
+  const chosen = (['DOCKER_HOST', 'DOCKER_CONTEXT'] as const).find(
+    (name) => variable(env, name) !== undefined,
+  );
+  const where = chosen ? `; $${chosen} is ${variable(env, chosen)}` : '';
+  return new UserError([...problems, `Docker does not answer (${reasons.join('; ')}${where})`].join('\n'), {
+    next: { do: 'check_engine' },
+  });
+}
+
+/** For clients; undefined leaves the default socket to dockerode. */
+export function engineOptions(env: Variables, host?: string) {
+  const { options, source } = requireEngine(env, host);
+  return source === 'default' && host === undefined ? undefined : options;
+}
+
+type Given = Omit<ImageServiceOptions, 'docker' | 'dockerConfigDir' | 'stateDir'>;
+
+export async function openImages(env: Variables, options: Given, host?: string): Promise<ImageService> {
+  const { docker, source } = requireEngine(env, host);
+  try {
+    await docker.ping();
+  } catch (error) {
+    const reason = errorText(error);
+    throw new UserError(`the Docker engine (${source}) does not answer: ${reason}`, {
+      next: { do: 'check_engine' },
+    });
+  }
+  return imagesOn(env, options, host);
+}
+
+/** Does not check that the engine answers: with several, one may come up later. */
+export function imagesOn(env: Variables, options: Given, host?: string): ImageService {
+  const { docker, configDir } = requireEngine(env, host);
+  return createImageService({ docker, dockerConfigDir: configDir, stateDir: stateDir(env), ...options });
+}

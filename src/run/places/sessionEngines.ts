@@ -1,0 +1,101 @@
+/** The engines of a sitting: asked whether they answer, written down, and rid of what they kept while they were away. */
+import type { Closing } from '../../base/async/closing.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { reapLeft } from '../../environment/docker/reaper.ts';
+import { currentOwner } from '../../environment/owner.ts';
+import { engineClient, engineOptionsOf } from '../../environment/places/engines/engineClient.ts';
+import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
+import type { EngineSpec } from '../../environment/places/engines/engineSpec.ts';
+import type { FileEngines } from '../../environment/places/engines/fileEngines.ts';
+import { keepLooking } from '../../environment/places/engines/poolLooks.ts';
+import type { RunImages } from '../../environment/places/images/runImages.ts';
+import { hasLeftEngine } from '../../store/live/engineLeases.ts';
+import type { Store } from '../../store/open.ts';
+import type { RunRow } from '../../store/records/runs.ts';
+import type { RunEvents } from '../events.ts';
+import { recordEngines } from './engineRecord.ts';
+
+/** Rejects with why it does not join. */
+export type JoinEngine = (engine: EngineSpec, origin: 'file' | 'person') => Promise<void>;
+
+/** The engines of the containers; absent when every arm is local. */
+export interface SessionEngines {
+  readonly images: RunImages;
+  /** Places on several engines; absent with one. */
+  readonly pool?: EnginePool;
+  /** Another one joins; absent with one. */
+  readonly join?: JoinEngine;
+  /** A file that says which engines there are, while the run works. */
+  readonly fileEngines?: FileEngines;
+  /** Where the engine on this machine keeps its layers. */
+  readonly engineDir?: string | undefined;
+}
+
+export interface KeptEngines {
+  readonly store: Store;
+  readonly run: Pick<RunRow, 'id' | 'name'>;
+  readonly events: Pick<RunEvents, 'emit'>;
+  readonly isoNow: () => string;
+  /** The record cannot be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+export function keepEngines(
+  engines: SessionEngines | undefined,
+  { store, run, events, isoNow, onError }: KeptEngines,
+  closing: Closing,
+): void {
+  const pool = engines?.pool;
+  if (!pool) return;
+  closing.add(keepLooking(pool.look));
+  closing.add(keepLooking(async () => pool.balance(), BALANCE_MS));
+  if (engines.fileEngines) closing.add(keepLooking(engines.fileEngines.look, FILE_MS));
+  closing.add(recordEngines({ store, runId: run.id, pool, isoNow, onError }));
+  const here = leasedNow(pool);
+  pool.follow({
+    back(host) {
+      const isOver = (attempt: string) =>
+        !here(host, attempt) && (isGrading(attempt) || hasLeftEngine(store, run.id, host, attempt));
+      void reapReturned(host, run.name, isOver, (text) => events.emit({ type: 'note', text }));
+    },
+  });
+}
+
+const FILE_MS = 1_000;
+/** Long enough for the next trial to take what has just become free. */
+const BALANCE_MS = 1_000;
+
+/** A slow engine is not waited for: the next run removes what is left. */
+const REAP_LIMIT_MS = 20_000;
+
+/** They have no lease in the record: what this process does not grade there now has ended. */
+const isGrading = (attempt: string): boolean => attempt.startsWith('grade-');
+
+function leasedNow(pool: Pick<EnginePool, 'follow'>): (host: string, attempt: string) => boolean {
+  const open = new Set<string>();
+  const key = (host: string, attempt: string) => JSON.stringify([host, attempt]);
+  pool.follow({
+    leased: (host, attempt) => void open.add(key(host, attempt)),
+    released: (host, attempt) => void open.delete(key(host, attempt)),
+  });
+  return (host, attempt) => open.has(key(host, attempt));
+}
+
+async function reapReturned(
+  host: string,
+  run: string,
+  isOver: (attempt: string) => boolean,
+  note: (text: string) => void,
+): Promise<void> {
+  try {
+    const docker = engineClient(engineOptionsOf(host));
+    const removed = await reapLeft({
+      ...{ docker, isOver, limitMs: REAP_LIMIT_MS },
+      owner: currentOwner(run, 'run'),
+    });
+    if (removed.length > 0)
+      note(`engine ${host} is back; removed ${removed.length} container(s) of attempts that have ended`);
+  } catch (error) {
+    note(`engine ${host} is back; what it kept could not be looked at: ${errorText(error)}`);
+  }
+}

@@ -1,0 +1,114 @@
+/** `planRun`: what a run would do, what it needs and what it can show. Nothing is started, pulled or paid. */
+import { resolve } from 'node:path';
+import { headOf, imageOf } from '../../dataset/instance.ts';
+import { describeRequests } from '../../model/describe.ts';
+import { isFreeName } from '../../model/prices.ts';
+import { makespan } from '../../report/measure/forecast.ts';
+import type { Caller, Variables } from '../caller.ts';
+import type { Surroundings } from '../running.ts';
+import { modelNameOf, type RunRequest } from '../schedule/planRun.ts';
+import { type PreparedRun, prepareRun } from '../start/prepareRun.ts';
+import type { RunOptions } from '../start/runOptions.ts';
+import { type DiskAnswer, planDisk } from './planDisk.ts';
+import { type PlanForecast, planForecast } from './planForecast.ts';
+import { checkedPlan, refuseWrong } from './preflight.ts';
+
+export interface DryRun extends PlanForecast {
+  readonly runId: string;
+  readonly dataset: string;
+  readonly revision: string | null;
+  readonly instances: readonly {
+    readonly instanceId: string;
+    readonly repo: string;
+    readonly image: string;
+  }[];
+  /** Limits of 0 are none; the cost limit is in dollars. */
+  readonly arms: readonly {
+    readonly name: string;
+    readonly model: string;
+    readonly stepLimit: number;
+    readonly costLimit: number;
+    /** Where its model is asked, and the variable that says so; null where nobody is asked, or no variable says it. */
+    readonly address: string | null;
+    readonly addressFrom: string | null;
+  }[];
+  readonly epochs: number;
+  readonly trials: number;
+  readonly slots: number;
+  /** How many different images the instances have. */
+  readonly images: number;
+  /** Null when no arm runs in Docker. */
+  readonly imagePlan: DiskAnswer | null;
+  /** Null where no limit bounds it; so is the time. */
+  readonly worstCaseDollars: number | null;
+  readonly worstCaseSeconds: number | null;
+  readonly evaluate: boolean;
+}
+
+export interface PlannedRun extends DryRun {
+  /** What is missing here, so that `startRun` would refuse this run: a key, replies; empty when nothing is. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Rejects with a UserError when the configuration, the dataset or the selection is wrong: in the words of `startRun`. */
+export async function planRun(options: RunOptions & Surroundings): Promise<PlannedRun> {
+  const { env = {}, cwd = process.cwd() } = options;
+  const warnings: string[] = [];
+  const caller: Caller = { env, cwd, tell: ({ text }) => void warnings.push(text) };
+  const prepared = await prepareRun({ ...options, results: resolve(cwd, options.results) }, caller);
+  const checked = await checkedPlan(prepared.resolved, caller);
+  refuseWrong(checked);
+  return { ...(await dryRun(prepared, env)), problems: checked.missing, warnings };
+}
+
+export async function dryRun({ request, options, resolved }: PreparedRun, env: Variables): Promise<DryRun> {
+  const instances = request.selected.map(headOf).map((head) => ({
+    instanceId: head.instance_id,
+    repo: head.repo,
+    image: imageOf(head),
+  }));
+  const imagePlan = await planDisk(request, env);
+  return {
+    runId: request.name,
+    dataset: request.dataset.source,
+    revision: request.dataset.revision,
+    instances,
+    arms: request.arms.map(({ name, model, agent }) => ({
+      name,
+      model: modelNameOf(model),
+      stepLimit: agent.step_limit,
+      costLimit: agent.cost_limit,
+      address: describeRequests(model, [], new Date()).endpoint,
+      addressFrom: resolved.addressFrom[name] ?? null,
+    })),
+    epochs: request.run.epochs,
+    trials: instances.length * request.arms.length * request.run.epochs,
+    slots: request.run.workers,
+    images: new Set(instances.map(({ image }) => image)).size,
+    imagePlan,
+    worstCaseDollars: worstDollars(request),
+    worstCaseSeconds: worstSeconds(request),
+    evaluate: request.grading.enabled,
+    ...planForecast(request, instances, options.results, imagePlan),
+  };
+}
+
+/** Null: no limit holds it. A run budget may be overshot by one call of each slot. */
+export function worstDollars({ arms, run, selected }: RunRequest): number | null {
+  const limits = arms.map((a) => (isFreeName(modelNameOf(a.model)) ? 0 : a.agent.cost_limit || Infinity));
+  const sum = limits.reduce((a, b) => a + b, 0) * selected.length * run.epochs;
+  const worst = run.cost_limit > 0 ? Math.min(run.cost_limit, sum) : sum;
+  return Number.isFinite(worst) ? worst : null;
+}
+
+/** Every trial takes all its time, the long ones last. */
+export function worstSeconds({ arms, run, selected }: RunRequest): number | null {
+  const limits = arms.map((a) => a.agent.wall_time_limit_seconds || Infinity);
+  const all = limits.flatMap((limit) => Array.from({ length: selected.length * run.epochs }, () => limit));
+  const worst = makespan(
+    all.toSorted((a, b) => a - b),
+    run.workers,
+  );
+  return Number.isFinite(worst) ? worst : null;
+}

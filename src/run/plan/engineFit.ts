@@ -1,0 +1,77 @@
+/** Engines on which a trial would go otherwise than on the rest: another processor, or another time. Told before anything is paid. */
+import type { EngineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { bad, type Finding } from './armChecks.ts';
+
+export interface AskedEngine {
+  /** As findings name it. */
+  readonly what: string;
+  readonly engine: EngineInfo;
+}
+
+export interface PlatformAsked {
+  /** environment.platform of the arms; undefined: what the image is. */
+  readonly platform: string | undefined;
+  /** images.allow_emulation */
+  readonly emulation: boolean;
+}
+
+/** Farther off, certificates are refused, builds see files of the future, and tests that look at the date fail. */
+const CLOCK_LIMIT_MS = 5 * 60_000;
+
+type Answered = Extract<EngineInfo, { ok: true }>;
+
+/** Docker says x86_64 and aarch64 of engines, amd64 and arm64 of images. */
+const PROCESSORS: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
+const processorOf = ({ architecture }: Answered): string => PROCESSORS[architecture] ?? architecture;
+
+/** Empty where every engine that answers fits. */
+export function engineFindings(asked: readonly AskedEngine[], wanted: PlatformAsked): Finding[] {
+  const answered = asked.flatMap(({ what, engine }) => (engine.ok ? [{ what, engine }] : []));
+  return [
+    ...answered.flatMap(({ what, engine }) => clockFinding(what, engine.clockAheadMs)),
+    ...platformFindings(answered, wanted),
+  ];
+}
+
+function clockFinding(what: string, aheadMs: number): Finding[] {
+  if (Math.abs(aheadMs) <= CLOCK_LIMIT_MS) return [];
+  const minutes = Math.round(Math.abs(aheadMs) / 60_000);
+  return [
+    bad(
+      what,
+      `its clock is ${minutes} min ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock here`,
+      'set the clock of both machines by NTP (timedatectl set-ntp true)',
+    ),
+  ];
+}
+
+function platformFindings(
+  engines: readonly { readonly what: string; readonly engine: Answered }[],
+  { platform, emulation }: PlatformAsked,
+): Finding[] {
+  const known = engines.filter(({ engine }) => engine.architecture !== '');
+  const processors = known.map(({ engine }) => processorOf(engine));
+  const wanted = platform?.split('/')[1] ?? mostCommon(processors);
+  const odd = known.filter(({ engine }) => processorOf(engine) !== wanted);
+  // Where all have the same other processor, all are slow alike: whoever allows emulation gets it, with a warning.
+  if (odd.length === known.length && emulation) return [];
+  const here =
+    platform === undefined ? `most engines run linux/${wanted}` : `environment.platform is ${platform}`;
+  const fix =
+    odd.length < known.length
+      ? 'take it out of environment.hosts, or give it a run of its own'
+      : 'name an engine of that platform, or set images.allow_emulation';
+  return odd.map(({ what, engine }) =>
+    bad(
+      what,
+      `it runs linux/${processorOf(engine)} and ${here}: a trial there would have another image, or an emulated one`,
+      fix,
+    ),
+  );
+}
+
+/** Of those that are as common, the one named first. */
+function mostCommon(names: readonly string[]): string | undefined {
+  const count = (name: string) => names.filter((other) => other === name).length;
+  return names.toSorted((a, b) => count(b) - count(a))[0];
+}

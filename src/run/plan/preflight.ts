@@ -1,0 +1,109 @@
+/** Checks before anything is made, started or paid. Reports all problems at once. */
+import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { loadParsers } from '../../grading/userParsers.ts';
+import type { Caller } from '../caller.ts';
+import { engineSilent, requireEngine } from '../places/engines.ts';
+import { UserError } from '../userError.ts';
+import { bad, checkArm, type Finding } from './armChecks.ts';
+import { clusterFindings } from './clusterChecks.ts';
+import { deadEndpoints } from './endpointChecks.ts';
+import { engineFindings, type PlatformAsked } from './engineFit.ts';
+import { limitFindings } from './engineLimits.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
+
+type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &
+  Partial<Pick<ResolvedConfig, 'keys' | 'images'>>;
+
+/** What `run`, `run --dry-run` and `doctor` refuse, by the same words. */
+export interface CheckedPlan {
+  /** The configuration is wrong: nothing can be made of it. */
+  readonly wrong: readonly string[];
+  /** Something is not here now: a key, credentials, a package, a file of replies. A plan can be made without. */
+  readonly missing: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** `knock`: whether the models will be asked; a run that only needs grading goes on without them. */
+export async function preflight(checked: Checked, caller: Caller, knock: boolean): Promise<void> {
+  const { wrong, missing } = await checkedPlan(checked, caller);
+  if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
+  const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
+  problems.push(...(await clusterFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf));
+  const hosts = enginesNeeded(checked);
+  const engines = await Promise.all(
+    hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
+  );
+  const silent = engines.flatMap((engine) => (engine.ok ? [] : [engine.message]));
+  // One answering engine is enough to begin; the others are tried again during the run.
+  if (hosts.length > 0 && silent.length === engines.length)
+    throw engineSilent(silent, hosts.includes(undefined) ? caller.env : {}, problems);
+  const asked = engines.map((engine, i) => ({ what: `engine ${hosts[i] ?? ''}`.trim(), engine }));
+  const limits = asked.flatMap(({ what, engine }) => limitFindings(engine, what, checked));
+  const found = [...limits, ...engineFindings(asked, platformAsked(checked))];
+  problems.push(...found.filter(({ ok }) => !ok).map(textOf));
+  if (problems.length > 0) throw new UserError(problems.join('\n'));
+}
+
+export const platformAsked = ({ arms, images }: Pick<Checked, 'arms' | 'images'>): PlatformAsked => ({
+  platform: arms.find(({ environment }) => environment.platform !== undefined)?.environment.platform,
+  emulation: images?.allow_emulation ?? true,
+});
+
+const textOf = ({ what, detail, fix }: Finding): string => `${what}: ${detail}; ${fix}`;
+
+/** Checks arms, parsers and the names of engines. Makes nothing, and asks no engine. */
+export async function checkedPlan(
+  { arms, run, grading, keys }: Checked,
+  { env, cwd }: Pick<Caller, 'env' | 'cwd'>,
+): Promise<CheckedPlan> {
+  const found = await Promise.all(
+    arms.map((arm) => checkArm(arm, run.cost_limit, { env: { ...env, ...keys }, cwd })),
+  );
+  const findings = found.flat();
+  const { parsers } = grading;
+  if (grading.enabled || Object.keys(parsers).length > 0)
+    await loadParsers(parsers, cwd).catch((error: Error) =>
+      findings.push(bad('grading', error.message, 'correct grading.parsers')),
+    );
+  for (const host of enginesNeeded({ arms, grading }))
+    if (host !== undefined) findings.push(...engineName(host, env));
+  const failed = findings.filter(({ ok }) => !ok);
+  return {
+    wrong: failed.filter(({ here }) => !here).map(textOf),
+    missing: failed.filter(({ here }) => here).map(textOf),
+    findings,
+  };
+}
+
+/** An engine that does not answer may do so later; one whose name means nothing never will. */
+function engineName(host: string, env: Caller['env']): Finding[] {
+  try {
+    requireEngine(env, host);
+    return [];
+  } catch (error) {
+    return [bad(`engine ${host}`, (error as Error).message, 'correct environment.hosts')];
+  }
+}
+
+/** What failed is told with what to do; what was found is not. */
+export function refuseFailed(findings: readonly Finding[]): void {
+  const failed = findings.filter(({ ok }) => !ok);
+  if (failed.length > 0) throw new UserError(failed.map(textOf).join('\n'));
+}
+
+/** As `run` refuses it. */
+export function refuseWrong({ wrong }: CheckedPlan): void {
+  if (wrong.length > 0) throw new UserError(wrong.join('\n'));
+}
+
+/** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
+export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
+  const places = arms.map((arm) => arm.environment.environment_class);
+  // Arms in pods are graded in pods.
+  if (!places.includes('docker') && (!grading.enabled || places.every((place) => place === 'kubernetes')))
+    return [];
+  const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
+  // Those of a file join when the run reads it, and may come later.
+  const joinLater = arms.some((arm) => arm.environment.engines_file !== undefined);
+  return hosts.length > 0 || joinLater ? hosts : [undefined];
+}

@@ -1,0 +1,155 @@
+/** Resolves configuration files, `key=value` and sections into arms; one arm for each model. */
+
+import { readFileSync } from 'node:fs';
+import { isRecord } from '../../base/isRecord.ts';
+import { sha256 } from '../../base/sha256.ts';
+import { ConfigError } from '../../config/configError.ts';
+import { type DatasetConfig, withFlags } from '../../config/datasetConfig.ts';
+import { configHash } from '../../config/identity.ts';
+import { isKeyValue } from '../../config/keyValue.ts';
+import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
+import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
+import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import { takeCredentialsOut } from '../../model/namedCredentials.ts';
+import { settleModel } from '../../model/settleModel.ts';
+import { withVersion } from '../agents/armAgent.ts';
+import type { Caller, Variables } from '../caller.ts';
+import type { ArmConfig } from '../schedule/planRun.ts';
+import type { RunOptions } from '../start/runOptions.ts';
+import { UserError } from '../userError.ts';
+
+/** A complete configuration, ready to be planned, checked and recorded. */
+export interface ResolvedConfig {
+  readonly arms: readonly ArmConfig[];
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images: ImagesConfig;
+  readonly dataset: DatasetConfig;
+  readonly hash: string;
+  /** Keys that stood in the configuration, under the variable that stands for them. */
+  readonly keys: Variables;
+  readonly warnings: readonly string[];
+  /** The variable that an arm's address was taken from, by the name of the arm. */
+  readonly addressFrom: Readonly<Record<string, string>>;
+  readonly files: readonly { readonly path: string; readonly sha256: string }[];
+  /** Dotted path to the file or the words of the command line that set it. */
+  readonly origins: LoadedConfig['origins'];
+}
+
+/** The caller with the keys that the configuration itself holds. */
+export const withKeys = (caller: Caller, { keys }: Pick<ResolvedConfig, 'keys'>): Caller => ({
+  ...caller,
+  env: { ...caller.env, ...keys },
+});
+
+type Asked = Pick<RunOptions, 'config' | 'models' | 'settings' | 'dataset'>;
+
+/** `env` names keys and addresses of providers. Throws a UserError with every problem. */
+export function resolveConfig(
+  { models = [], ...asked }: Asked,
+  { cwd, env }: Pick<Caller, 'cwd' | 'env'>,
+): ResolvedConfig {
+  const settings = given({
+    ...asked.settings,
+    ...(models.length === 1 && { model: { model_name: models[0], ...asked.settings?.model } }),
+    ...(models.length > 1 && { arms: models.map((model_name) => ({ model: { model_name } })) }),
+  });
+  const specs = asked.config ?? [];
+  let loaded = loadLayers(specs, settings, cwd);
+  // The prompt of default.yaml asks for blocks; its counterpart asks for tool calls.
+  if (specs.every(isKeyValue) && loaded.config.agent.protocol === 'tool-call')
+    loaded = loadLayers(['swebench', ...specs], settings, cwd);
+  const { config } = loaded;
+  const open = withoutCredentials(loaded.arms);
+  const { arms, warnings, addressFrom } = settled(open.arms, env);
+  return {
+    arms,
+    run: config.run,
+    grading: config.grading,
+    images: config.images,
+    dataset: withFlags(config.dataset, asked.dataset ?? {}),
+    // An arm is all that `arms:` said about it: two ways to write the same arms are the same experiment.
+    hash: sha256(arms.map((arm) => `${arm.name} ${configHash({ ...config, ...arm, arms: [] })}`).join('\n')),
+    keys: { ...open.keys, ...(loaded.apiKey !== undefined && { [CONFIGURED_KEY]: loaded.apiKey }) },
+    warnings: [...loaded.warnings, ...open.warnings, ...warnings],
+    addressFrom,
+    files: loaded.files,
+    origins: loaded.origins,
+  };
+}
+
+/** The record of a run holds no credential: each is taken out, and a reference stands in its place. */
+function withoutCredentials(given: readonly ArmConfig[]) {
+  const taken = given.map(({ model }, k) =>
+    takeCredentialsOut(model.model_kwargs, k === 0 ? '' : `_${k + 1}`),
+  );
+  const arms = given.map((arm, k) => {
+    const { kwargs, keys } = taken[k]!;
+    return Object.keys(keys).length === 0 ? arm : { ...arm, model: { ...arm.model, model_kwargs: kwargs } };
+  });
+  const paths = taken.flatMap((one) => Object.entries(one.paths));
+  return {
+    arms,
+    keys: Object.fromEntries(taken.flatMap((one) => Object.entries(one.keys))),
+    warnings: paths.map(
+      ([name, path]) =>
+        `model.model_kwargs.${path}: a key is better kept in an environment variable (write env:NAME there); it is not recorded, so to resume the run set $${name}`,
+    ),
+  };
+}
+
+/** A model that cannot be settled stays unchanged: the checks of the arm report it, and a dry run shows it. */
+function settled(
+  given: readonly ArmConfig[],
+  env: Variables,
+): Pick<ResolvedConfig, 'addressFrom' | 'warnings'> & { arms: ArmConfig[] } {
+  const answers = given.map((arm) => settleModel(arm.model, { env, litellm: arm.agent.compat !== null }));
+  const arms = given.map((arm, k) => {
+    const answer = answers[k]!;
+    return withVersion(answer.ok ? { ...arm, model: answer.model } : arm, env);
+  });
+  return {
+    arms,
+    addressFrom: Object.fromEntries(
+      given.flatMap(({ name }, k) => {
+        const answer = answers[k]!;
+        return answer.ok && answer.addressFrom !== undefined ? [[name, answer.addressFrom]] : [];
+      }),
+    ),
+    warnings: [...new Set(answers.flatMap((answer) => (answer.ok ? (answer.warnings ?? []) : [])))],
+  };
+}
+
+/** Drops undefined values and empty sections, so that they override nothing. */
+const given = (values: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values)
+      .map(([key, value]) => [key, isRecord(value) ? given(value) : value] as const)
+      .filter(([, value]) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0)),
+  );
+
+/** key=value alone changes the default; a file replaces it, as in mini-swe-agent. Throws a UserError with every problem. */
+export function loadLayers(
+  given: readonly string[],
+  overrides: Record<string, unknown>,
+  cwd: string,
+): LoadedConfig {
+  const specs = given.every(isKeyValue) ? ['default', ...given] : given;
+  try {
+    return loadConfig({ specs, overrides, cwd, readFile });
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UserError(error.message);
+    throw error;
+  }
+}
+
+function readFile(path: string): string | null {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes((error as { code?: string }).code ?? '')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+/** A trial with its arm, its instance and its images. */
+import { OWN_HOST } from '../base/imageReference.ts';
+import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import { buildsOf } from '../dataset/kinds/datasetKinds.ts';
+import { rememberRecipe } from '../environment/places/images/build/buildRecipes.ts';
+import type { Store } from '../store/open.ts';
+import { type InstanceFacts, instanceFacts, type RunRow, rowTextOf } from '../store/records/runs.ts';
+import type { TrialRow } from '../store/records/trials.ts';
+import type { ArmRuntime } from './arms.ts';
+import type { TrialLabel } from './events.ts';
+
+export interface PlannedInstance {
+  readonly row: InstanceFacts;
+  /** Of a large run it is read from the record each time it is asked for. */
+  readonly instance: Instance;
+}
+
+export const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstance> =>
+  new Map(
+    instanceFacts(store, run.id).map((row) => [
+      row.id,
+      {
+        row,
+        get instance() {
+          return instanceSchema.parse(JSON.parse(rowTextOf(store, row.id)));
+        },
+      },
+    ]),
+  );
+
+export interface PlannedTrial {
+  readonly id: number;
+  readonly label: TrialLabel;
+  readonly arm: ArmRuntime;
+  readonly instance: Instance;
+  readonly repo: string;
+  /** The arm's own image, else the instance's. Unused by an arm without containers. */
+  readonly image: string;
+  /** The instance's own image, where its patch is graded. */
+  readonly gradedIn: string;
+}
+
+export const plannedTrial = (
+  trial: TrialRow,
+  arms: ReadonlyMap<number, ArmRuntime>,
+  instances: ReadonlyMap<number, PlannedInstance>,
+): PlannedTrial => {
+  const arm = arms.get(trial.arm_id)!;
+  const planned = instances.get(trial.instance_pk)!;
+  const { row } = planned;
+  return {
+    id: trial.id,
+    label: {
+      trialId: trial.id,
+      instanceId: row.instance_id,
+      arm: arm.row.name,
+      epoch: trial.epoch,
+    },
+    arm,
+    get instance() {
+      return planned.instance;
+    },
+    repo: row.repo,
+    image: arm.environment.image ?? row.image,
+    gradedIn: row.image,
+  };
+};
+
+/** The image that must be on an engine before the trial starts; undefined for an arm without containers. */
+export function imageToBring(trial: PlannedTrial): string | undefined {
+  const { arm, image } = trial;
+  if (arm.environment.environment_class !== 'docker') return undefined;
+  if (image.startsWith(`${OWN_HOST}/`))
+    for (const build of buildsOf(trial.instance)) rememberRecipe(build.image, build);
+  return image;
+}

@@ -1,0 +1,273 @@
+/**
+ * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
+ * in a crash.
+ */
+import type { AgentCallbacks } from '../../agent/contract.ts';
+import type { Redactor } from '../../base/text/redact.ts';
+import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
+import { type KeptStep, keptWork } from '../../grading/kinds/keptWork.ts';
+import type { SuspicionRule } from '../../grading/suspicion/commandRules.ts';
+import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
+import { exitClassOf } from '../../outcome.ts';
+import type { Store } from '../../store/open.ts';
+import { noteWork } from '../../store/records/evaluations.ts';
+import * as steps from '../../store/records/steps.ts';
+import { wholeArm } from '../../store/records/storedConfig.ts';
+import * as trials from '../../store/records/trials.ts';
+import type { PatchFacts } from '../attempt/choosePatch.ts';
+import type { RunBudget } from '../control/budget.ts';
+import { crashPoint } from '../control/crash.ts';
+import { type PhaseOptions, type PhaseTracker, trackPhases } from '../control/phases.ts';
+import type { RunEvents } from '../events.ts';
+import type { Ending } from '../exit.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
+import type { Turn } from '../schedule/turn.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+
+export interface JournalPorts {
+  readonly store: Store;
+  readonly redactor: Redactor;
+  readonly events: RunEvents;
+  readonly budget: RunBudget;
+  readonly suspicionRules: readonly SuspicionRule[];
+  /** Called when a model answers, which may not be the requested one. */
+  readonly onAnswer: (asked: string, answered: string) => void;
+  /** host:boot:pid:start, as it stands in trials.lease_owner. */
+  readonly leaseOwner: string;
+  readonly isoNow: () => string;
+}
+
+interface AttemptFacts {
+  readonly ending: Ending;
+  /** Steps that the agent counted; undefined when it did not end by itself. */
+  readonly steps: number | undefined;
+  readonly submitted: Uint8Array | null;
+  readonly captured: CapturedPatch | null;
+  readonly patch: PatchFacts;
+  readonly settlement: trials.Settlement;
+  readonly workImage: string | null;
+}
+
+export interface AttemptJournal {
+  readonly attemptId: number;
+  /** 1 for the first attempt of the trial. */
+  readonly number: number;
+  readonly phases: PhaseTracker;
+  /** The agent's side of the record: messages, calls, commands. */
+  readonly callbacks: AgentCallbacks;
+  /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
+  infraAttemptsBefore(): number;
+  /** How often the agent has ended its environment in attempts of this trial before. */
+  endedByAgentBefore(): number;
+  /** A sentence that stays with the attempt. */
+  note(text: string): void;
+  /** The end states that there are so far, of a task of several steps. */
+  keptWork(kept: readonly KeptStep[]): void;
+  environmentStarted(info: EnvironmentInfo): void;
+  /** From now on an agent that ignores its signal can neither spend money nor write. */
+  closeToAgent(): void;
+  /**
+   * Ends the attempt and settles its trial in one durable write, a compare-and-set: the first terminal state wins. False, with nothing
+   * written or told, when the attempt had already ended.
+   */
+  end(facts: AttemptFacts): boolean;
+}
+
+export interface JournalOptions extends Pick<PhaseOptions, 'now' | 'deadlinesMs'> {
+  /** Fires when a phase makes no progress, and when a phase cannot be written down. */
+  readonly abort: AbortController;
+}
+
+/** Leases the trial and begins its next attempt; null when another process was faster. */
+export function openJournal(
+  ports: JournalPorts,
+  turn: Turn,
+  { abort, ...clock }: JournalOptions,
+): AttemptJournal | null {
+  const attempt = beginAttempt(ports, turn);
+  if (!attempt) return null;
+  const { store, events } = ports;
+  const { slot, trial } = turn;
+  const phases = trackPhases(
+    {
+      began: (seq, name, offset) => {
+        steps.beginPhase(store, { attempt_id: attempt.id, seq, name, offset_ms: offset });
+        events.emit({ type: 'phase', trial: trial.label, slot, phase: name });
+      },
+      ended: (seq, duration) => steps.endPhase(store, attempt.id, seq, duration),
+    },
+    { ...clock, onStall: (stop) => abort.abort(stop) },
+  );
+  const scan = createScan(ports.suspicionRules);
+  const recorder = createRecorder({
+    ...ports,
+    attemptId: attempt.id,
+    onPhase: (phase) => {
+      // The agent ignores errors of this callback, but here a phase is part of the record.
+      try {
+        phases.begin(phase);
+      } catch (error) {
+        abort.abort(error);
+      }
+    },
+    onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
+    onStep: (step, costNano) => events.emit({ type: 'step', trial: trial.label, slot, step, costNano }),
+  });
+  const notes: string[] = [];
+  return {
+    attemptId: attempt.id,
+    number: attempt.number,
+    phases,
+    callbacks: { ...recorder.callbacks, onNote: (text) => void notes.push(text) },
+    infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
+    endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
+    note: (text) => void notes.push(text),
+    keptWork: (kept) => void noteWork(store, attempt.id, keptWork(kept)),
+    environmentStarted(info) {
+      notes.push(...info.notes);
+      trials.noteEnvironment(store, attempt.id, {
+        containerId: info.containerId ?? null,
+        imageDigest: info.imageDigest ?? null,
+        history: info.history,
+        transport: info.transport,
+      });
+    },
+    closeToAgent: () => recorder.close(),
+    end: (facts) => endAttempt(ports, turn, attempt, { ...facts, notes, phases, recorder, scan }),
+  };
+}
+
+interface BegunAttempt {
+  readonly id: number;
+  readonly number: number;
+}
+
+function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): BegunAttempt | null {
+  const { store, redactor, events } = ports;
+  if (!trials.leaseTrial(store, trial.id, ports.leaseOwner, Date.now())) return null;
+  crashPoint('after_lease');
+  const attempt = trials.beginAttempt(store, trial.id, {
+    startedAt: ports.isoNow(),
+    slot,
+    config: redactor.json(configText(trial)),
+  });
+  steps.recordQueue(store, attempt.id, Math.round(waitedMs));
+  crashPoint('after_attempt_began');
+  events.emit({ type: 'trial_started', trial: trial.label, slot, attempt: attempt.number });
+  return attempt;
+}
+
+/** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
+function configText({ arm: { row, environment }, image }: PlannedTrial): string {
+  if (environment.environment_class !== 'docker' && environment.environment_class !== 'kubernetes')
+    return row.config;
+  return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
+}
+
+interface WrittenSoFar {
+  readonly notes: readonly string[];
+  readonly phases: PhaseTracker;
+  readonly recorder: Recorder;
+  readonly scan: Scan;
+}
+
+function endAttempt(
+  ports: JournalPorts,
+  { trial, slot }: Turn,
+  attempt: BegunAttempt,
+  facts: AttemptFacts & WrittenSoFar,
+): boolean {
+  const { store, redactor, events } = ports;
+  const { ending, patch, captured, phases, recorder } = facts;
+  const stepCount = facts.steps ?? recorder.steps();
+  const message = ending.message === null ? null : redactor.text(ending.message);
+  const unused = unusedBytes(facts);
+  const notes = [
+    ...facts.notes,
+    ...patch.notes,
+    ...(unused > 0 ? [unusedNote(unused)] : []),
+    ...secretNotes(redactor, facts),
+    ...(captured?.warnings ?? []),
+  ];
+  crashPoint('before_seal');
+  const won = trials.endAttempt(
+    store,
+    attempt.id,
+    {
+      ended_at: ports.isoNow(),
+      exit_reason: ending.reason,
+      exit_detail: ending.detail,
+      exit_status: ending.exitStatus,
+      error_message: message,
+      error_evidence: ending.evidence === null ? null : redactor.json(JSON.stringify(ending.evidence)),
+      submission: facts.submitted,
+      captured_patch: captured?.patch ?? null,
+      // Old runs have no such column filled, and most suites need none.
+      ...(facts.workImage !== null && { work_image: facts.workImage }),
+      patch_source: patch.source,
+      patch_state: patch.state,
+      model_patch: patch.modelPatch,
+      patch_sha256: patch.sha256,
+      steps: stepCount,
+      oom_kills: recorder.oomKills(),
+      elapsed_ms: phases.elapsedMs(),
+      working_ms: phases.workingMs(),
+      suspicion: redactor.json(JSON.stringify([...facts.scan.flags(), ...ownEnd(ending, stepCount)])),
+      notes: JSON.stringify(notes.map((note) => redactor.text(note))),
+    },
+    facts.settlement,
+  );
+  crashPoint('after_seal');
+  if (!won) return false;
+  events.emit({
+    type: 'trial_ended',
+    trial: trial.label,
+    slot,
+    attempt: attempt.number,
+    exitReason: ending.reason,
+    exitClass: exitClassOf(ending.reason),
+    detail: ending.detail,
+    message,
+    sealed: facts.settlement === 'seal',
+    steps: stepCount,
+    costNano: recorder.costNano(),
+    elapsedMs: phases.elapsedMs(),
+    patchBytes: Buffer.byteLength(patch.modelPatch),
+    ...(unused > 0 && { unusedBytes: unused }),
+  });
+  return true;
+}
+
+/** Bytes of work in the tree that an agent left out of what it submitted, which is nothing: it may have committed its work. */
+const unusedBytes = ({ ending, patch, captured }: AttemptFacts): number =>
+  ending.reason === 'submitted' && patch.modelPatch === '' ? (captured?.patch.length ?? 0) : 0;
+
+const unusedNote = (bytes: number): string =>
+  `it submitted nothing, and its work tree has changes of ${bytes} bytes: the prediction is what it submitted (run.patch), so it is empty`;
+
+/** How a trial knows of it, in this sitting and in later ones. */
+const ENDED_ENVIRONMENT = 'ended_environment';
+
+const ownEnd = ({ byAgent, evidence, message }: Ending, step: number): AttemptSuspicion[] =>
+  byAgent
+    ? [
+        {
+          rule: ENDED_ENVIRONMENT,
+          says: 'the agent ended its own container: by killing everything, filling the disk or forging the ends of commands',
+          evidence: String(evidence?.command ?? message),
+          inferred: true,
+          step,
+          count: 1,
+        },
+      ]
+    : [];
+
+/** A patch is evidence, so one with a secret is only noted, never changed. */
+function secretNotes(redactor: Redactor, { submitted, captured }: AttemptFacts): string[] {
+  const patches = { submitted, captured: captured?.patch };
+  return Object.entries(patches).flatMap(([which, patch]) =>
+    patch && redactor.contains(patch)
+      ? [`the ${which} patch contains a secret of this machine; it was kept as it is`]
+      : [],
+  );
+}

@@ -1,0 +1,83 @@
+/**
+ * While a slot captures and removes, the container of the next trial is started: at most one for each slot that is being emptied, so that a
+ * run never has more than twice its slots. A container that is no longer wanted is removed at once.
+ */
+import type { Place } from '../../environment/environment.ts';
+import type { RunBudget } from '../control/budget.ts';
+import type { DiskFloor } from '../control/diskFloor.ts';
+import type { StopLadder } from '../control/stop.ts';
+import type { Admission } from '../places/trialImages.ts';
+import type { PlannedTrial } from '../plannedTrial.ts';
+import { startRequestOf } from './startRequest.ts';
+
+export interface ContainerPreparation {
+  /** The trial waits for a slot, behind all of the same or a higher priority. */
+  waits(trial: PlannedTrial, priority: number, admission?: Admission): void;
+  /** The trial has its slot, or will never have one. */
+  taken(trial: PlannedTrial): void;
+  slotEmptying(): void;
+  /** Nothing starts for now; prepared containers are removed. */
+  giveUp(): void;
+}
+
+export interface PreparationPorts {
+  readonly runName: string;
+  readonly nextAttemptNumber: (trialId: number) => number;
+  readonly stop: Pick<StopLadder, 'why'>;
+  readonly budget: Pick<RunBudget, 'exhausted'>;
+  readonly disk?: Pick<DiskFloor, 'low'> | undefined;
+}
+
+interface Waiting {
+  readonly trial: PlannedTrial;
+  readonly priority: number;
+  /** The engine that has its image, with several engines. */
+  readonly place: Place | undefined;
+  begun: boolean;
+}
+
+export function createContainerPreparation(ports: PreparationPorts): ContainerPreparation {
+  const { stop, budget, disk } = ports;
+  const waiting: Waiting[] = [];
+  let wanted = new AbortController();
+
+  const begin = ({ trial, place }: Waiting) => {
+    try {
+      const request = startRequestOf(trial, ports.runName, ports.nextAttemptNumber(trial.id));
+      trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
+    } catch {
+      // The slot that takes the trial gets the same error and ends it with a reason.
+    }
+  };
+
+  return {
+    waits(trial, priority, admission) {
+      // The slot will end it with the reason.
+      if (admission?.failure) return;
+      // Trials nearly always come in their order: looked for from the end, or 50,000 of them would take minutes.
+      const before = waiting.findLastIndex((other) => other.priority >= priority);
+      waiting.splice(before + 1, 0, {
+        trial,
+        priority,
+        place: admission?.place,
+        begun: false,
+      });
+    },
+    taken(trial) {
+      const at = waiting.findIndex((other) => other.trial.id === trial.id);
+      if (at >= 0) waiting.splice(at, 1);
+    },
+    slotEmptying() {
+      if (stop.why || budget.exhausted() || disk?.low) return;
+      const next = waiting.find((other) => !other.begun);
+      if (!next) return;
+      next.begun = true;
+      begin(next);
+    },
+    giveUp() {
+      wanted.abort(new Error('nothing is started at the moment'));
+      wanted = new AbortController();
+      for (const other of waiting) other.begun = false;
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** Makes the rows of a new run from its configuration and selection, and finds differences when a run is continued. Pure. */
+import type { AgentConfig } from '../../agent/agentConfig.ts';
+import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { RunConfig } from '../../config/runConfig.ts';
+import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
+import { datasetHash, recordedRow } from '../../dataset/record.ts';
+import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { ModelConfig } from '../../model/modelConfig.ts';
+import { dollarsToNano } from '../../money.ts';
+import type { RunPlan } from '../../store/records/runs.ts';
+
+/** One model + agent + environment configuration. */
+export interface ArmConfig {
+  readonly name: string;
+  readonly agent: AgentConfig;
+  readonly environment: EnvironmentConfig;
+  readonly model: ModelConfig;
+  /** Of agents that are programs; absent where it says nothing. */
+  readonly gateway?: GatewayConfig;
+  /** Model name in its predictions, if not the configured one: a replay predicts as the recorded model. */
+  readonly predictsAs?: string;
+}
+
+export interface RunRequest {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly arms: readonly ArmConfig[];
+  readonly run: RunConfig;
+  readonly grading: GradingConfig;
+  readonly images?: ImagesConfig;
+  readonly configHash: string;
+  readonly dataset: {
+    readonly source: string;
+    readonly split: string | null;
+    readonly revision: string | null;
+    readonly fileHash: string;
+    /** Rows before the selection. */
+    readonly count: number;
+    readonly wanted: DatasetConfig;
+    /** Selected, and left out because they cannot run here. */
+    readonly unsupported?: readonly { readonly instance_id: string; readonly reason: string }[];
+  };
+  readonly selected: readonly (Pick<LoadedRow, 'instance' | 'head' | 'rowHash'> & {
+    /** How many instances of its stratum it stands for; 1 where nothing is said. */
+    readonly weight?: number;
+  })[];
+  /** For a sample: every stratum of the dataset, including those without a sampled instance. */
+  readonly strata?: readonly {
+    readonly key: readonly string[];
+    readonly size: number;
+    readonly sampled: number;
+  }[];
+  readonly manifest: Readonly<Record<string, unknown>>;
+}
+
+/** Name of a model as predictions carry it. */
+export const modelNameOf = (model: ModelConfig): string => model.model_name ?? 'unnamed';
+
+/** The settings of an arm as its row keeps them. */
+export const armText = ({ agent, environment, model, gateway }: ArmConfig): string =>
+  JSON.stringify({ agent, environment, model, gateway });
+
+export function planRun(request: RunRequest): RunPlan {
+  const { run } = request;
+  return {
+    run: {
+      name: request.name,
+      created_at: request.createdAt,
+      config: JSON.stringify({
+        run: request.run,
+        grading: request.grading,
+        images: request.images,
+        dataset: request.dataset.wanted,
+        arms: request.arms,
+      }),
+      config_hash: request.configHash,
+      manifest: JSON.stringify(request.manifest),
+      dataset_source: request.dataset.source,
+      dataset_revision: request.dataset.revision,
+      dataset_hash: datasetHash(request.selected),
+      budget_nano: run.cost_limit > 0 ? dollarsToNano(run.cost_limit) : null,
+      emit_empty: run.emit_empty ? 1 : 0,
+      imported: 0,
+    },
+    arms: request.arms.map((arm) => ({
+      name: arm.name,
+      model: arm.predictsAs ?? modelNameOf(arm.model),
+      config: armText(arm),
+    })),
+    instances: request.selected.map(recordedRow),
+    epochs: run.epochs,
+  };
+}
+
+/** "a.b.c" -> value, for every leaf. */
+function flatten(value: unknown, path = ''): Map<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Map([[path, JSON.stringify(value) ?? 'undefined']]);
+  return new Map(
+    Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, path ? `${path}.${key}` : key)]),
+  );
+}
+
+export interface Difference {
+  readonly key: string;
+  readonly was: string | null;
+  readonly is: string | null;
+}
+
+/** Leaves that differ, for keys where `matters` says yes. */
+export function differences(was: unknown, is: unknown, matters: (key: string) => boolean): Difference[] {
+  const before = flatten(was);
+  const after = flatten(is);
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys
+    .filter((key) => matters(key) && before.get(key) !== after.get(key))
+    .map((key) => ({ key, was: before.get(key) ?? null, is: after.get(key) ?? null }));
+}
+
+const short = (text: string | null): string =>
+  text === null ? '(absent)' : text.length > 60 ? `${text.slice(0, 57)}...` : text;
+
+export const differencesText = (list: readonly Difference[]): string =>
+  list.map((d) => `  ${d.key}: was ${short(d.was)}, now ${short(d.is)}`).join('\n');

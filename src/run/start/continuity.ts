@@ -1,0 +1,162 @@
+/** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
+import { FIELD_CLASSES } from '../../config/identity.ts';
+import { headOf, instanceSchema } from '../../dataset/instance.ts';
+import { locateDataset } from '../../dataset/read/locate.ts';
+import { gradingHashOf } from '../../dataset/read/rowHash.ts';
+import { datasetHash } from '../../dataset/record.ts';
+import { dollarsToNano } from '../../money.ts';
+import type { Store } from '../../store/open.ts';
+import { insertEvent } from '../../store/records/eventLog.ts';
+import {
+  imagesOfRun,
+  instancesOf,
+  type RunRow,
+  setArmConfig,
+  setRunBudget,
+  setRunConfig,
+} from '../../store/records/runs.ts';
+import { storedManifest, wholeConfig } from '../../store/records/storedConfig.ts';
+import type { Caller, Tell, Variables } from '../caller.ts';
+import { contentsHere, type ImageContent } from '../places/imageContents.ts';
+import {
+  type ArmConfig,
+  armText,
+  differences,
+  differencesText,
+  type RunRequest,
+} from '../schedule/planRun.ts';
+import { UserError } from '../userError.ts';
+
+type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
+
+/** Keyed by arm name, so that a difference names the arm and not a position. A single arm needs no name. */
+const comparable = ({ run, grading, arms }: Comparable, single: boolean) => ({
+  run,
+  grading,
+  ...(single
+    ? Object.fromEntries(Object.entries(arms[0]!).filter(([key]) => key !== 'name'))
+    : { arms: Object.fromEntries(arms.map(({ name, ...rest }) => [name, rest])) }),
+});
+
+/** "arms.NAME.environment.env.PAGER" belongs to the field environment.env. */
+function isIdentity(key: string): boolean {
+  const path = key.split('.');
+  const field = path[0] === 'arms' ? path.slice(path.findIndex((k) => SECTIONS.has(k))) : path;
+  for (let n = field.length; n > 0; n--) {
+    const known = FIELD_CLASSES[field.slice(0, n).join('.')];
+    if (known) return known === 'identity';
+  }
+  return true;
+}
+const SECTIONS = new Set(['agent', 'environment', 'model', 'gateway']);
+
+/** A resumed run keeps its recorded rows; this tells when the dataset has a newer revision. */
+export function tellOtherRevision(run: RunRow, { env, tell }: Caller): void {
+  const { dataset_source: source, dataset_revision: recorded } = run;
+  if (recorded === null) return;
+  const location = locateDataset(source, { env });
+  const here = location.ok ? location.found.revision : null;
+  if (here !== null && here !== recorded)
+    tell({
+      level: 'note',
+      text: `${source} is at revision ${here.slice(0, 12)} here; run ${run.name} goes on with the rows of ${recorded.slice(0, 12)} that it recorded`,
+    });
+}
+
+export function checkSameRun(
+  store: Store,
+  run: RunRow,
+  request: RunRequest,
+  { allow, tell }: { readonly allow: boolean; readonly tell: Tell },
+): void {
+  const stored = { arms: [], ...wholeConfig(run) };
+  const { run: runConfig, grading, images, arms: askedArms } = request;
+  const config = { run: runConfig, grading, images, arms: askedArms };
+  const single = stored.arms.length === 1 && config.arms.length === 1;
+  const [was, is] = [comparable(stored, single), comparable(config, single)];
+  const changed = differences(was, is, isIdentity);
+  const rows = changedRows(store, run, request, tell);
+  const problems = [
+    ...(changed.length > 0 ? [`the configuration changed:\n${differencesText(changed)}`] : []),
+    ...(rows.length > 0 ? [`the dataset changed:\n${rows.map((r) => `  ${r}`).join('\n')}`] : []),
+  ];
+  if (problems.length > 0 && !allow)
+    throw new UserError(`run ${run.name} cannot go on: ${problems.join('\n')}`, {
+      next: { do: 'allow_change' },
+    });
+  const arms = stored.arms.map((a) => a.name).join(', ');
+  const asked = request.arms.map((a) => a.name).join(', ');
+  if (arms !== asked)
+    throw new UserError(`run ${run.name} has the arms ${arms}, not ${asked}; a new arm needs a new run`, {
+      next: { do: 'choose_name' },
+    });
+  if (problems.length > 0)
+    insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows });
+  const settings = differences(was, is, (key) => !isIdentity(key));
+  if (settings.length > 0)
+    insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed: settings });
+  // The recorded selection stays: a run may be continued with a part of its instances.
+  const kept = { ...config, ...(stored.dataset === undefined ? {} : { dataset: stored.dataset }) };
+  for (const arm of request.arms) setArmConfig(store, run.id, arm.name, armText(arm));
+  setRunConfig(store, run.id, JSON.stringify(kept), request.configHash);
+  // The budget may change: more money lets a stopped run continue.
+  setRunBudget(store, run.id, request.run.cost_limit > 0 ? dollarsToNano(request.run.cost_limit) : null);
+}
+
+/**
+ * An image with new content under the same name is another environment, so results from both are not one experiment. Images that
+ * are not here are pulled later; each attempt records the digest it used.
+ */
+export async function checkSameImages(
+  store: Store,
+  run: RunRow,
+  arms: readonly ArmConfig[],
+  { allow, env }: { readonly allow: boolean; readonly env: Variables },
+): Promise<void> {
+  const began = storedManifest(run).images ?? {};
+  const ran = imagesOfRun(store, run.id);
+  const names = [...ran.keys()];
+  const here = await contentsHere(env, arms, names);
+  const changed = names.flatMap((name) => {
+    const seen = [...ran.get(name)!, ...(began[name] ? [began[name]] : [])];
+    const other = here.get(name)!.find((now) => !seen.some((digest) => isContent(digest, now)));
+    if (!other || seen.length === 0) return [];
+    return [{ key: `image ${name}`, was: seen[0]!, is: other.digests[0] ?? other.id }];
+  });
+  if (changed.length === 0) return;
+  if (!allow)
+    throw new UserError(`run ${run.name} cannot go on: images changed:\n${differencesText(changed)}`, {
+      next: { do: 'allow_change' },
+    });
+  insertEvent(store, run.id, new Date().toISOString(), 'config_changed', { changed, rows: [] });
+}
+
+/** The same content has a digest for each repository it was pulled from; only the part after "@" is compared. */
+const isContent = (digest: string, now: ImageContent): boolean =>
+  digest === now.id || now.digests.some((one) => one.split('@').at(-1) === digest.split('@').at(-1));
+
+/** The selected rows must be unchanged rows of the run. */
+function changedRows(store: Store, run: RunRow, request: RunRequest, tell: Tell): string[] {
+  const moved = revisionChange(run.dataset_revision, request.dataset.revision);
+  if (datasetHash(request.selected) === run.dataset_hash) {
+    if (moved) tell({ level: 'note', text: `the dataset's ${moved}; the selected rows are the same` });
+    return [];
+  }
+  const planned = new Map(instancesOf(store, run.id).map((i) => [i.instance_id, i]));
+  const changed = request.selected.flatMap((row) => {
+    const { instance_id } = headOf(row);
+    const was = planned.get(instance_id);
+    if (was === undefined) return [`${instance_id} was not planned in this run`];
+    if (was.row_hash === row.rowHash) return [];
+    // Revisions of the official datasets differ in tests and scripts, which is what a verdict rests on.
+    const verdict = gradingHashOf(instanceSchema.parse(JSON.parse(was.row))) !== gradingHashOf(row.instance);
+    const what = verdict ? 'its tests or eval script differ, so verdicts may too' : 'its text differs';
+    return [`${instance_id}: the row has changed (${what})`];
+  });
+  return changed.length > 0 && moved ? [moved, ...changed] : changed;
+}
+
+const revisionChange = (was: string | null, is: string | null): string | undefined =>
+  was === is
+    ? undefined
+    : `revision was ${was?.slice(0, 12) ?? 'not known'}, is ${is?.slice(0, 12) ?? 'not known'}`;

@@ -1,0 +1,146 @@
+/** Prepares configuration, dataset and selection of a run, and reports every mistake before anything is started or paid. */
+import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { Dataset } from '../../dataset/read/loadDataset.ts';
+import { datasetHash } from '../../dataset/record.ts';
+import { selectInstances } from '../../dataset/select/select.ts';
+import { shownAddress } from '../../model/describe.ts';
+import { trialLines } from '../../store/records/trialResults.ts';
+import type { Caller, Tell, Variables } from '../caller.ts';
+import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
+import { requireDataset } from '../requireDataset.ts';
+import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
+import type { RunRequest } from '../schedule/planRun.ts';
+import { UserError } from '../userError.ts';
+import { beyondAgents } from './beyondAgents.ts';
+import { withinEngines } from './beyondEngine.ts';
+import { asRecorded } from './replayModel.ts';
+import type { RunOptions } from './runOptions.ts';
+import { withoutUnsupported } from './unsupported.ts';
+
+export interface PreparedRun {
+  readonly options: RunOptions;
+  readonly resolved: ResolvedConfig;
+  readonly request: RunRequest;
+}
+
+export async function prepareRun(options: RunOptions, caller: Caller): Promise<PreparedRun> {
+  refuseUnwritable(options.results);
+  if (options.name !== undefined) refuseRunName(options.name);
+  const resolved = resolveConfig(options, caller);
+  for (const text of resolved.warnings) caller.tell({ level: 'warning', text });
+  for (const [arm, variable] of Object.entries(resolved.addressFrom)) {
+    const { base_url: url = '' } = resolved.arms.find(({ name }) => name === arm)!.model;
+    caller.tell({ level: 'note', text: `arm ${arm} asks ${shownAddress(url)}, the address in $${variable}` });
+  }
+  const { rows_sha256: expected, ...wanted } = resolved.dataset;
+  const dataset = await datasetOf(wanted, options.dataDir, caller.env);
+  const ids = idsFor(options, wanted.instances);
+  for (const text of dataset.warnings ?? []) caller.tell({ level: 'warning', text });
+  const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
+  const { strata } = chosen;
+  const { supported: selected, unsupported } = withoutUnsupported(
+    beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
+    wanted.skip_unsupported ?? false,
+    caller.tell,
+  );
+  checkRows(expected, selected, dataset.revision);
+  const request = {
+    name: options.name ?? defaultRunName(),
+    createdAt: new Date().toISOString(),
+    arms: resolved.arms.map((arm) => asRecorded(arm, options.results)),
+    run: resolved.run,
+    grading: resolved.grading,
+    images: resolved.images,
+    configHash: resolved.hash,
+    dataset: {
+      source: dataset.source,
+      split: dataset.split,
+      revision: dataset.revision,
+      fileHash: dataset.fileHash,
+      count: dataset.rows.length,
+      // With the ids that `failedIn` selected, because another database does not have that run.
+      wanted: { ...wanted, ...(ids && { instances: ids }) },
+      ...(unsupported.length > 0 && { unsupported }),
+    },
+    selected,
+    strata,
+    manifest: {},
+  };
+  return { options, resolved, request };
+}
+
+function datasetOf(
+  { subset, split, revision }: DatasetConfig,
+  dataDir: string | undefined,
+  env: Variables,
+): Promise<Dataset> {
+  if (!subset)
+    throw new UserError('no dataset is named', {
+      next: { do: 'name_dataset' },
+      hint: 'a file (data.jsonl, data.parquet), a folder, or verified, lite, full, multilingual, multimodal',
+    });
+  return requireDataset(subset, { split, revision, dataDir, env });
+}
+
+function select(rows: Dataset['rows'], wanted: DatasetConfig, tell: Tell) {
+  const selection = selectInstances(rows, {
+    shuffle: wanted.shuffle ?? false,
+    filter: wanted.filter,
+    slice: wanted.slice,
+    ids: wanted.instances,
+    limit: wanted.limit,
+    sample: wanted.sample,
+    stratify: wanted.stratify
+      ?.split(',')
+      .map((c) => c.trim())
+      .filter(Boolean),
+    seed: wanted.seed,
+  });
+  if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
+  if (selection.kind === 'empty') throw new UserError(selection.message);
+  for (const text of selection.warnings) tell({ level: 'warning', text });
+  // A row that was left in its file keeps what reads it there.
+  const selected = selection.rows.map(({ row, weight }) =>
+    weight === 1
+      ? row
+      : Object.assign(Object.create(Object.getPrototypeOf(row) as object) as typeof row, row, { weight }),
+  );
+  return { selected, strata: selection.strata };
+}
+
+/** An exported configuration has the hash of its rows; other rows would be another run. */
+function checkRows(
+  expected: string | undefined,
+  selected: RunRequest['selected'],
+  revision: string | null,
+): void {
+  if (expected === undefined || datasetHash(selected) === expected) return;
+  throw new UserError(
+    `the dataset is not the one that the configuration was exported with: its ${selected.length} selected rows (revision ${revision ?? 'not known'}) differ from dataset.rows_sha256`,
+    {
+      hint: 'name the dataset with its revision, or remove dataset.rows_sha256 to run on these rows',
+    },
+  );
+}
+
+function idsFor(
+  { failedIn, results }: RunOptions,
+  named: readonly string[] | undefined,
+): string[] | undefined {
+  if (!failedIn) return named && [...named];
+  using store = openForReading(results);
+  const run = requireRun(store, failedIn);
+  const lines = trialLines(store, run.id);
+  if (!lines.some((l) => l.outcome !== null))
+    throw new UserError(`run ${run.name} has no verdicts`, {
+      next: { do: 'grade_run', results, run: run.name },
+    });
+  const failed = new Set(lines.filter((l) => l.resolved !== 1).map((l) => l.instance_id));
+  return named ? named.filter((id) => failed.has(id)) : [...failed];
+}
+
+/** Sorts by time, and is valid in paths and labels. */
+function defaultRunName(): string {
+  const stamp = new Date().toISOString().replace(/[-:]/g, '').replace('T', '-').slice(0, 15);
+  return `run-${stamp}-${Math.random().toString(36).slice(2, 6)}`;
+}

@@ -1,0 +1,44 @@
+/** Removes containers of dead processes before new ones start. */
+import { clusterConfigSchema } from '../../environment/clusterConfig.ts';
+import { reap } from '../../environment/docker/reaper.ts';
+import { connectCluster } from '../../environment/kubernetes/cluster.ts';
+import { reapPods } from '../../environment/kubernetes/podReaper.ts';
+import type { Caller } from '../caller.ts';
+import { requireEngine } from '../places/engines.ts';
+import { enginesOf } from '../places/openImages.ts';
+import type { ArmConfig } from '../schedule/planRun.ts';
+
+/** A daemon that hangs on one container may still serve others, so the run begins and reports what is left. */
+const REAP_LIMIT_MS = 20_000;
+
+/** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
+export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): Promise<void> {
+  const { env, tell } = caller;
+  await reapInClusters(arms, caller);
+  for (const host of enginesOf(arms)) {
+    try {
+      const { docker } = requireEngine(env, host);
+      const { removed, failed } = await reap({ docker, limitMs: REAP_LIMIT_MS });
+      if (removed.length > 0)
+        tell({ level: 'note', text: `removed ${removed.length} container(s) that a dead process had left` });
+      for (const { name } of failed)
+        tell({ level: 'warning', text: `container ${name} could not be removed; the next run tries again` });
+    } catch (error) {
+      if (host === undefined) throw error;
+    }
+  }
+}
+
+async function reapInClusters(arms: readonly ArmConfig[], { tell }: Pick<Caller, 'tell'>): Promise<void> {
+  const given = arms
+    .filter(({ environment }) => environment.environment_class === 'kubernetes')
+    .map(({ environment }) => environment.kubernetes ?? clusterConfigSchema.parse({}));
+  const different = new Map(given.map((one) => [JSON.stringify([one.context, one.namespace]), one]));
+  for (const one of different.values()) {
+    const { removed, failed } = await reapPods(await connectCluster(one));
+    if (removed.length > 0)
+      tell({ level: 'note', text: `removed ${removed.length} pod(s) that a dead process had left` });
+    for (const { name } of failed)
+      tell({ level: 'warning', text: `pod ${name} could not be removed; the next run tries again` });
+  }
+}
