@@ -8,14 +8,14 @@ import { type EvaluateRunOptions, evaluateRun } from './results/evaluate/evaluat
 import type { Evaluation } from './results/evaluate/gradeRun.ts';
 import { requireBaseline } from './results/night/findBaseline.ts';
 import { judgeRun, type NightOptions, type NightVerdict } from './results/night/judgeRun.ts';
+import { beginRun } from './run/begin.ts';
+import type { RunOutcome } from './run/executeRun.ts';
+import { goOnWithRun, type ResumeOptions } from './run/goOnWithRun.ts';
 import { preflight } from './run/plan/preflight.ts';
+import { prepareRun } from './run/plan.ts';
 import { hasBegun, makeAndOpen, openForWriting } from './run/resultsRoot.ts';
 import { type Running, type Surroundings, startWork } from './run/running.ts';
-import { beginRun } from './run/start/beginRun.ts';
-import type { RunOutcome } from './run/start/executeRun.ts';
-import { goOnWithRun, type ResumeOptions } from './run/start/goOnWithRun.ts';
-import { prepareRun } from './run/start/prepareRun.ts';
-import type { RunOptions } from './run/start/runOptions.ts';
+import type { RunOptions } from './run/runOptions.ts';
 
 /** Checks everything first: what is wrong rejects before anything is made or paid. */
 export const startRun = (options: RunOptions & Surroundings): Promise<Running<RunOutcome>> =>

@@ -32,9 +32,9 @@ export { type ImportedResults, type ImportOptions, importResults } from './resul
 export type { ArmVerdict, FirstVerdict, NightOptions, NightVerdict } from './results/night/judgeRun.ts';
 export { openResults, type RecordedRun, type Results } from './results/read/openResults.ts';
 export type { RunEvent, TrialLabel } from './run/events.ts';
+export type { RunOutcome } from './run/executeRun.ts';
+export type { ResumeOptions } from './run/goOnWithRun.ts';
 export { type DryRun, type PlannedRun, planRun } from './run/plan/dryRun.ts';
 export type { Running, Surroundings } from './run/running.ts';
-export type { RunOutcome } from './run/start/executeRun.ts';
-export type { ResumeOptions } from './run/start/goOnWithRun.ts';
-export type { RunOptions } from './run/start/runOptions.ts';
+export type { RunOptions } from './run/runOptions.ts';
 export { type NextStep, UserError } from './run/userError.ts';

@@ -2,10 +2,10 @@
 // is then filled in by SQL, because a hundred thousand real attempts would take days.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { gatherManifest } from '../../src/run/manifest/manifest.ts';
+import { gatherManifest } from '../../src/run/plan/manifest.ts';
+import { planRun } from '../../src/run/plan/planRecord.ts';
+import { prepareRun } from '../../src/run/plan.ts';
 import { makeAndOpen } from '../../src/run/resultsRoot.ts';
-import { planRun } from '../../src/run/schedule/planRun.ts';
-import { prepareRun } from '../../src/run/start/prepareRun.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { sumAttempt } from '../../src/store/records/attemptSums.ts';
 import { insertRun } from '../../src/store/records/runs.ts';

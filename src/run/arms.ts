@@ -22,7 +22,7 @@ import { createModelFactory } from '../model/modelFactory.ts';
 import type { Divergence, ReplaySource } from '../model/offline/replayed.ts';
 import type { ArmRow } from '../store/records/runs.ts';
 import type { RunEvents } from './events.ts';
-import { plannedArm } from './schedule/plannedConfig.ts';
+import { plannedArm } from './plan/plannedConfig.ts';
 
 export interface ArmRuntime {
   readonly row: ArmRow;

@@ -5,8 +5,8 @@ import type { Store } from '../store/open.ts';
 import type { RunRow } from '../store/records/runs.ts';
 import { REQUEST_HOLDS_MS } from './control/controlInbox.ts';
 import { ControlRefusal, readControl } from './control/controlRequest.ts';
+import { workerOn } from './control/runLock.ts';
 import { openForWriting, requireRun } from './resultsRoot.ts';
-import { workerOn } from './start/withRunLock.ts';
 import { howItIs } from './stopRun.ts';
 import { UserError } from './userError.ts';
 

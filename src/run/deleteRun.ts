@@ -5,7 +5,7 @@ import type { Store } from '../store/open.ts';
 import { listBaselines } from '../store/records/baselines.ts';
 import { removeRun } from '../store/records/removeRun.ts';
 import type { RunRow } from '../store/records/runs.ts';
-import { lockFolder, withRunLock, workerOn } from './start/withRunLock.ts';
+import { lockFolder, withRunLock, workerOn } from './control/runLock.ts';
 import { UserError } from './userError.ts';
 
 /** Throws a UserError for a run that somebody works on or that is a baseline. */

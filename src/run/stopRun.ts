@@ -1,6 +1,7 @@
 /** Stops a run from another process: the signals are those of a person at its terminal. */
+
+import { workerOn } from './control/runLock.ts';
 import { openForReading, requireRun } from './resultsRoot.ts';
-import { workerOn } from './start/withRunLock.ts';
 import { UserError } from './userError.ts';
 
 export interface StoppedRun {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { runConfigSchema } from '../../src/config/runConfig.ts';
+import { createNotifier } from '../../src/run/control/notify.ts';
 import type { RunEvent } from '../../src/run/events.ts';
-import { createNotifier } from '../../src/run/start/notify.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'swebatch-notify-'));
 afterAll(() => rmSync(dir, { recursive: true }));

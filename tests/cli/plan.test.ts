@@ -7,7 +7,7 @@ import { parsePolicy } from '../../src/environment/places/images/imagesConfig.ts
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { worstDollars, worstSeconds } from '../../src/run/plan/dryRun.ts';
 import { diskPlanOf } from '../../src/run/plan/planDisk.ts';
-import type { RunRequest } from '../../src/run/schedule/planRun.ts';
+import type { RunRequest } from '../../src/run/plan/planRecord.ts';
 
 interface Arm {
   readonly model?: string;

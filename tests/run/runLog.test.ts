@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../src/base/text/redact.ts';
-import { logEvents, openLog } from '../../src/run/start/runLog.ts';
+import { logEvents, openLog } from '../../src/run/record/runLog.ts';
 import { tempDir } from '../support/cli.ts';
 
 test('a clean run leaves its start, the end of each trial and grading, and its own end', () => {

@@ -12,7 +12,7 @@ import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { createStopLadder } from '../../src/run/control/stop.ts';
 import { createEvents } from '../../src/run/events.ts';
 import type { SessionEngines } from '../../src/run/places/sessionEngines.ts';
-import { runSession } from '../../src/run/runSession.ts';
+import { runSession } from '../../src/run/run.ts';
 import { insertRun } from '../../src/store/records/runs.ts';
 import { trialsOf } from '../../src/store/records/trials.ts';
 import { freshStore } from '../store/storeFixtures.ts';

@@ -1,7 +1,7 @@
 // A stored configuration that cannot be read is shown as unknown, but nothing goes on by it: the defaults could spend money or grade by another rule.
 import { expect, test } from 'vitest';
+import { plannedArm, plannedConfig } from '../../src/run/plan/plannedConfig.ts';
 import { exportConfig } from '../../src/run/record/exportConfig.ts';
-import { plannedArm, plannedConfig } from '../../src/run/schedule/plannedConfig.ts';
 import type { RunRow } from '../../src/store/records/runs.ts';
 import { storedConfig } from '../../src/store/records/storedConfig.ts';
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
-import type { RunOptions } from '../../run/start/runOptions.ts';
+import type { RunOptions } from '../../run/runOptions.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 import { filled, filledList, runName, whole } from './checks.ts';
 import { json, output } from './commonFlags.ts';

@@ -50,7 +50,7 @@ export const lsVerb = defineVerb({
     if (args.watch) {
       const redraw = process.stdout.isTTY === true && !inCi();
       // Not for a plain ls: it would take longer than its answer.
-      const { workerOn } = await import('../../run/start/withRunLock.ts');
+      const { workerOn } = await import('../../run/control/runLock.ts');
       const ended = await watchRun({
         ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
         // A process that was killed cannot write that its run ended.

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { Caller } from '../../run/caller.ts';
+import { withRunLock } from '../../run/control/runLock.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
-import { withRunLock } from '../../run/start/withRunLock.ts';
 import { UserError } from '../../run/userError.ts';
 import { wholeConfig } from '../../store/records/storedConfig.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';

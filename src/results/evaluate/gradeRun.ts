@@ -14,10 +14,10 @@ import { type Attendant, attended, type Caller, type Work } from '../../run/call
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
 import { createGrader, type Grader } from '../../run/grader/grader.ts';
 import { openGradingImages } from '../../run/places/openImages.ts';
+import { plannedArm } from '../../run/plan/plannedConfig.ts';
 import type { PlannedInstance } from '../../run/plannedTrial.ts';
 import { exportRunReports, type GradedWhole } from '../../run/record/runReports.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
-import { plannedArm } from '../../run/schedule/plannedConfig.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';

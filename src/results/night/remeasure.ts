@@ -1,9 +1,9 @@
 /** Measures instances of a run again in a new run with the same arm and rows, K epochs, graded. Its manifest names the first run. */
 
 import type { Caller } from '../../run/caller.ts';
-import { plannedConfig } from '../../run/schedule/plannedConfig.ts';
-import { executeRun, type RunOutcome } from '../../run/start/executeRun.ts';
-import { withRunLock } from '../../run/start/withRunLock.ts';
+import { withRunLock } from '../../run/control/runLock.ts';
+import { executeRun, type RunOutcome } from '../../run/executeRun.ts';
+import { plannedConfig } from '../../run/plan/plannedConfig.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { remeasurementsOfRun } from '../../store/records/baselines.ts';

@@ -6,7 +6,7 @@ import { cloudOf } from '../../model/clouds/chooseCloud.ts';
 import { dialectOf } from '../../model/dialects/choose.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
 import { type AddedAgent, addedAgents, agentCacheDir, nameOf, programOf } from './agentCache.ts';
 
 type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;

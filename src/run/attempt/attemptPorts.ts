@@ -2,8 +2,8 @@
 import type { RunConfig } from '../../config/runConfig.ts';
 import { suspicionRules } from '../../grading/suspicion/commandRules.ts';
 import type { RunRow } from '../../store/records/runs.ts';
+import type { AttemptPorts } from '../attempt.ts';
 import { tellOtherModels } from '../control/otherModels.ts';
-import type { AttemptPorts } from '../runAttempt.ts';
 
 type Journal = AttemptPorts['journal'];
 interface Stored extends Pick<Journal, 'store'> {

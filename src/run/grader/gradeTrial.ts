@@ -13,8 +13,8 @@ import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
+import { recordedEnvironment } from '../plan/plannedConfig.ts';
 import type { PlannedInstance } from '../plannedTrial.ts';
-import { recordedEnvironment } from '../schedule/plannedConfig.ts';
 
 export interface GradingPorts {
   readonly run: RunRow;

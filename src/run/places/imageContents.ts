@@ -4,7 +4,7 @@ import { imageKey } from '../../base/imageReference.ts';
 import { type ImageLedger, openImageLedger } from '../../environment/places/images/disk/imageLedger.ts';
 import { dockerImageEngine } from '../../environment/places/images/dockerImageEngine.ts';
 import type { Variables } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
 import { type EngineConnected, requireEngine, stateDir } from './engines.ts';
 import { enginesOf } from './openImages.ts';
 

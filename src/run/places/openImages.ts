@@ -17,7 +17,7 @@ import { takePull } from '../../store/live/pullBudget.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import type { RunEvents } from '../events.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
 import { UserError } from '../userError.ts';
 import { createAdmission } from './admission.ts';
 import { imagesOn, openImages, requireEngine } from './engines.ts';

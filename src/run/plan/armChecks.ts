@@ -17,8 +17,8 @@ import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { installedAgentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
 import { redactorOfModels } from '../secrets.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 export interface Finding {
   readonly what: string;

@@ -10,8 +10,8 @@ import {
 } from '../../environment/kubernetes/cluster.ts';
 import { closesPods, POLICY_FIX } from '../../environment/kubernetes/networkCheck.ts';
 import { userProblem } from '../../environment/kubernetes/podManifest.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
 import { bad, type Finding, good } from './armChecks.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 const RIGHTS: readonly Right[] = [
   ...['create', 'get', 'list', 'delete'].map((verb) => ({ verb, resource: 'pods' })),

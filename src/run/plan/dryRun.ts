@@ -5,12 +5,12 @@ import { describeRequests } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import type { Caller, Variables } from '../caller.ts';
+import { type PreparedRun, prepareRun } from '../plan.ts';
 import type { Surroundings } from '../running.ts';
-import { modelNameOf, type RunRequest } from '../schedule/planRun.ts';
-import { type PreparedRun, prepareRun } from '../start/prepareRun.ts';
-import type { RunOptions } from '../start/runOptions.ts';
+import type { RunOptions } from '../runOptions.ts';
 import { type DiskAnswer, planDisk } from './planDisk.ts';
 import { type PlanForecast, planForecast } from './planForecast.ts';
+import { modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong } from './preflight.ts';
 
 export interface DryRun extends PlanForecast {

@@ -10,8 +10,8 @@ import {
 import { proxyFrom } from '../../model/http/proxySettings.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { type Variables, variable } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
 import { bad, type Finding, good } from './armChecks.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 type Arms = readonly Pick<ArmConfig, 'name' | 'model'>[];
 

@@ -7,8 +7,8 @@ import { imagesConfigSchema, parsePolicy } from '../../environment/places/images
 import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
 import { enginesOf } from '../places/openImages.ts';
-import type { RunRequest } from '../schedule/planRun.ts';
 import { UserError } from '../userError.ts';
+import type { RunRequest } from './planRecord.ts';
 
 export interface DiskPlan {
   /** Undefined with one engine. */

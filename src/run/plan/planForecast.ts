@@ -5,8 +5,8 @@ import { type Forecast, forecast, type PlannedTrial, undetectable } from '../../
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
-import { modelNameOf, type RunRequest } from '../schedule/planRun.ts';
 import { type DiskAnswer, imagesToPull } from './planDisk.ts';
+import { modelNameOf, type RunRequest } from './planRecord.ts';
 
 export interface PlanForecast {
   readonly forecast: Forecast;

@@ -16,9 +16,9 @@ import { takeCredentialsOut } from '../../model/namedCredentials.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { withVersion } from '../agents/armAgent.ts';
 import type { Caller, Variables } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
-import type { RunOptions } from '../start/runOptions.ts';
+import type { RunOptions } from '../runOptions.ts';
 import { UserError } from '../userError.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 /** A complete configuration, ready to be planned, checked and recorded. */
 export interface ResolvedConfig {

@@ -4,7 +4,7 @@
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
-import type { AttemptPorts } from '../runAttempt.ts';
+import type { AttemptPorts } from '../attempt.ts';
 
 const EVERY_MS = 3_600_000;
 

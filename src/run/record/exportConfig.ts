@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { nameOf } from '../../config/resolveArms.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { wholeConfig } from '../../store/records/storedConfig.ts';
-import { plannedArms } from '../schedule/plannedConfig.ts';
+import { plannedArms } from '../plan/plannedConfig.ts';
 
 export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;
 

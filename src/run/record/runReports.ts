@@ -10,7 +10,7 @@ import { enginesOfRun } from '../../store/live/engineLeases.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { storedManifest } from '../../store/records/storedConfig.ts';
-import { recordedEnvironment } from '../schedule/plannedConfig.ts';
+import { recordedEnvironment } from '../plan/plannedConfig.ts';
 import { partFolder } from './exportRun.ts';
 
 export interface WrittenReport extends StoredReport {

@@ -3,8 +3,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadDataset } from '../../../src/dataset/read/loadDataset.ts';
-import { beyondAgents } from '../../../src/run/start/beyondAgents.ts';
-import { beyondEngine } from '../../../src/run/start/beyondEngine.ts';
+import { beyondAgents } from '../../../src/run/plan/beyondAgents.ts';
+import { beyondEngine } from '../../../src/run/plan/beyondEngine.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type RunArgs, runOptionsOf } from '../../../src/cli/flags/runFlags.ts';
+import { planRun } from '../../../src/run/plan/planRecord.ts';
 import { type ResolvedConfig, resolveConfig } from '../../../src/run/plan/resolveConfig.ts';
 import { exportConfig } from '../../../src/run/record/exportConfig.ts';
-import { planRun } from '../../../src/run/schedule/planRun.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-export-config-'));
 afterAll(() => rmSync(home, { recursive: true }));

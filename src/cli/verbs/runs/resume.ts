@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
 import { armCrash } from '../../../run/control/crash.ts';
+import { goOnWithRun } from '../../../run/goOnWithRun.ts';
 import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { goOnWithRun } from '../../../run/start/goOnWithRun.ts';
 import { awaitsVerdict } from '../../../store/records/verdicts.ts';
 import { conclude } from '../../conclude.ts';
 import { integer } from '../../flags/checks.ts';

@@ -1,7 +1,7 @@
 /** `swebatch top`: slots, engines, limiters and spend of a run as it works. */
 import { inert } from '../../../base/text/inert.ts';
+import { workerOn } from '../../../run/control/runLock.ts';
 import { openForReading, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { workerOn } from '../../../run/start/withRunLock.ts';
 import { type LiveState, readLiveState } from '../../../store/live/liveState.ts';
 import { namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';

@@ -6,7 +6,7 @@ import { settleModel } from '../../model/settleModel.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { storedManifest } from '../../store/records/storedConfig.ts';
 import type { Caller, Variables } from '../caller.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 const ADDRESSES: ReadonlySet<string> = new Set(PROVIDERS.flatMap(({ baseUrls }) => baseUrls));
 

@@ -4,9 +4,9 @@ import { reap } from '../../environment/docker/reaper.ts';
 import { connectCluster } from '../../environment/kubernetes/cluster.ts';
 import { reapPods } from '../../environment/kubernetes/podReaper.ts';
 import type { Caller } from '../caller.ts';
-import { requireEngine } from '../places/engines.ts';
-import { enginesOf } from '../places/openImages.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
+import { requireEngine } from './engines.ts';
+import { enginesOf } from './openImages.ts';
 
 /** A daemon that hangs on one container may still serve others, so the run begins and reports what is left. */
 const REAP_LIMIT_MS = 20_000;

@@ -18,14 +18,8 @@ import {
 import { storedManifest, wholeConfig } from '../../store/records/storedConfig.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../places/imageContents.ts';
-import {
-  type ArmConfig,
-  armText,
-  differences,
-  differencesText,
-  type RunRequest,
-} from '../schedule/planRun.ts';
 import { UserError } from '../userError.ts';
+import { type ArmConfig, armText, differences, differencesText, type RunRequest } from './planRecord.ts';
 
 type Comparable = { arms: readonly { name: string }[]; run?: unknown; grading?: unknown };
 

@@ -3,8 +3,8 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { currentOwner, isOwnerAlive, type Liveness, ownerLabels } from '../../environment/owner.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import type { Tell } from '../caller.ts';
-import { type LockHolder, readHolder, takeLock } from '../control/lock.ts';
 import { UserError } from '../userError.ts';
+import { type LockHolder, readHolder, takeLock } from './lock.ts';
 
 /** Not in the run's own folder, which is made from the record and may be deleted while the run works. */
 const LOCKS = '.locks';

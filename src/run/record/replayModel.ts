@@ -3,11 +3,11 @@ import { statSync } from 'node:fs';
 import type { ReplaySource } from '../../model/offline/replayed.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf } from '../../store/records/runs.ts';
-import { replaySourceOf } from '../record/recordedReplies.ts';
-import { openRecording } from '../record/recording.ts';
+import type { ArmConfig } from '../plan/planRecord.ts';
 import { lazyStore, requireRun } from '../resultsRoot.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
 import { UserError } from '../userError.ts';
+import { replaySourceOf } from './recordedReplies.ts';
+import { openRecording } from './recording.ts';
 
 export interface OpenedReplay {
   readonly source: ReplaySource;

@@ -5,7 +5,7 @@ import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
 import { storedArm, wholeArm, wholeConfig } from '../../store/records/storedConfig.ts';
-import type { ArmConfig } from './planRun.ts';
+import type { ArmConfig } from './planRecord.ts';
 
 export interface PlannedConfig {
   readonly run: RunConfig;

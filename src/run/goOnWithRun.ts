@@ -1,20 +1,20 @@
 /** Continues a run from its record alone; sealed trials run again only when requested by class or id. */
-import { dollarsToNano } from '../../money.ts';
-import type { ExitClass } from '../../outcome.ts';
-import type { Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/eventLog.ts';
-import { type RunRow, runByName, setRunBudget } from '../../store/records/runs.ts';
-import { trialLines } from '../../store/records/trialResults.ts';
-import { reopenTrials, trialsOf } from '../../store/records/trials.ts';
-import type { Caller, Tell } from '../caller.ts';
-import { preflight } from '../plan/preflight.ts';
-import { requireRun } from '../resultsRoot.ts';
-import { type PlannedConfig, plannedConfig } from '../schedule/plannedConfig.ts';
-import { UserError } from '../userError.ts';
-import { checkSameImages, tellOtherRevision } from './continuity.ts';
+import { dollarsToNano } from '../money.ts';
+import type { ExitClass } from '../outcome.ts';
+import type { Store } from '../store/open.ts';
+import { insertEvent } from '../store/records/eventLog.ts';
+import { type RunRow, runByName, setRunBudget } from '../store/records/runs.ts';
+import { trialLines } from '../store/records/trialResults.ts';
+import { reopenTrials, trialsOf } from '../store/records/trials.ts';
+import type { Caller, Tell } from './caller.ts';
+import { withRunLock } from './control/runLock.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
-import { tellOtherAddress, withoutAddresses } from './recordedAddress.ts';
-import { withRunLock } from './withRunLock.ts';
+import { checkSameImages, tellOtherRevision } from './plan/continuity.ts';
+import { type PlannedConfig, plannedConfig } from './plan/plannedConfig.ts';
+import { preflight } from './plan/preflight.ts';
+import { tellOtherAddress, withoutAddresses } from './plan/recordedAddress.ts';
+import { requireRun } from './resultsRoot.ts';
+import { UserError } from './userError.ts';
 
 export interface ResumeOptions {
   /** Results root. */

@@ -11,10 +11,10 @@ import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { contentsHere } from '../places/imageContents.ts';
 import { enginesOf } from '../places/openImages.ts';
-import type { ResolvedConfig } from '../plan/resolveConfig.ts';
-import type { ArmConfig, RunRequest } from '../schedule/planRun.ts';
 import { redactorOfModels } from '../secrets.ts';
 import { machineFacts, programFacts } from './facts.ts';
+import type { ArmConfig, RunRequest } from './planRecord.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
 
 const MANIFEST_VERSION = 1;
 

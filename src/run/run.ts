@@ -20,6 +20,8 @@ import { type TrialRow, trialsOf } from '../store/records/trials.ts';
 import { type ArmRuntime, startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/abandonedWork.ts';
 import { attemptPortsOf } from './attempt/attemptPorts.ts';
+import type { AttemptPorts } from './attempt.ts';
+import { type BatchHooks, type BatchResult, runBatch } from './batch.ts';
 import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
 import { createControlInbox } from './control/controlInbox.ts';
@@ -39,8 +41,6 @@ import { keepLiveState } from './record/liveStates.ts';
 import { rateBooks } from './record/rateBooks.ts';
 import { createRunRecord } from './record/runRecord.ts';
 import { exportRunReports } from './record/runReports.ts';
-import type { AttemptPorts } from './runAttempt.ts';
-import { type BatchHooks, type BatchResult, runBatch } from './runBatch.ts';
 import { biasWarning } from './schedule/order.ts';
 import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
 

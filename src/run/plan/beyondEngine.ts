@@ -5,8 +5,8 @@ import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
 import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
 import type { Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
-import { enginesNeeded } from '../plan/preflight.ts';
-import type { ResolvedConfig } from '../plan/resolveConfig.ts';
+import { enginesNeeded } from './preflight.ts';
+import type { ResolvedConfig } from './resolveConfig.ts';
 
 const ANSWER_MS = 5000;
 

@@ -1,27 +1,27 @@
 /** The common part of new and continued runs: recovery after a dead process, the session, the outcome. */
-import { pathInside } from '../../base/files/pathInside.ts';
-import type { Redactor } from '../../base/text/redact.ts';
-import { currentOwner } from '../../environment/owner.ts';
-import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/images/imagesConfig.ts';
-import { meansCredential } from '../../model/namedCredentials.ts';
-import type { Store } from '../../store/open.ts';
-import { type RunRow, runByName, setRunStatus, spentNano } from '../../store/records/runs.ts';
-import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
-import { armProgram } from '../agents/armAgent.ts';
-import { attended, type Caller, variable } from '../caller.ts';
-import { recoverRun, refuseLostRecords } from '../control/recover.ts';
-import type { StopLadder } from '../control/stop.ts';
-import { cleanedBy, createEvents, type RunEvents } from '../events.ts';
-import { type OpenedImages, openRunImages } from '../places/openImages.ts';
-import { runSession, type SessionPorts, type SessionResult, type StoredRun } from '../runSession.ts';
-import type { ArmConfig } from '../schedule/planRun.ts';
-import { ordinarySecrets, redactorOfModels } from '../secrets.ts';
-import { VERSION } from '../version.ts';
+import { pathInside } from '../base/files/pathInside.ts';
+import type { Redactor } from '../base/text/redact.ts';
+import { currentOwner } from '../environment/owner.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
+import { meansCredential } from '../model/namedCredentials.ts';
+import type { Store } from '../store/open.ts';
+import { type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import { type TrialRow, trialsOf } from '../store/records/trials.ts';
+import { armProgram } from './agents/armAgent.ts';
+import { attended, type Caller, variable } from './caller.ts';
+import { createNotifier, warningTo } from './control/notify.ts';
+import { recoverRun, refuseLostRecords } from './control/recover.ts';
+import type { StopLadder } from './control/stop.ts';
+import { cleanedBy, createEvents, type RunEvents } from './events.ts';
 import { type FailureKind, failureKinds } from './failures.ts';
-import { createNotifier, warningTo } from './notify.ts';
-import { reapOrphans } from './reapOrphans.ts';
-import { openReplay } from './replayModel.ts';
-import { logEvents, openLog, type RunLog } from './runLog.ts';
+import { type OpenedImages, openRunImages } from './places/openImages.ts';
+import { reapOrphans } from './places/reapOrphans.ts';
+import type { ArmConfig } from './plan/planRecord.ts';
+import { openReplay } from './record/replayModel.ts';
+import { logEvents, openLog, type RunLog } from './record/runLog.ts';
+import { runSession, type SessionPorts, type SessionResult, type StoredRun } from './run.ts';
+import { ordinarySecrets, redactorOfModels } from './secrets.ts';
+import { VERSION } from './version.ts';
 
 export interface ExecuteRequest extends StoredRun {
   /** Default: that of an empty `images:` section. */

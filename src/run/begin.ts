@@ -1,18 +1,18 @@
 /** Begins a prepared run, or continues the run of that name if it is still the same. */
-import { headOf } from '../../dataset/instance.ts';
-import type { Store } from '../../store/open.ts';
-import { insertRun, type RunRow, runByName } from '../../store/records/runs.ts';
-import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
-import { reopenTrials } from '../../store/records/trials.ts';
-import { leaveUnjudged } from '../../store/records/verdicts.ts';
-import type { Caller } from '../caller.ts';
-import { gatherManifest } from '../manifest/manifest.ts';
-import { withKeys } from '../plan/resolveConfig.ts';
-import { planRun, type RunRequest } from '../schedule/planRun.ts';
-import { checkSameImages, checkSameRun } from './continuity.ts';
+import { headOf } from '../dataset/instance.ts';
+import type { Store } from '../store/open.ts';
+import { insertRun, type RunRow, runByName } from '../store/records/runs.ts';
+import { type TrialLine, trialLines } from '../store/records/trialResults.ts';
+import { reopenTrials } from '../store/records/trials.ts';
+import { leaveUnjudged } from '../store/records/verdicts.ts';
+import type { Caller } from './caller.ts';
+import { withRunLock } from './control/runLock.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';
-import type { PreparedRun } from './prepareRun.ts';
-import { withRunLock } from './withRunLock.ts';
+import { checkSameImages, checkSameRun } from './plan/continuity.ts';
+import { gatherManifest } from './plan/manifest.ts';
+import { planRun, type RunRequest } from './plan/planRecord.ts';
+import { withKeys } from './plan/resolveConfig.ts';
+import type { PreparedRun } from './plan.ts';
 
 /** `judged`: the night is no baseline until its verdict is there, whatever ends this process. */
 export function beginRun(

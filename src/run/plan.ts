@@ -1,21 +1,21 @@
 /** Prepares configuration, dataset and selection of a run, and reports every mistake before anything is started or paid. */
-import type { DatasetConfig } from '../../config/datasetConfig.ts';
-import type { Dataset } from '../../dataset/read/loadDataset.ts';
-import { datasetHash } from '../../dataset/record.ts';
-import { selectInstances } from '../../dataset/select/select.ts';
-import { shownAddress } from '../../model/describe.ts';
-import { trialLines } from '../../store/records/trialResults.ts';
-import type { Caller, Tell, Variables } from '../caller.ts';
-import { type ResolvedConfig, resolveConfig } from '../plan/resolveConfig.ts';
-import { requireDataset } from '../requireDataset.ts';
-import { openForReading, refuseRunName, refuseUnwritable, requireRun } from '../resultsRoot.ts';
-import type { RunRequest } from '../schedule/planRun.ts';
-import { UserError } from '../userError.ts';
-import { beyondAgents } from './beyondAgents.ts';
-import { withinEngines } from './beyondEngine.ts';
-import { asRecorded } from './replayModel.ts';
+import type { DatasetConfig } from '../config/datasetConfig.ts';
+import type { Dataset } from '../dataset/read/loadDataset.ts';
+import { datasetHash } from '../dataset/record.ts';
+import { selectInstances } from '../dataset/select/select.ts';
+import { shownAddress } from '../model/describe.ts';
+import { trialLines } from '../store/records/trialResults.ts';
+import type { Caller, Tell, Variables } from './caller.ts';
+import { beyondAgents } from './plan/beyondAgents.ts';
+import { withinEngines } from './plan/beyondEngine.ts';
+import type { RunRequest } from './plan/planRecord.ts';
+import { type ResolvedConfig, resolveConfig } from './plan/resolveConfig.ts';
+import { withoutUnsupported } from './plan/unsupported.ts';
+import { asRecorded } from './record/replayModel.ts';
+import { requireDataset } from './requireDataset.ts';
+import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import type { RunOptions } from './runOptions.ts';
-import { withoutUnsupported } from './unsupported.ts';
+import { UserError } from './userError.ts';
 
 export interface PreparedRun {
   readonly options: RunOptions;

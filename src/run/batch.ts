@@ -1,5 +1,5 @@
 /**
- * Many instances at once: works through the trials of a run, several at a time. Read this file first; runAttempt.ts is one attempt.
+ * Many instances at once: works through the trials of a run, several at a time. Read this file first; attempt.ts is one attempt.
  *
  * Each trial waits for its image, then for a slot, and has one attempt there. After the attempt the trial is sealed and graded, or comes
  * back for another attempt, or the whole run pauses or stops. A run that stops starts nothing more and waits for running attempts; the
@@ -10,6 +10,7 @@ import type { EnginePool } from '../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engines/engineWatch.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
+import { type AttemptOutcome, type AttemptPorts, runAttempt } from './attempt.ts';
 import type { RunBudget } from './control/budget.ts';
 import { type Cancels, createCancels } from './control/cancels.ts';
 import type { ControlInbox } from './control/controlInbox.ts';
@@ -23,7 +24,6 @@ import type { JoinEngine } from './places/sessionEngines.ts';
 import type { TrialImages } from './places/trialImages.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import type { RunRecord } from './record/runRecord.ts';
-import { type AttemptOutcome, type AttemptPorts, runAttempt } from './runAttempt.ts';
 import { createContainerPreparation } from './schedule/containerPreparation.ts';
 import { createDelays } from './schedule/delays.ts';
 import { createTrialQueue, type TrialQueue } from './schedule/trialQueue.ts';

@@ -1,5 +1,5 @@
 /** The options of `startRun` and `planRun`. */
-import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { DatasetConfig } from '../config/datasetConfig.ts';
 
 export interface RunOptions {
   /** Results root; made when it is not there. */
