@@ -54,13 +54,13 @@ describe('mini-swe-agent 1', () => {
     expect((await ended).exitStatus).toBe('LimitsExceeded');
     expect(model.queries).toHaveLength(5);
   });
-  test('the built-in observation prints the result as Python prints a dict', async () => {
+  test('the built-in observation prints the result as Python prints a dict [S-04]', async () => {
     const { ended } = run(V1, [bash('echo "it\'s"'), bash('s')], [result("it's\n"), submitted('')]);
     expect((await ended).messages[3]?.content).toBe(
       `Observation: {'output': "it's\\n", 'returncode': 0, 'action': 'echo "it\\'s"'}`,
     );
   });
-  test('a timeout has its own template', async () => {
+  test('a timeout has its own template [M-30]', async () => {
     const { ended } = run(V1, [bash('x'), bash('s')], [timedOut('part\r\n'), submitted('')]);
     expect((await ended).messages[3]?.content).toBe(
       'The last command <command>x</command> timed out and has been killed.\nThe output of the command was:\n<output>\npart\r\n\n</output>\nPlease try another command and make sure to avoid those requiring interactive input.',
@@ -69,7 +69,7 @@ describe('mini-swe-agent 1', () => {
 });
 
 describe('mini-swe-agent 2', () => {
-  test('a malformed reply is dropped and its response kept with the error', async () => {
+  test('a malformed reply is dropped and its response kept with the error [M-27]', async () => {
     const { ended, model } = run(
       V2,
       [reply('no call', { raw: { id: 'r1' }, costNano: 1e9 }), calls(call('c', { command: 's' }))],
@@ -126,7 +126,7 @@ describe('mini-swe-agent 2', () => {
     const { ended } = run({ ...V2, step_limit: 1 }, [calls(call('a', { command: 'ls' }))], [result('')]);
     expect((await ended).messages.at(-1)).toMatchObject({ role: 'exit', content: 'LimitsExceeded' });
   });
-  test('the format error template sees only what concerns the reply', async () => {
+  test('the format error template sees only what concerns the reply [M-24]', async () => {
     const { ended } = run({ ...V2, format_error_template: '{{ step_limit }}' }, [reply('no')], []);
     await expect(ended).rejects.toThrow("'step_limit' is undefined");
   });

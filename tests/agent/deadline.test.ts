@@ -71,7 +71,7 @@ describe('the limit ends what is in flight', () => {
   });
 });
 
-test('12: it is seen before the next query when nothing was in flight to end', async () => {
+test('it is seen before the next query when nothing was in flight to end [M-12]', async () => {
   let clock = 0;
   const environment = fakeEnvironment([
     async () => {
@@ -145,7 +145,7 @@ describe('the published agents', () => {
       now: () => clock,
     }).run('t');
   };
-  test('2 looks only before a query, in whole seconds', async () => {
+  test('2 looks only before a query, in whole seconds [M-12]', async () => {
     expect(await run('mini-swe-agent-2', 9_999)).toMatchObject({ exitStatus: 'Submitted' });
     expect(await run('mini-swe-agent-2', 10_000)).toMatchObject({ exitStatus: 'TimeExceeded', steps: 1 });
   });

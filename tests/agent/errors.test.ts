@@ -30,7 +30,7 @@ import { MODEL_ERROR_CODES } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted, timedOut } from './fakes.ts';
 
 describe('responses', () => {
-  test('helpers build and tell apart both sides of the union', () => {
+  test('helpers build and tell apart both sides of the union [S-33]', () => {
     const good: AgentResponse<number> = successResponse(1, 'done');
     const bad: AgentResponse<number> = errorResponse('TIMEOUT', 'too slow', {
       provider: 'openai',
@@ -54,41 +54,44 @@ describe('responses', () => {
 });
 
 describe('codes', () => {
-  test('the nineteen of the agent', () => {
+  test('the nineteen of the agent [S-39]', () => {
     expect([...AGENT_ERROR_CODES].sort()).toEqual(
       'AUTHENTICATION_ERROR CONFIG_ERROR CONTEXT_LENGTH_EXCEEDED INITIALIZATION_ERROR INVALID_RESPONSE IO_ERROR LLM_ASSIST_REQUIRED MAX_ITERATIONS_EXCEEDED MODEL_NOT_FOUND NETWORK_ERROR NOT_FOUND PERMISSION_DENIED PROVIDER_NOT_CONFIGURED PROVIDER_NOT_SUPPORTED RATE_LIMITED TIMEOUT TOOL_EXECUTION_ERROR UNKNOWN VALIDATION_ERROR'.split(
         ' ',
       ),
     );
   });
-  test.each(MODEL_ERROR_CODES)('the model code %s maps to its own name', (code) => {
+  test.each(MODEL_ERROR_CODES)('the model code %s maps to its own name [S-48]', (code) => {
     expect(mapModelErrorCodeToAgentErrorCode(code)).toBe(code);
   });
-  test.each(TOOL_ERROR_CODES)('the tool code %s maps to its own name', (code) => {
+  test.each(TOOL_ERROR_CODES)('the tool code %s maps to its own name [S-42]', (code) => {
     expect(mapToolErrorCodeToAgentErrorCode(code)).toBe(code);
   });
-  test('a code that nobody knows is UNKNOWN', () => {
+  test('a code that nobody knows is UNKNOWN [S-46]', () => {
     expect(mapModelErrorCodeToAgentErrorCode('SOMETHING' as never)).toBe('UNKNOWN');
   });
-  test('only rate limits, network errors and timeouts are worth a retry', () => {
+  test('only rate limits, network errors and timeouts are worth a retry [S-47]', () => {
     expect(AGENT_ERROR_CODES.filter(isRetryableError).sort()).toEqual([
       'NETWORK_ERROR',
       'RATE_LIMITED',
       'TIMEOUT',
     ]);
   });
-  test.each(AGENT_ERROR_CODES)('%s has a message for people: a sentence, no jargon, a next step', (code) => {
-    const text = getUserFriendlyMessage(code, { provider: 'openai', model: 'gpt' });
-    expect(text).toMatch(/^[A-Z].{20,}\.$/);
-    expect(text).not.toMatch(/ECONN|ENOENT|undefined|[A-Z]+_[A-Z]+/);
-  });
+  test.each(AGENT_ERROR_CODES)(
+    '%s has a message for people: a sentence, no jargon, a next step [S-38]',
+    (code) => {
+      const text = getUserFriendlyMessage(code, { provider: 'openai', model: 'gpt' });
+      expect(text).toMatch(/^[A-Z].{20,}\.$/);
+      expect(text).not.toMatch(/ECONN|ENOENT|undefined|[A-Z]+_[A-Z]+/);
+    },
+  );
   test('a known waiting time is in it', () => {
     expect(getUserFriendlyMessage('RATE_LIMITED', { retryAfter: 30 })).toContain('Wait 30 seconds');
   });
 });
 
 describe('exceptions', () => {
-  test('the hierarchy of the seeds', () => {
+  test('the hierarchy of the seeds [S-07]', () => {
     const bad = new FormatError([{ role: 'user', content: 'a' }]);
     expect([
       bad instanceof NonTerminatingException,
@@ -111,7 +114,7 @@ describe('exceptions', () => {
 describe('Tool.Result', () => {
   const run = (outcome: Parameters<typeof fakeEnvironment>[0][0]) =>
     bashTool(fakeEnvironment([outcome])).execute({ command: 'ls -la\npwd' });
-  test('what the agent executes gives title, metadata and output', async () => {
+  test('what the agent executes gives title, metadata and output [S-35]', async () => {
     const given: Tool.Result<Tool.BashMetadata> = await run(result('out', { exitCode: 2 }));
     expect(given).toMatchObject({ title: 'ls -la', output: 'out', metadata: { exitCode: 2 } });
     expect(given.metadata.error).toBeUndefined();
@@ -121,10 +124,10 @@ describe('Tool.Result', () => {
     [result('', { exitCode: 126 }), 'PERMISSION_DENIED'],
     [result('', { exitCode: 127 }), 'NOT_FOUND'],
     [result('', { exitCode: 137, exceptionInfo: 'killed' }), 'IO_ERROR'],
-  ] as const)('failures are in the result, not thrown', async (outcome, code) => {
+  ] as const)('failures are in the result, not thrown [S-41]', async (outcome, code) => {
     expect((await run(outcome)).metadata.error).toBe(code);
   });
-  test('and are told in the output', async () => {
+  test('and are told in the output [S-36]', async () => {
     expect((await run(timedOut('part'))).output).toBe('part\nError: timed out after 60s');
   });
 });
@@ -134,7 +137,7 @@ describe('degradation', () => {
     const debug: [string, unknown][] = [];
     return { debug, onDebug: (message: string, data?: unknown) => debug.push([message, data]) };
   };
-  test('withFallback gives the value, or the fallback and a debug message with the stack', async () => {
+  test('withFallback gives the value, or the fallback and a debug message with the stack [S-59]', async () => {
     const { debug, onDebug } = heard();
     expect(
       await withFallback(
@@ -163,7 +166,7 @@ describe('degradation', () => {
     config: config(),
     ...more,
   });
-  test('a summary that fails: truncated text', async () => {
+  test('a summary that fails: truncated text [S-57]', async () => {
     const { debug, onDebug } = heard();
     const ended = await createAgent(
       parts({ callbacks: { onDebug }, summarize: () => Promise.reject(new Error('no')) }),
@@ -178,7 +181,7 @@ describe('degradation', () => {
     ).run('t');
     expect(ended.messages[3]?.content).toContain('30000 letters');
   });
-  test('a selection of history that fails: the task and the open turn', async () => {
+  test('a selection of history that fails: the task and the open turn [S-55]', async () => {
     const { debug, onDebug } = heard();
     const given = parts({
       callbacks: { onDebug },
@@ -202,7 +205,7 @@ describe('degradation', () => {
     expect(given.model.queries.map((q) => q.messages.length)).toEqual([2, 2, 2]);
     expect(ended.messages).toHaveLength(8);
   });
-  test('structure that cannot be parsed: the text is kept', () => {
+  test('structure that cannot be parsed: the text is kept [M-33, S-54]', () => {
     expect(contentText([{ type: 'text', text: 'a' }, { type: 'image' }, null, 'b', { text: 5 }])).toBe('ab');
     expect(contentText('plain')).toBe('plain');
     expect(contentText({ odd: true })).toBe('');
@@ -222,17 +225,17 @@ describe('a custom agent', () => {
     environment: fakeEnvironment([]),
     config: config(),
   });
-  test('the built-in one by name', async () => {
+  test('the built-in one by name [M-20]', async () => {
     expect(await loadAgent('default', here)).toBe(createAgent);
   });
-  test('a module of the user', async () => {
+  test('a module of the user [M-20]', async () => {
     const create = await loadAgent('fixtures/customAgent.ts', here);
     expect((await create(parts()).run('t')).exitStatus).toBe('Custom');
   });
   test.each([
     ['fixtures/nothing.ts', /cannot be loaded/],
     ['fakes.ts', /exports no createAgent/],
-  ])('%s: what is wrong is said', async (path, text) => {
+  ])('%s: what is wrong is said [M-20, S-45]', async (path, text) => {
     const found = await findAgent(path, here);
     const message = expect.stringMatching(text) as string;
     expect(found).toMatchObject({ success: false, error: 'INITIALIZATION_ERROR', message });

@@ -79,7 +79,7 @@ describe('from a shipped configuration to a patch that applies', () => {
     return readFileSync(join(repository, 'calc.py'), 'utf8');
   };
   const submit = 'echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git diff';
-  test('bash blocks: look, fix, submit; the CRLF of the file survives', async () => {
+  test('bash blocks: look, fix, submit; the CRLF of the file survives [M-69, S-32]', async () => {
     const ended = await play('default', [block('cat calc.py'), block(FIX), block(submit)]);
     expect(ended).toMatchObject({ exitStatus: 'Submitted', steps: 3, costNano: 0 });
     expect(ended.messages[1]?.content).toContain('{{ braces }}');
@@ -94,7 +94,7 @@ describe('from a shipped configuration to a patch that applies', () => {
   });
 });
 
-test('state does not go from one command to the next, and a failing command is an observation', async () => {
+test('state does not go from one command to the next, and a failing command is an observation [S-24]', async () => {
   const ended = await play('default', [
     block('export X=1; cd /; exit 3'),
     block('echo "X=$X in $PWD"'),
@@ -108,7 +108,7 @@ test('state does not go from one command to the next, and a failing command is a
   expect(ended).toMatchObject({ exitStatus: 'Submitted', submission: '', steps: 4 });
 });
 
-test('a command that hangs is killed, told, and the attempt goes on', async () => {
+test('a command that hangs is killed, told, and the attempt goes on [S-25]', async () => {
   const ended = await play(
     'default',
     [block('echo before; sleep 100'), block('echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT')],
@@ -120,7 +120,7 @@ test('a command that hangs is killed, told, and the attempt goes on', async () =
   );
 });
 
-test('the wall-clock limit ends a command in flight', async () => {
+test('the wall-clock limit ends a command in flight [M-12]', async () => {
   const ended = await play(
     'default',
     [block('sleep 100')],

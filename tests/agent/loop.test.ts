@@ -37,7 +37,7 @@ const dear = (content: string, dollars = 1) => bash(content, { costNano: dollars
 const roles = (messages: readonly Message[]) => messages.map((m) => m.role).join(' ');
 
 describe('ends', () => {
-  test('1: two steps, then the marker: Submitted with the text after the marker line, 2 calls, 6 messages', async () => {
+  test('two steps, then the marker: Submitted with the text after the marker line, 2 calls, 6 messages [M-01, S-10]', async () => {
     const { agent, model } = setUp([bash('ls'), bash('submit')], [result('a\n'), submitted('diff\nline\n')]);
     const ended = await agent.run('fix it');
     expect(ended).toMatchObject({
@@ -54,7 +54,7 @@ describe('ends', () => {
       extra: { exit_status: 'Submitted' },
     });
   });
-  test('the same agent on a second task begins a new history; what it has used goes on counting', async () => {
+  test('the same agent on a second task begins a new history; what it has used goes on counting [S-13]', async () => {
     const { agent, model } = setUp([bash('a'), bash('b')], [submitted('one\n'), submitted('two\n')], {
       step_limit: 2,
     });
@@ -65,14 +65,14 @@ describe('ends', () => {
     expect(model.queries[1]!.messages.map((m) => m.content)).toEqual(['system', 'task: second']);
     expect(await agent.run('third')).toMatchObject({ exitStatus: 'LimitsExceeded', limit: 'steps' });
   });
-  test('2: step_limit 1 with two replies: LimitsExceeded after exactly one call', async () => {
+  test('step_limit 1 with two replies: LimitsExceeded after exactly one call [M-02, S-11]', async () => {
     const { agent, model } = setUp([bash('ls'), bash('ls')], [result(''), result('')], { step_limit: 1 });
     const ended = await agent.run('t');
     expect(ended).toMatchObject({ exitStatus: 'LimitsExceeded', limit: 'steps', submission: '', steps: 1 });
     expect(ended.submissionBytes).toBeUndefined();
     expect(model.queries).toHaveLength(1);
   });
-  test('3: a call of $1 with cost_limit 0.5 ends after that call', async () => {
+  test('a call of $1 with cost_limit 0.5 ends after that call [M-03, S-29]', async () => {
     const { agent } = setUp([dear('ls'), dear('ls')], [result(''), result('')], { cost_limit: 0.5 });
     expect(await agent.run('t')).toMatchObject({
       exitStatus: 'LimitsExceeded',
@@ -80,14 +80,14 @@ describe('ends', () => {
       costNano: 1e9,
     });
   });
-  test('cost exactly at the limit stops', async () => {
+  test('cost exactly at the limit stops [S-26]', async () => {
     const { agent, model } = setUp([dear('ls'), dear('ls'), dear('x')], [result(''), result('')], {
       cost_limit: 2,
     });
     expect(await agent.run('t')).toMatchObject({ limit: 'cost' });
     expect(model.queries).toHaveLength(2);
   });
-  test('4: limits of 0 are off', async () => {
+  test('limits of 0 are off [M-04, S-05]', async () => {
     const many = Array.from({ length: 30 }, () => dear('ls', 100));
     const { agent } = setUp([...many, bash('s')], [...many.map(() => result('')), submitted('')], {
       step_limit: 0,
@@ -100,7 +100,7 @@ describe('ends', () => {
     const { agent } = setUp([bash('a'), bash('b'), bash('c')], [result(''), result('')], { token_limit: 30 });
     expect(await agent.run('t')).toMatchObject({ limit: 'tokens', steps: 2 });
   });
-  test('a broken environment rejects with its error and makes no further call', async () => {
+  test('a broken environment rejects with its error and makes no further call [S-30, S-44]', async () => {
     const died = new EnvironmentError('died', 'the container is gone', { sub: 'oom' });
     const errors: string[] = [];
     const { agent, model } = setUp(
@@ -134,7 +134,7 @@ describe('ends', () => {
 });
 
 describe('commands that time out', () => {
-  test('5, 6: one message tells of it with the partial output, and the run goes on to submit', async () => {
+  test('one message tells of it with the partial output, and the run goes on to submit [M-05, M-06, S-09]', async () => {
     const { agent } = setUp([bash('sleep 99'), bash('s')], [timedOut('partial out'), submitted('p')]);
     const ended = await agent.run('t');
     expect(ended.exitStatus).toBe('Submitted');
@@ -144,13 +144,13 @@ describe('commands that time out', () => {
     expect(told[0]?.content).toContain('<command>sleep 99</command>');
     expect(told[0]?.content).toContain('partial out');
   });
-  test('30: long partial output is cut', async () => {
+  test('long partial output is cut [M-30]', async () => {
     const { agent } = setUp([bash('x'), bash('s')], [timedOut('y'.repeat(50_000)), submitted('p')]);
     const told = (await agent.run('t')).messages[3];
     expect(String(told?.content).length).toBeLessThan(11_000);
     expect(told?.content).toContain('40000 characters elided');
   });
-  test('a timed-out command that printed the marker does not submit', async () => {
+  test('a timed-out command that printed the marker does not submit [M-38]', async () => {
     const { agent } = setUp([bash('x'), bash('s')], [timedOut(`${SUBMIT}\npatch`), submitted('real')]);
     expect(await agent.run('t')).toMatchObject({ submission: 'real', steps: 2 });
   });
@@ -170,7 +170,7 @@ describe('commands that time out', () => {
 });
 
 describe('messages', () => {
-  test('7: observations in order; the submitting command adds none', async () => {
+  test('observations in order; the submitting command adds none [M-07]', async () => {
     const n = 20;
     const { agent } = setUp(
       [...Array.from({ length: n }, (_, i) => bash(`echo ${i}`)), bash('s')],
@@ -182,7 +182,7 @@ describe('messages', () => {
       Array.from({ length: n }, (_, i) => String(i)),
     );
   });
-  test('8: own templates are rendered; the task is data, never a template', async () => {
+  test('own templates are rendered; the task is data, never a template [M-08, S-21]', async () => {
     const { agent } = setUp([bash('s')], [submitted('')], {
       system_template: 'I am {{ cwd }}',
       instance_template: 'Do: {{ task }} ({{ hint }})',
@@ -191,7 +191,7 @@ describe('messages', () => {
     expect(messages[0]?.content).toBe('I am /testbed');
     expect(messages[1]?.content).toBe('Do: {{ 1 + 1 }} {% x %} (h)');
   });
-  test('9: counters are visible in templates', async () => {
+  test('counters are visible in templates [M-09, S-20]', async () => {
     const { agent } = setUp([dear('a'), dear('b'), bash('s')], [result(''), result(''), submitted('')], {
       observation_template:
         'Calls: {{ n_model_calls }}, Cost: {{ model_cost }}, left {{ step_limit - n_model_calls }}',
@@ -200,7 +200,7 @@ describe('messages', () => {
     const { messages } = await agent.run('t');
     expect(messages[5]?.content).toBe('Calls: 2, Cost: 2.0, left 8');
   });
-  test('10, 11: a step adds a reply and an observation; both carry what an export needs', async () => {
+  test('a step adds a reply and an observation; both carry what an export needs [M-10, M-11, M-28, S-14]', async () => {
     const { agent } = setUp(
       [bash('ls', { costNano: 5e8 }), bash('s')],
       [result('o\n', { exitCode: 3 }), submitted('')],
@@ -222,7 +222,7 @@ describe('messages', () => {
     const times = messages.map((m) => Number(m.extra?.timestamp));
     expect(times).toEqual([...times].sort((a, b) => a - b));
   });
-  test('29: output is cut at exactly 10000 characters, with head, tail and count', async () => {
+  test('output is cut at exactly 10000 characters, with head, tail and count [M-29, S-22]', async () => {
     const lengths = [8000, 9999, 10_000, 11_000];
     const { agent } = setUp(
       [...lengths.map(() => bash('x')), bash('s')],
@@ -264,7 +264,7 @@ describe('messages', () => {
 });
 
 describe('malformed replies (bash-block)', () => {
-  test('14: none, two, wrong language: told, still visible, recovered; 3 calls before the good one', async () => {
+  test('none, two, wrong language: told, still visible, recovered; 3 calls before the good one [M-14, S-08]', async () => {
     const two = reply('```bash\na\n```\n```bash\nb\n```');
     const { agent, model } = setUp([reply('none'), two, bash('s')], [submitted('p')]);
     const ended = await agent.run('t');
@@ -276,7 +276,7 @@ describe('malformed replies (bash-block)', () => {
     expect(model.queries[1]?.messages[2]).toMatchObject({ role: 'assistant', content: 'none' });
     expect(ended.messages[3]?.extra).toMatchObject({ interrupt_type: 'FormatError', n_actions: 0 });
   });
-  test('15, 16: three in a row end the attempt after exactly three calls; a good step starts the count again', async () => {
+  test('three in a row end the attempt after exactly three calls; a good step starts the count again [M-15, M-16, S-28]', async () => {
     const bad = reply('no');
     const three = setUp([bad, bad, bad, bad], []);
     expect(await three.agent.run('t')).toMatchObject({
@@ -291,12 +291,12 @@ describe('malformed replies (bash-block)', () => {
     });
     expect(await off.agent.run('t')).toMatchObject({ exitStatus: 'Submitted', steps: 5 });
   });
-  test('17: billed format errors count against the cost limit', async () => {
+  test('billed format errors count against the cost limit [M-17]', async () => {
     const bad = reply('no', { costNano: 1e9 });
     const { agent } = setUp([bad, bad, bad, bad], [], { cost_limit: 2.5, max_consecutive_format_errors: 0 });
     expect(await agent.run('t')).toMatchObject({ limit: 'cost', costNano: 3e9, steps: 3 });
   });
-  test('T-13: a reply cut off by the token limit is told so; three in a row end as format errors; the reply is kept', async () => {
+  test('T-13: a reply cut off by the token limit is told so; three in a row end as format errors; the reply is kept [M-24]', async () => {
     const cut = reply('I was going to', { finishReason: 'length' });
     const { agent } = setUp([cut, cut, cut], []);
     const ended = await agent.run('t');
@@ -304,7 +304,7 @@ describe('malformed replies (bash-block)', () => {
     expect(ended.messages[3]?.content).toContain('cut off');
     expect(ended.messages[2]?.extra?.response).toEqual({ content: 'I was going to' });
   });
-  test('T-12: an empty reply is asked for again without a message; three in a row end the attempt', async () => {
+  test('T-12: an empty reply is asked for again without a message; three in a row end the attempt [S-27]', async () => {
     const empty = reply('  \n');
     // The model layer calls a reply without choices or content a failure of kind "empty".
     const none: Answer = {
@@ -321,7 +321,7 @@ describe('malformed replies (bash-block)', () => {
   });
 });
 
-test('a reply cut off before its first word is told so and leaves no empty message', async () => {
+test('a reply cut off before its first word is told so and leaves no empty message [M-24]', async () => {
   const { agent } = setUp([reply('', { finishReason: 'length' }), bash('s')], [submitted('p')]);
   const { messages } = await agent.run('t');
   expect(roles(messages)).toBe('system user user assistant exit');
@@ -338,7 +338,7 @@ test('calls of a tool that was not offered stay visible as text, so that nothing
 
 describe('tool calls', () => {
   const tools = { protocol: 'tool-call' } as const;
-  test('three calls keep their order and ids, and the tool is offered', async () => {
+  test('three calls keep their order and ids, and the tool is offered [M-23, M-28, S-15]', async () => {
     const { agent, model, environment } = setUp(
       [
         calls(call('c1', { command: 'a' }), call('c2', { command: 'b' }), call('c3', { command: 'c' })),
@@ -393,7 +393,7 @@ describe('tool calls', () => {
     ]);
     expect(messages[3]?.content).toContain('timed out');
   });
-  test('no call at all: a message of the user says so', async () => {
+  test('no call at all: a message of the user says so [M-13, M-23]', async () => {
     const { agent } = setUp([reply('I think'), calls(call('c', { command: 's' }))], [submitted('p')], tools);
     const { messages } = await agent.run('t');
     expect(messages[3]).toMatchObject({
@@ -405,7 +405,7 @@ describe('tool calls', () => {
 });
 
 describe('who is told', () => {
-  test('the record hears of messages, commands and steps as they happen', async () => {
+  test('the record hears of messages, commands and steps as they happen [S-18]', async () => {
     const heard: string[] = [];
     const commands: CommandRecord[] = [];
     const { agent } = setUp(
@@ -446,7 +446,7 @@ describe('who is told', () => {
     );
     expect(messages.map((m) => m.content)).toEqual(recorded.map((m) => m.content));
   });
-  test('a record that cannot be written ends the attempt with that error', async () => {
+  test('a record that cannot be written ends the attempt with that error [S-58]', async () => {
     const broken = new Error('disk full');
     const { agent } = setUp(
       [bash('ls')],
@@ -460,7 +460,7 @@ describe('who is told', () => {
     );
     await expect(agent.run('t')).rejects.toBe(broken);
   });
-  test('a display that fails is left out, once told to onDebug', async () => {
+  test('a display that fails is left out, once told to onDebug [S-56]', async () => {
     const debug: string[] = [];
     let steps = 0;
     const { agent } = setUp(
@@ -481,7 +481,7 @@ describe('who is told', () => {
   });
 });
 
-test('the loop can be extended by overriding one of its parts', async () => {
+test('the loop can be extended by overriding one of its parts [S-12]', async () => {
   class Shouting extends DefaultAgent {
     override renderTemplate(template: string, vars = {}): string {
       return super.renderTemplate(template, vars).toUpperCase();
@@ -489,4 +489,35 @@ test('the loop can be extended by overriding one of its parts', async () => {
   }
   const { parts } = setUp([bash('s')], [submitted('p')]);
   expect((await new Shouting(parts).run('quiet')).messages[1]?.content).toBe('TASK: QUIET');
+});
+
+const frozen = <T extends object>(value: T): T => {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) frozen(inner);
+  return Object.freeze(value);
+};
+
+test('a configuration that several agents share is not changed by them [M-48]', async () => {
+  const shared = frozen(config({ step_limit: 9, expose_fields: ['repo'] }));
+  const work = () =>
+    createAgent({
+      instanceId: 'i',
+      model: fakeModel([reply('no block'), bash('ls'), bash('submit')]),
+      environment: fakeEnvironment([result('a\n'), submitted('patch\n')]),
+      config: shared,
+    }).run('task', { repo: 'a/a' });
+  const ended = await Promise.all([work(), work()]);
+  expect(ended.map((e) => e.exitStatus)).toEqual(['Submitted', 'Submitted']);
+});
+
+test('what is kept of a malformed reply goes to JSON, with its response and its cost [M-27]', async () => {
+  const { messages } = await createAgent({
+    instanceId: 'i',
+    model: fakeModel([reply('no block', { costNano: 5 }), bash('submit')]),
+    environment: fakeEnvironment([submitted('p')]),
+    config: config(),
+  }).run('task');
+  const written = JSON.parse(JSON.stringify(messages)) as { role: string; content: string; extra?: object }[];
+  expect(written.map((m) => m.role).slice(0, 4)).toEqual(['system', 'user', 'assistant', 'user']);
+  expect(written[2]).toMatchObject({ content: 'no block' });
+  expect(JSON.stringify(written[2]!.extra)).toMatch(/"cost[^"]*":/);
 });

@@ -35,7 +35,7 @@ const record = (more: Partial<CallRecord>): CallRecord => ({
   ...more,
 });
 
-test('a failed query ends the attempt with the code, the message and the metadata, told once to onError', async () => {
+test('a failed query ends the attempt with the code, the message and the metadata, told once to onError [S-37]', async () => {
   const errors: AgentErrorResponse[] = [];
   const debug: unknown[] = [];
   const agent = createAgent({
@@ -61,7 +61,7 @@ test('a failed query ends the attempt with the code, the message and the metadat
   ]);
   expect(debug).toHaveLength(1);
 });
-test('the step limit is told as MAX_ITERATIONS_EXCEEDED', async () => {
+test('the step limit is told as MAX_ITERATIONS_EXCEEDED [S-43]', async () => {
   const errors: string[] = [];
   const agent = createAgent({
     instanceId: 'i',
@@ -99,7 +99,7 @@ describe('the meter', () => {
       config: config({ cost_limit: limit }),
     }).run('t');
   };
-  test('failed tries that were billed count, and nothing counts twice', async () => {
+  test('failed tries that were billed count, and nothing counts twice [S-23]', async () => {
     const ended = await agentFor(
       [
         { try: 0, state: 'failed', costNano: 4e8 },

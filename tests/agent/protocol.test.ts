@@ -19,14 +19,14 @@ const cases = JSON.parse(
 }[];
 const protocol = bashBlock(agentConfigSchema.parse({}).action_regex);
 
-describe('golden cases of the action regex', () => {
+describe('golden cases of the action regex [M-22, S-16]', () => {
   test.each(cases)('$content', ({ content, actions }) => {
     const turn = protocol.parse(reply(content));
     expect(turn.found).toEqual(actions);
     expect(turn.calls.filter(isAction).map((c) => c.command)).toEqual(actions.length === 1 ? actions : []);
     expect(turn.error === null).toBe(actions.length === 1);
   });
-  test('all 21 are here', () => expect(cases).toHaveLength(21));
+  test('all 21 are here [M-63]', () => expect(cases).toHaveLength(21));
 });
 
 test('the regex keeps no state between replies', () => {

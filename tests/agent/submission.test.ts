@@ -8,7 +8,11 @@ const of = (output: string | Uint8Array, more = {}) => submissionOf(result(outpu
 
 describe('submits', () => {
   test.each([
-    ['blank lines and spaces before the marker, spaces after it', `\n \t\n  ${SUBMIT}  \npatch\n`, 'patch\n'],
+    [
+      'blank lines and spaces before the marker, spaces after it [S-17]',
+      `\n \t\n  ${SUBMIT}  \npatch\n`,
+      'patch\n',
+    ],
     ['the marker alone', `${SUBMIT}\n`, ''],
     ['the marker without a newline', SUBMIT, ''],
     ['the older marker', 'MINI_SWE_AGENT_FINAL_OUTPUT\nx', 'x'],
@@ -40,8 +44,9 @@ describe('does not submit', () => {
   ])('%s', (_name, output) => {
     expect(of(output)).toBeNull();
   });
-  test('a failing command', () => expect(of(`${SUBMIT}\nx`, { exitCode: 1 })).toBeNull());
-  test('a command that timed out', () => expect(of(`${SUBMIT}\nx`, { timedOut: true })).toBeNull());
+  test('a failing command [M-38, T-46]', () => expect(of(`${SUBMIT}\nx`, { exitCode: 1 })).toBeNull());
+  test('a command that timed out [M-38, T-46]', () =>
+    expect(of(`${SUBMIT}\nx`, { timedOut: true })).toBeNull());
 });
 
 describe('byte-exact', () => {
@@ -59,7 +64,7 @@ describe('byte-exact', () => {
     const found = submissionOf(result(output));
     expect(Buffer.from(found!.bytes).equals(patch)).toBe(true);
   });
-  test.each(patches)('through the agent: %s', async (_name, patch) => {
+  test.each(patches)('through the agent: %s [M-62]', async (_name, patch) => {
     const output = Buffer.concat([Buffer.from(`${SUBMIT}\n`), patch]);
     const agent = createAgent({
       instanceId: 'i',
@@ -73,7 +78,7 @@ describe('byte-exact', () => {
   });
 });
 
-test('an output that lost its middle is not a submission: a patch with a hole would only look like one', async () => {
+test('an output that lost its middle is not a submission: a patch with a hole would only look like one [M-62]', async () => {
   const agent = createAgent({
     instanceId: 'i',
     model: fakeModel([bash('s'), bash('s2')]),

@@ -12,7 +12,7 @@ const error = (args: unknown, name?: string) => {
   return 'error' in read ? read.error : read.command;
 };
 
-describe('what is wrong is said precisely', () => {
+describe('what is wrong is said precisely [M-23, M-25]', () => {
   test.each<[string, unknown, string | RegExp]>([
     ['bad JSON', '{"command": "ls', /^Error parsing tool call arguments: /],
     ['empty arguments', '', /^Error parsing tool call arguments: /],
@@ -30,7 +30,7 @@ describe('what is wrong is said precisely', () => {
       wanted instanceof RegExp ? wanted : new RegExp(`^${wanted.replace(/[.()]/g, '\\$&')}$`),
     );
   });
-  test('unknown tool', () =>
+  test('unknown tool [M-23]', () =>
     expect(error({}, 'python')).toBe("Unknown tool 'python'. The only tool is bash."));
   test('a good one is its command, untouched', () => expect(error({ command: ' ls \n' })).toBe(' ls \n'));
 });
@@ -53,7 +53,7 @@ const allValid = (model: ReturnType<typeof fakeModel>) => {
 };
 
 describe('T-15', () => {
-  test('the valid call runs, both ids are answered, the next request is valid', async () => {
+  test('the valid call runs, both ids are answered, the next request is valid [S-32]', async () => {
     const { ended, model, environment } = run(
       [calls(call('good', { command: 'ls' }), call('bad', { cmd: 1 })), done],
       [result('out'), submitted('p')],
@@ -93,7 +93,7 @@ describe('T-14', () => {
     expect(messages[4]?.content).toContain('must be a string, not a number');
     allValid(model);
   });
-  test('the count starts again after a good step', async () => {
+  test('the count starts again after a good step [M-16, T-14]', async () => {
     const bad = () => calls(call('a', '{'));
     const { ended } = run(
       [bad(), bad(), calls(call('b', { command: 'ls' })), bad(), bad(), done],

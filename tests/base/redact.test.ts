@@ -20,7 +20,7 @@ describe('redaction', () => {
     expect(out).not.toContain(form);
   });
 
-  test('base64 of a longer text around the key, at every offset', () => {
+  test('base64 of a longer text around the key, at every offset [T-58]', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 9 }), fc.string({ maxLength: 9 }), (before, after) => {
         const encoded = Buffer.from(`${before}${KEY}${after}`).toString('base64');
@@ -43,7 +43,7 @@ describe('redaction', () => {
     ['indented, in YAML', wrapped(76, '\n    ')],
     ['inside JSON', JSON.stringify({ output: wrapped(76) })],
     ['inside JSON inside JSON', JSON.stringify({ arguments: JSON.stringify({ text: wrapped(64) }) })],
-  ])('a long key whose base64 is broken into lines, %s, is replaced', (_name, text) => {
+  ])('a long key whose base64 is broken into lines, %s, is replaced [T-58]', (_name, text) => {
     expect(long().contains(text)).toBe(true);
     const out = long().text(text);
     expect(out).toContain('‹redacted:LONG›');

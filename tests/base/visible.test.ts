@@ -28,7 +28,7 @@ describe('text of others', () => {
     expect(settleLines('10%\r50%\r100%\nnext\r\nlast')).toBe('100%\nnext\nlast');
   });
 
-  test('nothing a terminal would obey is left, whatever comes in', () => {
+  test('nothing a terminal would obey is left, whatever comes in [T-16]', () => {
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(

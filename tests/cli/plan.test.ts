@@ -25,7 +25,7 @@ const request = (instances: number, run: object, ...arms: Arm[]): RunRequest =>
     })),
   }) as unknown as RunRequest;
 
-test('the worst cost is the sum of all limits, under the budget of the run; replies that are written down are free', () => {
+test('the worst cost is the sum of all limits, under the budget of the run; replies that are written down are free [M-61]', () => {
   expect(worstDollars(request(10, { epochs: 2 }, { cost: 3 }, { cost: 1 }))).toBe(80);
   expect(worstDollars(request(10, { cost_limit: 5 }, { cost: 3 }))).toBe(5);
   expect(worstDollars(request(10, {}, { cost: 0 }))).toBeNull();

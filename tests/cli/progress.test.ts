@@ -111,7 +111,7 @@ describe('texts', () => {
     expect(slotText(state.slots.get(2))).not.toContain('$0.00');
     expect(slotText(state.slots.get(3))).toBe('idle');
   });
-  test('a long id is cut at its left, where ids are alike, and keeps its column', () => {
+  test('a long id is cut at its left, where ids are alike, and keeps its column [M-54]', () => {
     const long: RunEvent = {
       type: 'trial_started',
       trial: { ...trial(3), instanceId: `${'long-organisation'.repeat(3)}__repo-4711` },
@@ -176,7 +176,7 @@ describe('texts', () => {
     const graded = { ...again, graded: { resolved: 3, total: 4 } } as RunEvent;
     expect(stateAfter(graded).graded).toEqual({ resolved: 3, total: 4 });
   });
-  test('exit reasons are counted, the most frequent first', () => {
+  test('exit reasons are counted, the most frequent first [M-54]', () => {
     const again = (exitReason: 'submitted' | 'provider_error'): RunEvent =>
       ({ ...ended, exitReason }) as RunEvent;
     expect(reasonsText(stateAfter(again('provider_error'), again('submitted'), again('submitted')))).toBe(

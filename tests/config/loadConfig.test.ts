@@ -23,7 +23,7 @@ const problems = (...args: Parameters<typeof load>): readonly string[] => {
 };
 
 describe('layers', () => {
-  test('files, key=value and flags merge left to right; later wins', () => {
+  test('files, key=value and flags merge left to right; later wins [M-43, M-57, S-06]', () => {
     const { config } = load(
       ['base.yaml', 'agent.cost_limit=5', 'more.yaml', 'agent.step_limit=9'],
       { '/w/more.yaml': 'agent: {cost_limit: 1, step_limit: 8}\nmodel: {model_name: m}\n' },
@@ -32,7 +32,7 @@ describe('layers', () => {
     expect(config.agent).toMatchObject({ step_limit: 9, cost_limit: 2 });
     expect(config.model.model_name).toBe('m');
   });
-  test('a flag that was not given overrides nothing, 0 does', () => {
+  test('a flag that was not given overrides nothing, 0 does [M-43, M-44]', () => {
     const flags = (cost: unknown): Tree => ({ agent: { cost_limit: cost, step_limit: undefined } });
     expect(load(['base.yaml', 'agent.cost_limit=4'], {}, flags(undefined)).config.agent.cost_limit).toBe(4);
     expect(load(['base.yaml', 'agent.cost_limit=4'], {}, flags(0)).config.agent.cost_limit).toBe(0);
@@ -61,7 +61,7 @@ describe('layers', () => {
       /there is no configuration "nope"; looked for \/w\/nope, .*configs\/nope\.yaml/,
     );
   });
-  test('inputs are not changed and __proto__ is only a key', () => {
+  test('inputs are not changed and __proto__ is only a key [M-43]', () => {
     const base = { a: { b: 1 } };
     expect(merge(base, JSON.parse('{"a":{"__proto__":{"x":1}}}'))).toEqual({
       a: { b: 1, ['__proto__']: { x: 1 } },
@@ -71,7 +71,7 @@ describe('layers', () => {
   });
 });
 
-describe('key=value', () => {
+describe('key=value [M-40]', () => {
   test.each<[string, unknown]>([
     ['model.model_kwargs.a=text', { a: 'text' }],
     ['model.model_kwargs.a="quoted"', { a: 'quoted' }],
@@ -89,7 +89,7 @@ describe('key=value', () => {
   ])('%s', (spec, wanted) => {
     expect(load([spec]).config.model.model_kwargs).toEqual(wanted);
   });
-  test.each(['=v', 'a..b=v', 'a.=v', '.a=v'])('%s is refused', (spec) => {
+  test.each(['=v', 'a..b=v', 'a.=v', '.a=v'])('%s is refused [M-40]', (spec) => {
     expect(problems([spec])[0]).toContain('expected key.path=value');
   });
 });

@@ -146,7 +146,7 @@ describe("litellm's parameters", () => {
   });
 });
 
-describe('the other configurations of that repository are refused by key', () => {
+describe('the other configurations of that repository are refused by key [M-39, S-31]', () => {
   const v1 = 'agent.compat=mini-swe-agent-1';
   test.each([
     [
@@ -180,7 +180,7 @@ describe('keys', () => {
       action_regex: '<x>(.*?)</x>',
     });
   });
-  test('action_observation_template is version 1 for the same', () => {
+  test('action_observation_template is version 1 for the same [S-04]', () => {
     expect(load(['agent.action_observation_template=x']).config.agent.observation_template).toBe('x');
   });
   test('run_args become keys', () => {
@@ -224,7 +224,7 @@ describe('keys', () => {
       'environment.run_args (/w/f.yaml): --privileged, -v cannot be passed to the engine; there are keys for network, memory, cpus, pids_limit, user, platform, env and cwd',
     ]);
   });
-  test('forward_env is refused with the reason, empty it is nothing', () => {
+  test('forward_env is refused with the reason, empty it is nothing [M-37]', () => {
     expect(problems('environment: {forward_env: [OPENAI_API_KEY]}')[0]).toMatch(
       /^environment\.forward_env .*no secret can get there/,
     );

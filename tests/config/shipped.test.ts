@@ -25,7 +25,7 @@ test('the message for an unknown name lists them', () => {
     /looked for \/nowhere\/nope\.yaml, .*\/configs\/nope\.yaml\. Built in are default, demo, /,
   );
 });
-test.each(names)('%s loads without a warning, by its name with and without ending', (name) => {
+test.each(names)('%s loads without a warning, by its name with and without ending [M-42]', (name) => {
   const loaded = load(name.replace('.yaml', ''));
   expect(loaded.warnings).toEqual([]);
   expect(loaded.config).toEqual(load(name).config);

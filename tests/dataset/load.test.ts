@@ -121,7 +121,7 @@ describe('files', () => {
     expect(fromParquet.dataset.fileHash).not.toBe(fromLines.dataset.fileHash);
   });
 
-  test('template syntax and megabytes of text stay literal', async () => {
+  test('template syntax and megabytes of text stay literal [T-56]', async () => {
     const statement = `{{ 7*7 }} \${HOME} {% raw %} $(touch x) ${'é'.repeat(2_500_000)}`;
     const result = await loadDataset(file('d.jsonl', lines(rawRow(a, { problem_statement: statement }))));
     expect(result.ok && result.dataset.rows[0]!.instance.problem_statement === statement).toBe(true);

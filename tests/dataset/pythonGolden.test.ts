@@ -19,7 +19,7 @@ const golden = JSON.parse(
 const range = (n: number) => Array.from({ length: n }, (_, i) => i);
 
 describe('shuffle', () => {
-  test('random.seed(42) over range(10) and range(500) as mini-swe-agent orders them', () => {
+  test('random.seed(42) over range(10) and range(500) as mini-swe-agent orders them [M-49]', () => {
     expect(pythonShuffle(range(10), 42).join()).toBe('7,3,2,8,5,6,9,4,0,1');
     expect(pythonShuffle(range(500), 42).slice(0, 10).join()).toBe('164,383,45,156,53,72,315,209,74,333');
   });
@@ -41,7 +41,7 @@ describe('shuffle', () => {
 });
 
 describe('slice', () => {
-  test.each(golden.slice)('"$spec" of $n items as CPython', ({ spec, n, got }) => {
+  test.each(golden.slice)('"$spec" of $n items as CPython [M-49]', ({ spec, n, got }) => {
     const parsed = parseSlice(spec);
     expect(parsed.ok && applySlice(range(n), parsed.slice)).toEqual(got);
   });

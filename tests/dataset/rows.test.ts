@@ -86,7 +86,7 @@ describe('relatives of SWE-bench', () => {
     [{ test_cmds: ['pytest'] }, 'starryzhang/sweb.eval.x86_64.acme_1776_widgets-5'],
     [{}, 'docker.io/swebench/sweb.eval.x86_64.acme_1776_widgets-5:latest'],
     [{ image: '' }, 'docker.io/swebench/sweb.eval.x86_64.acme_1776_widgets-5:latest'],
-  ])('%j gives the image %s', (more, image) => {
+  ])('%j gives the image %s [M-46]', (more, image) => {
     expect(imageOf(instanceOf('Acme__Widgets-5', more))).toBe(image);
   });
 

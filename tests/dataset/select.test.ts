@@ -25,17 +25,17 @@ const picked = (options: SelectOptions, from = rows) => {
 };
 
 describe('shuffle, filter, slice', () => {
-  test('without options the dataset order stays', () => {
+  test('without options the dataset order stays [M-49]', () => {
     expect(picked({})).toEqual(ids);
   });
 
-  test('shuffle sorts by id first, so the order of the file does not matter', () => {
+  test('shuffle sorts by id first, so the order of the file does not matter [M-49]', () => {
     const order = [7, 3, 2, 8, 5, 6, 9, 4, 0, 1].map((i) => ids.toSorted()[i]);
     expect(picked({ shuffle: true })).toEqual(order);
     expect(picked({ shuffle: true }, rows.toReversed())).toEqual(order);
   });
 
-  test('the filter comes before the slice, the shuffle before both', () => {
+  test('the filter comes before the slice, the shuffle before both [M-49]', () => {
     expect(picked({ filter: 'a__', slice: '1:3' })).toEqual(['a__a-2', 'a__a-3']);
     const shuffledA = picked({ shuffle: true }).filter((id) => id.startsWith('a__'));
     expect(picked({ shuffle: true, filter: 'a__', slice: ':2' })).toEqual(shuffledA.slice(0, 2));
@@ -62,7 +62,7 @@ describe('shuffle, filter, slice', () => {
     [{ filter: 'a__', slice: '10:' }, '--slice "10:"'],
     [{ ids: [] }, 'the list of ids'],
     [{ sample: 0 }, '--sample 0'],
-  ])('%j selects nothing and says which step it was', (options, step) => {
+  ])('%j selects nothing and says which step it was [M-49]', (options, step) => {
     expect(selectInstances(rows, options)).toEqual({
       kind: 'empty',
       message: expect.stringMatching(/^0 instances selected: /),

@@ -16,7 +16,7 @@ const read = (...path: string[]) =>
   JSON.parse(readFileSync(join(...path), 'utf8')) as Record<string, Record<string, unknown>>;
 
 describe.skipIf(!docker)('a batch', () => {
-  test('with one and with two slots gives the same predictions and the same messages', async () => {
+  test('with one and with two slots gives the same predictions and the same messages [M-55]', async () => {
     const out = tempDir();
     expect((await run(out, 'one', '-w', '1')).code).toBe(0);
     expect((await run(out, 'two', '-w', '2')).code).toBe(0);
@@ -35,7 +35,7 @@ describe.skipIf(!docker)('a batch', () => {
   });
 
   test.each([1, 2])(
-    'an agent that breaks is told with its class in the trajectory, and the others go on: %i slots',
+    'an agent that breaks is told with its class in the trajectory, and the others go on: %i slots [M-52, M-53]',
     async (slots) => {
       const out = tempDir();
       const result = await run(
@@ -73,7 +73,7 @@ describe.skipIf(!docker)('a batch', () => {
   );
 });
 
-test('a configuration is UTF-8 under the C locale too', async () => {
+test('a configuration is UTF-8 under the C locale too [M-41]', async () => {
   const out = tempDir();
   const config = join(out, 'c.yaml');
   writeFileSync(config, 'model: {model_name: "scripted:größe-日本"}\n');

@@ -79,7 +79,7 @@ describe.skipIf(!ready)('a run with images from a registry (needs Docker and doc
       { env: { XDG_STATE_HOME: dir, DOCKER_CONFIG: dir } },
     );
 
-  test('429 delays pulls only; one pull an image; the missing image ends its own trial; nothing of ours is left', async () => {
+  test('429 delays pulls only; one pull an image; the missing image ends its own trial; nothing of ours is left [T-34]', async () => {
     registry.requests.length = 0;
     const headers = { 'retry-after': '1', 'content-type': 'application/json' };
     const body = JSON.stringify({ errors: [{ code: 'TOOMANYREQUESTS', message: 'slow down' }] });

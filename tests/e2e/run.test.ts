@@ -28,7 +28,7 @@ const read = (path: string) =>
   JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, unknown>>;
 
 describe.skipIf(!docker)('swebatch run', () => {
-  test('writes database, predictions and one trajectory an instance, and a second call skips what is sealed', async () => {
+  test('writes database, predictions and one trajectory an instance, and a second call skips what is sealed [M-50]', async () => {
     const out = tempDir();
     const first = await cli(base(out, 'r1', '--slice', '0:2'));
     expect(first.code, first.stderr).toBe(0);
@@ -65,7 +65,7 @@ describe.skipIf(!docker)('swebatch run', () => {
     db.close();
   });
 
-  test('--redo-existing adds an attempt and moves the final mark', async () => {
+  test('--redo-existing adds an attempt and moves the final mark [M-51]', async () => {
     const out = tempDir();
     await cli(base(out, 'r1', '--slice', '0:1'));
     expect((await cli(base(out, 'r1', '--slice', '0:1', '--redo-existing'))).code).toBe(0);
@@ -250,7 +250,7 @@ describe('swebatch run, before anything starts', () => {
     expect((await cli([])).stderr).toContain('"swebatch --help" shows what there is');
   });
 
-  test('every verb has help with an example', async () => {
+  test('every verb has help with an example [M-45]', async () => {
     const help = await cli(['--help']);
     const verbs = [...help.stdout.matchAll(/^ {2}swebatch (\w+(?: \w+)?)/gm)].map((m) => m[1]!);
     expect(verbs).toEqual(

@@ -58,7 +58,7 @@ else {
     open.push(environment);
     return environment;
   };
-  describe('a module of somebody else', () => {
+  describe('a module of somebody else [M-39]', () => {
     describeEnvironment(path, {
       start,
       stop,

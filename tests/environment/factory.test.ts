@@ -17,7 +17,7 @@ test('the built-in ones go by name', async () => {
   }
 });
 
-test('a name that is neither ours nor a path is refused with what to use', async () => {
+test('a name that is neither ours nor a path is refused with what to use [M-39]', async () => {
   await expect(open('podman')).rejects.toThrow('use docker, kubernetes, local, or the path of a module');
 });
 

@@ -52,7 +52,7 @@ describe('isOwnerAlive', () => {
     ['no boot id', labels({ [LABELS.bootId]: '' }), machine(), 'unknown'],
     ['a machine that does not know its boot id', labels(), machine({ bootId: '' }), 'unknown'],
     ['no labels', {}, machine(), 'unknown'],
-  ])('%s', (_name, of, on, expected) => {
+  ])('%s [T-51]', (_name, of, on, expected) => {
     expect(isOwnerAlive(of, on)).toBe(expected);
   });
 
@@ -80,13 +80,13 @@ describe('a daemon that has locked up', () => {
     Labels: labels({ [LABELS.pid]: '4243' }),
   };
 
-  test('over one container keeps nobody waiting for its removal', async () => {
+  test('over one container keeps nobody waiting for its removal [T-35]', async () => {
     const result = await reap({ docker: lockedUp([orphan]), machine: machine(), limitMs: 10 });
     expect(result.failed.map((c) => c.name)).toEqual(['swebatch-x']);
     expect(result.removed).toEqual([]);
   });
 
-  test('altogether is told as one that does not answer', async () => {
+  test('altogether is told as one that does not answer [T-35]', async () => {
     await expect(reap({ docker: lockedUp(null), machine: machine(), limitMs: 10 })).rejects.toThrow(
       'the Docker daemon took the request and gave no answer within 0.01 s',
     );

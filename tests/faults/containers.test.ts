@@ -41,7 +41,7 @@ describe.skipIf(!available)('environment faults', () => {
     await expectSound(bench, bench.id, 1, [result]);
   });
 
-  test('T-24 a container removed in mid-command: no word of it to the model, no call after it, one more attempt', async () => {
+  test('T-24 a container removed in mid-command: no word of it to the model, no call after it, one more attempt [M-67]', async () => {
     bench = await faultBench({
       ...ONE,
       scripts: {
@@ -123,7 +123,7 @@ describe.skipIf(!available)('environment faults', () => {
     await expectSound(bench, bench.id, 1, [result]);
   });
 
-  test('T-38 a setup that fails: its end is in the record, the model is never called, nothing is paid', async () => {
+  test('T-38 a setup that fails: its end is in the record, the model is never called, nothing is paid [M-47]', async () => {
     bench = await faultBench({
       ...ONE,
       environment: { startup_command: 'echo "building {{ instance_id }}"; echo no compiler; exit 1' },
@@ -162,7 +162,7 @@ describe.skipIf(!available)('environment faults', () => {
     expect(bench.server.requests.length).toBe(0);
   });
 
-  test('what a setup that succeeds did is there for the agent and is not its work', async () => {
+  test('what a setup that succeeds did is there for the agent and is not its work [M-47]', async () => {
     bench = await faultBench({
       ...ONE,
       scripts: { 'a__a-1': [bash('cat made-by-setup; echo mine > mine'), SUBMIT] },
@@ -208,7 +208,7 @@ describe.skipIf(!available)('environment faults', () => {
 });
 
 describe.skipIf(!available)('containers of a slot', () => {
-  test('the next one is created while the last one is being removed; none is left, none has a network of its own', async () => {
+  test('the next one is created while the last one is being removed; none is left, none has a network of its own [T-37]', async () => {
     bench = await faultBench({ ids: ['a__a-1', 'a__a-2', 'a__a-3'], config: { workers: 1 } });
     const containers = await watchDocker({
       type: ['container'],

@@ -31,7 +31,7 @@ async function interrupted(options: Parameters<typeof faultBench>[0] = {}): Prom
 }
 
 describe.skipIf(!docker)('T-54 going on with something else', () => {
-  test('a changed model, limit or prompt is refused with the keys; allowed, it is a boundary that the exports show', async () => {
+  test('a changed model, limit or prompt is refused with the keys; allowed, it is a boundary that the exports show [T-54]', async () => {
     await interrupted();
     const sent = bench.server.requests.length;
     const changes = [
@@ -78,7 +78,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
     await expectSound(bench, bench.id, 4, [allowed]);
   });
 
-  test('a changed row of the dataset is refused by its id', async () => {
+  test('a changed row of the dataset is refused by its id [T-54]', async () => {
     await interrupted();
     const sent = bench.server.requests.length;
     const rows = readFileSync(bench.dataset, 'utf8');
@@ -95,7 +95,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
     await expectSound(bench, bench.id, 4);
   });
 
-  test('an image that is another one under the same name is refused, by run and by resume', async () => {
+  test('an image that is another one under the same name is refused, by run and by resume [T-54]', async () => {
     const name = `swebatch-test/moving-${process.pid}:1`;
     execFileSync('docker', ['tag', IMAGE, name]);
     try {
@@ -123,7 +123,7 @@ describe.skipIf(!docker)('T-54 going on with something else', () => {
 });
 
 describe.skipIf(!docker)('T-58 secrets', () => {
-  test('a key that the agent prints, the model echoes and the provider quotes is nowhere, in none of four forms', async () => {
+  test('a key that the agent prints, the model echoes and the provider quotes is nowhere, in none of four forms [T-58]', async () => {
     const base64 = Buffer.from(CANARY).toString('base64');
     // Built in the container, so that no form of it is in a script; the halves come out in two writes.
     const half = CANARY.length >> 1;
@@ -156,7 +156,7 @@ describe.skipIf(!docker)('T-58 secrets', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
-  test('in a submitted patch it is flagged and kept, never changed in silence', async () => {
+  test('in a submitted patch it is flagged and kept, never changed in silence [T-58]', async () => {
     const half = CANARY.length >> 1;
     const put = `A='${CANARY.slice(0, half)}'; B='${CANARY.slice(half)}'; echo "$A$B" >> README.md`;
     bench = await faultBench({ scripts: { 'a__a-1': [bash(put), SUBMIT] } });

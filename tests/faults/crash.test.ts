@@ -23,7 +23,7 @@ const sealedIds = () =>
     .map((t) => t.instance_id);
 
 describe.skipIf(!docker)('SIGKILL and resume', () => {
-  test.each(CRASH_POINTS.filter((p) => p !== 'graded').map((p) => [p]))('at %s', async (point) => {
+  test.each(CRASH_POINTS.filter((p) => p !== 'graded').map((p) => [p]))('at %s [T-50]', async (point) => {
     bench = await faultBench();
     const killed = await bench.run(bench.id, [], { SWEBATCH_CRASH_AT: `${point}:2` });
     // before_export is passed once only.
@@ -49,7 +49,7 @@ describe.skipIf(!docker)('SIGKILL and resume', () => {
     await expectSound(bench, bench.id, 4, [killed, resumed]);
   });
 
-  test('T-50 up to twenty times at a random moment: one run, killed and resumed until it is whole', async () => {
+  test('T-50 up to twenty times at a random moment: one run, killed and resumed until it is whole [M-65]', async () => {
     const ids = Array.from({ length: 12 }, (_, i) => `c__c-${String(i + 1).padStart(2, '0')}`);
     bench = await faultBench({ ids, config: { workers: 3 } });
     const results: CliResult[] = [];
@@ -104,7 +104,7 @@ describe.skipIf(!docker)('two processes', () => {
     await expectSound(bench, bench.id, 4, [second, third]);
   });
 
-  test('deleting the folder of a run that works lets no second process in, nor does the lock of an older version', async () => {
+  test('deleting the folder of a run that works lets no second process in, nor does the lock of an older version [T-51]', async () => {
     const ids = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
     const hanging = ids.map((id) => [id, [{ content: 'x', hang: true }]] as const);
     bench = await faultBench({ scripts: Object.fromEntries(hanging) });

@@ -30,7 +30,7 @@ const attempts = (from: Bench) =>
   );
 
 describe.skipIf(!docker)('the engines of a run that works', () => {
-  test('one is added and the first is removed: its trial runs again on the other, at once and without a retry', async () => {
+  test('one is added and the first is removed: its trial runs again on the other, at once and without a retry [T-35]', async () => {
     const [a, b] = [engine(), engine()];
     bench = await faultBench({
       scripts: { 'a__a-1': SLOW },

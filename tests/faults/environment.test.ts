@@ -246,7 +246,7 @@ describe.skipIf(!docker)('time', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
-  test('the watchdog: a wait without progress ends as stalled with its phase, every wait has its phase and time', async () => {
+  test('the watchdog: a wait without progress ends as stalled with its phase, every wait has its phase and time [T-63]', async () => {
     bench = await faultBench({
       scripts: { 'a__a-1': [bash('echo work >> README.md'), { hang: true }] },
       model: { first_byte_timeout_s: 0, total_timeout_s: 0, idle_timeout_s: 0 },

@@ -8,7 +8,7 @@ let bench: Bench;
 afterEach(() => bench?.close());
 
 describe.skipIf(!docker)('model faults', () => {
-  test('T-01 three 429s with Retry-After are waited for by every slot; the retries are rows without cost', async () => {
+  test('T-01 three 429s with Retry-After are waited for by every slot; the retries are rows without cost [M-60]', async () => {
     const limited = { status: 429, headers: { 'retry-after': '4' } };
     bench = await faultBench({
       scripts: {

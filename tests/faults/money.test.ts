@@ -84,7 +84,7 @@ describe.skipIf(!docker)('money', () => {
   const DEAR = { prompt_tokens: 200_000, completion_tokens: 100_000 };
   const dear = (content: string): Directive => ({ content, usage: DEAR });
 
-  test('T-21 an instance limit of a dollar at 0.40 a call ends after one call beyond it at most; malformed replies count too', async () => {
+  test('T-21 an instance limit of a dollar at 0.40 a call ends after one call beyond it at most; malformed replies count too [M-17]', async () => {
     bench = await faultBench({
       scripts: {
         'a__a-1': [dear(bash('true'))],
@@ -106,7 +106,7 @@ describe.skipIf(!docker)('money', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
-  test('T-22 the run budget stops starting, marks the rest not run, and more money goes on with exactly those', async () => {
+  test('T-22 the run budget stops starting, marks the rest not run, and more money goes on with exactly those [M-64, T-66]', async () => {
     const ids = Array.from({ length: 20 }, (_, i) => `b__b-${String(i + 1).padStart(2, '0')}`);
     // 0.2 dollars a call: 100000 prompt and 50000 completion tokens at 1 and 2 dollars per million.
     const script = [{ content: SUBMIT, usage: { prompt_tokens: 100_000, completion_tokens: 50_000 } }];
@@ -135,7 +135,7 @@ describe.skipIf(!docker)('money', () => {
     await expectSound(bench, bench.id, 20, [result, more]);
   });
 
-  test('calls that reserve more than they cost wait for each other, and end no run whose budget is not spent', async () => {
+  test('calls that reserve more than they cost wait for each other, and end no run whose budget is not spent [T-22]', async () => {
     // 3.3 dollars are reserved for a call that costs next to nothing: two fit into the budget, four slots ask at a time.
     bench = await faultBench({
       model: { prices: { input: 1, output: 100 }, model_kwargs: { max_tokens: 32_768 } },
@@ -151,7 +151,7 @@ describe.skipIf(!docker)('money', () => {
     await expectSound(bench, bench.id, 4, [result]);
   });
 
-  test('a model without a price runs with cost_tracking: ignore_errors; its cost is unknown and never 0', async () => {
+  test('a model without a price runs with cost_tracking: ignore_errors; its cost is unknown and never 0 [M-59]', async () => {
     bench = await faultBench({ prices: false, ids: ['a__a-1'] });
     const result = await bench.run(bench.id, [
       ...['-m', 'nobody/knows-this', '--cost-limit', '1', '-c', 'model.cost_tracking=ignore_errors'],
@@ -163,7 +163,7 @@ describe.skipIf(!docker)('money', () => {
     expect(result.stderr).toMatch(/≥ \$0\.00/);
   });
 
-  test('T-20 a paid model without a price is refused before any container or call', async () => {
+  test('T-20 a paid model without a price is refused before any container or call [M-59]', async () => {
     bench = await faultBench({ prices: false });
     const result = await bench.run(bench.id, ['-m', 'nobody/knows-this', '--cost-limit', '1']);
     expect(result.code).toBe(2);

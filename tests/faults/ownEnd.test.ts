@@ -48,7 +48,7 @@ const OOM = String.raw`echo 1000 >/proc/1/oom_score_adj; echo 0 >/proc/self/oom_
 
 describe.skipIf(!available)('an agent that ends its own container', () => {
   test.each([true, false])(
-    'who kills whatever it can works on and submits, supervisor %s',
+    'who kills whatever it can works on and submits, supervisor %s [T-61]',
     async (supervisor) => {
       const kills = [
         'sleep 1000 & kill -9 -1',
@@ -82,7 +82,7 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
     ['makes the kernel end it', OOM, { memory: '256m' }, 'env_died', 'oom', 'oom'],
     ['forges the end of a command', FORGE, { supervisor: false }, 'env_died', 'forged', 'forged'],
   ])(
-    '%s: once more in a fresh container, then that is its result',
+    '%s: once more in a fresh container, then that is its result [T-62]',
     async (_what, command, environment, reason, first, second) => {
       bench = await faultBench({
         ids: ['a__a-1', 'a__a-2'],
@@ -100,7 +100,7 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
     },
   );
 
-  test('who does it once and then works has its work', async () => {
+  test('who does it once and then works has its work [T-62]', async () => {
     bench = await faultBench({
       ids: ['a__a-1'],
       scripts: { 'a__a-1': [bash('head -c 60M /dev/zero > /big; sleep 20'), ...GOOD] },
@@ -117,7 +117,7 @@ describe.skipIf(!available)('an agent that ends its own container', () => {
     ]);
   });
 
-  test('an end from outside between two of its own stays infra, also in a later sitting', async () => {
+  test('an end from outside between two of its own stays infra, also in a later sitting [T-62]', async () => {
     bench = await faultBench({
       ids: ['a__a-1'],
       scripts: { 'a__a-1': [bash('sleep 271830')] },

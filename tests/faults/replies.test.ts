@@ -161,7 +161,7 @@ describe.skipIf(!docker)('odd replies', () => {
     expectOthersGood(bench, bench.id, abnormal);
   });
 
-  test('T-13 a reply cut by its length limit is told so; three in a row end as format errors; the raw reply is kept', async () => {
+  test('T-13 a reply cut by its length limit is told so; three in a row end as format errors; the raw reply is kept [M-25]', async () => {
     const { result, one } = await runWith({
       'a__a-1': [{ content: 'I was going to', finish_reason: 'length' }],
     });

@@ -22,7 +22,7 @@ afterEach(() => bench?.close());
 const SLOW = [bash('echo work >> README.md'), bash('sleep 15'), ...GOOD];
 
 describe.skipIf(!docker)('signals', () => {
-  test('one SIGINT lets the running finish, starts nothing more, and exits 130', async () => {
+  test('one SIGINT lets the running finish, starts nothing more, and exits 130 [M-66, T-52]', async () => {
     bench = await faultBench({ config: { workers: 1 } });
     const running = bench.start(bench.id, ['-w', '1']);
     await bench.server.waitForRequests(1);
@@ -39,7 +39,7 @@ describe.skipIf(!docker)('signals', () => {
     await expectSound(bench, bench.id, 4, [result, resumed]);
   });
 
-  test('a second SIGTERM captures the work, removes the containers and exits 143', async () => {
+  test('a second SIGTERM captures the work, removes the containers and exits 143 [M-66, T-52]', async () => {
     const ids = ['a__a-1', 'a__a-2', 'a__a-3', 'a__a-4'];
     bench = await faultBench({ scripts: Object.fromEntries(ids.map((id) => [id, SLOW])) });
     const running = bench.start(bench.id);
@@ -63,7 +63,7 @@ describe.skipIf(!docker)('signals', () => {
     await expectSound(bench, bench.id, 4, [result, resumed]);
   });
 
-  test('SIGHUP and a reader that goes away change nothing', async () => {
+  test('SIGHUP and a reader that goes away change nothing [T-52]', async () => {
     bench = await faultBench();
     const child = spawn(process.execPath, [join(REPO, 'src/cli/bin.ts'), ...bench.args(bench.id, '--json')], {
       cwd: REPO,

@@ -156,7 +156,7 @@ describe.skipIf(!docker || !mountable)('a disk that fills up', () => {
     await expectSound(bench, bench.id, 4, [result, resumed]);
   });
 
-  test('a terminal log on a full disk ends no run; data that could not be written is told by the exit code', async () => {
+  test('a terminal log on a full disk ends no run; data that could not be written is told by the exit code [T-53]', async () => {
     bench = await faultBench();
     const env = { FAKE_KEY: 'none' };
     const log = await cli(bench.args(bench.id), { env, to: { stderr: '/dev/full' } });

@@ -133,7 +133,7 @@ describe.skipIf(!ready)('machines that come and go (needs root and dockerd)', ()
     }
   }
 
-  test('no trial is lost or sealed twice, no container stays, and the slots that are there are used', async () => {
+  test('no trial is lost or sealed twice, no container stays, and the slots that are there are used [T-35]', async () => {
     const [killed, drained, late] = engines as [SecondEngine, SecondEngine, SecondEngine];
     const file = join(dir, 'engines.txt');
     writeFileSync(file, '# nobody yet\n');

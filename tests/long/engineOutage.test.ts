@@ -60,7 +60,7 @@ describe.skipIf(!ready)('an engine that is stopped for fifty seconds (needs root
     await engine.start();
   }
 
-  test('a run waits, says so, and uses up no attempt and no time of any trial', async () => {
+  test('a run waits, says so, and uses up no attempt and no time of any trial [T-35]', async () => {
     const base_commit = await baseCommit();
     const rows = [1, 2, 3].map((i) =>
       JSON.stringify(rawRow(`x__x-${i}`, { image: BASE_IMAGE, base_commit })),
@@ -103,7 +103,7 @@ describe.skipIf(!ready)('an engine that is stopped for fifty seconds (needs root
     expect(await engine.docker.listContainers({ all: true })).toEqual([]);
   });
 
-  test('an evaluation waits, and gives the verdicts that it would have given', async () => {
+  test('an evaluation waits, and gives the verdicts that it would have given [T-35]', async () => {
     const ids = ['demo__sum-1', 'demo__sum-2', 'demo__sum-3'];
     const row = (instance_id: string) => {
       const given = sumRow(sumImage, undefined, { instance_id });

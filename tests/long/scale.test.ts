@@ -21,7 +21,7 @@ const ASKER = `
   }, 3000);
 `;
 
-test('500 instances of 40 steps with 20 KB observations at 50 slots', async () => {
+test('500 instances of 40 steps with 20 KB observations at 50 slots [T-37, T-57]', async () => {
   const dir = tempDir('swebatch-scale-');
   const server = await startFakeModelServer({
     replies: ['```bash\nhead -c 20000 /dev/zero | tr "\\0" x\n```'],

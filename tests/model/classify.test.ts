@@ -258,12 +258,12 @@ describe('classify', () => {
     expect(classify(fault(400, 'network timeout 429')).code).toBe('UNKNOWN');
   });
 
-  test('words alone decide only where there is nothing else', () => {
+  test('words alone decide only where there is nothing else [S-53]', () => {
     expect(classify({ message: 'fetch failed' })).toMatchObject({ code: 'NETWORK_ERROR', retryable: true });
     expect(classify({ message: 'who knows' })).toMatchObject({ code: 'UNKNOWN', retryable: false });
   });
 
-  test('only the codes of the seed are ever retried', () => {
+  test('only the codes of the seed are ever retried [S-47]', () => {
     for (const [, given] of rows) {
       const { code, retryable } = classify(given);
       if (retryable) expect(RETRYABLE_CODES).toContain(code);
@@ -272,7 +272,7 @@ describe('classify', () => {
   });
 });
 
-describe('mapErrorToCode', () => {
+describe('mapErrorToCode [S-40, S-53]', () => {
   test.each([
     ['Invalid API key', 'AUTHENTICATION_ERROR'],
     ['Unauthorized', 'AUTHENTICATION_ERROR'],

@@ -441,7 +441,7 @@ describe.each(KINDS)('%s', (name, kind) => {
     expect(JSON.stringify(answer)).not.toContain(KEY);
   });
 
-  test('a refusal, an answer cut off, nothing at all, and a reply that breaks the rules', async () => {
+  test('a refusal, an answer cut off, nothing at all, and a reply that breaks the rules [M-26]', async () => {
     expect((await ask(kind, [jsonReply(kind.refusal)])).answer).toMatchObject({
       success: false,
       metadata: { kind: 'refusal' },
@@ -457,7 +457,7 @@ describe.each(KINDS)('%s', (name, kind) => {
     expect(broken.calls[0]!.errorMessage).toMatch(/^malformed reply: /);
   });
 
-  test('what was thought goes back unchanged, and the answer to a call names it', async () => {
+  test('what was thought goes back unchanged, and the answer to a call names it [M-32]', async () => {
     const { message, toolCalls } = await replyOf(kind, jsonReply(kind.plain));
     const history: Message[] = [
       { role: 'system', content: 'You are.' },

@@ -49,7 +49,7 @@ describe('T-01: three 429s with Retry-After, then an answer', () => {
     expect(phases).toContain('backoff');
   });
 
-  test('all slots of the model wait, not only the one that was hit', async () => {
+  test('all slots of the model wait, not only the one that was hit [T-01]', async () => {
     const time = manualClock();
     await using wired = await wire(
       { scripts: { default: ['fine'], hit: [limited, 'fine'] } },
@@ -384,7 +384,7 @@ describe('errors that no retry helps', () => {
     );
   });
 
-  test('T-08: a refused key: one request, the variable named, no character of the key', async () => {
+  test('T-08: a refused key: one request, the variable named, no character of the key [M-60]', async () => {
     const body = {
       error: { message: `Incorrect API key provided: ${KEY}. Find yours at ...`, code: 'invalid_api_key' },
     };

@@ -60,7 +60,7 @@ test('a class that is neither ours nor a path is refused with what to use', asyn
   });
 });
 
-test('no model at all is refused', async () => {
+test('no model at all is refused [M-57]', async () => {
   await expect(createModelFactory(configOf({ model_name: undefined }), { apiKey: 'k' })).rejects.toThrow(
     'no model given',
   );

@@ -167,7 +167,7 @@ describe('cost', () => {
     expect(costNano).toBe(10 * 1000 + 10 * 2000);
   });
 
-  test('the config’s prices stand in the ledger, so that a cost can be computed again', () => {
+  test('the config’s prices stand in the ledger, so that a cost can be computed again [M-58]', () => {
     expect(priced({ prompt_tokens: 1, completion_tokens: 1 }).priceVersion).toBe(
       'config: input 3, output 15, cache_read 0.3, cache_write 3.75',
     );

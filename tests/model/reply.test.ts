@@ -25,7 +25,7 @@ describe('readCompletion', () => {
     expect(JSON.stringify(reply(message).message)).toBe(JSON.stringify(message));
   });
 
-  test('takes text from parts', () => {
+  test('takes text from parts [M-33, S-54]', () => {
     expect(
       reply({ content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }, { type: 'x' }] }).content,
     ).toBe('ab');

@@ -21,7 +21,7 @@ const failed = (extra = {}): TryResult<string> => ({
 });
 
 describe('back-off', () => {
-  test('the defaults are the seed’s', () => {
+  test('the defaults are the seed’s [S-49]', () => {
     expect(defaults).toMatchObject({
       enabled: true,
       max_retries: 3,
@@ -31,14 +31,14 @@ describe('back-off', () => {
     });
   });
 
-  test('doubles from the base and stops at the cap', () => {
+  test('doubles from the base and stops at the cap [S-51]', () => {
     const config = { ...defaults, enable_jitter: false };
     expect([0, 1, 2, 3, 4, 5, 6].map((n) => backoffMs(config, n, Math.random))).toEqual([
       0, 1000, 2000, 4000, 8000, 10_000, 10_000,
     ]);
   });
 
-  test('jitter is applied after the cap and stays within 20 %', () => {
+  test('jitter is applied after the cap and stays within 20 % [S-52]', () => {
     expect(backoffMs(defaults, 2, () => 0.875)).toBeCloseTo(2300);
     expect(backoffMs(defaults, 9, () => 1)).toBeCloseTo(12_000);
     fc.assert(
@@ -55,7 +55,7 @@ describe('back-off', () => {
     );
   });
 
-  test('what the server asks for takes precedence, without jitter, beyond the cap of our own delay', () => {
+  test('what the server asks for takes precedence, without jitter, beyond the cap of our own delay [S-34]', () => {
     const plan = planRetry(defaults, { verdict: NETWORK, wait: { kind: 'wait', ms: 42_000 } }, 0, () => 0);
     expect(plan).toEqual({ kind: 'retry', delayMs: 42_000 });
   });
@@ -106,7 +106,7 @@ describe('withRetries', () => {
     expect(response).toEqual({ success: true, result: 'yes', message: 'ok' });
   });
 
-  test('disabled, or 0 retries, is one try', async () => {
+  test('disabled, or 0 retries, is one try [S-50]', async () => {
     expect((await run([failed()], { enabled: false })).tries).toBe(1);
     expect((await run([failed()], { max_retries: 0 })).response.message).toContain('after 1 try over');
   });

@@ -25,7 +25,7 @@ describe('request body', () => {
     expect(sent.messages).toEqual([{ role: 'assistant', content: null, refusal: null, tool_calls: [] }]);
   });
 
-  test('the caller’s messages stay untouched', () => {
+  test('the caller’s messages stay untouched [M-31]', () => {
     const messages: Message[] = [{ role: 'user', content: 'x', extra: { a: 1 } }];
     body(messages, { cacheControl: 'default_end' });
     expect(messages).toEqual([{ role: 'user', content: 'x', extra: { a: 1 } }]);
@@ -76,7 +76,7 @@ describe('request body', () => {
 
 describe('set_cache_control: default_end', () => {
   const ephemeral = { type: 'ephemeral' };
-  test('marks the last message only, inside its text', () => {
+  test('marks the last message only, inside its text [M-31]', () => {
     const sent = body(
       [
         { role: 'system', content: 'a' },

@@ -85,13 +85,13 @@ describe('predictions', () => {
     expect(lines.map((l) => JSON.parse(l).instance_id)).toEqual(['a__a-1', 'a__a-2', 'a__a-3']);
     expect(predsJsonl([])).toBe('');
   });
-  test('a lone surrogate does not leave the run', () => {
+  test('a lone surrogate does not leave the run [M-71]', () => {
     const written = predsJson([{ model_name_or_path: 'm', instance_id: 'a', model_patch: 'x\ud800y' }]);
     expect(JSON.parse(written).a.model_patch).toBe('x\ufffdy');
   });
 });
 
-test('exit_statuses.yaml reads as mini-swe-agent writes it, with our classes beside it', () => {
+test('exit_statuses.yaml reads as mini-swe-agent writes it, with our classes beside it [M-54]', () => {
   const written = exitStatusesYaml(rowsOf(mixed).rows);
   expect(written.startsWith('instances_by_exit_status:\n  LimitsExceeded:\n  - a__a-2\n')).toBe(true);
   expect(parse(written)).toEqual({
@@ -159,7 +159,7 @@ describe('trajectory', () => {
   const of = (armConfig: object, happened: readonly Happened[] = [conversation]) =>
     rowsOf({ ids: ['a__a-1'], armConfig, happened: () => happened }).attempts;
 
-  test('format 1.1 has the documented parts, with raw_output put back', () => {
+  test('format 1.1 has the documented parts, with raw_output put back [M-19]', () => {
     const found = trajectoryOf(of({ agent: { step_limit: 250 } })[0]!) as unknown as Trajectory;
     expect(Object.keys(found)).toEqual(['info', 'messages', 'trajectory_format', 'instance_id']);
     expect(found.trajectory_format).toBe('mini-swe-agent-1.1');
@@ -178,7 +178,7 @@ describe('trajectory', () => {
     });
     expect(found.messages[4]!.role).toBe('exit');
   });
-  test('compat 1 writes format 1: four keys a message and the submission as the last user message', () => {
+  test('compat 1 writes format 1: four keys a message and the submission as the last user message [M-10]', () => {
     const found = trajectoryOf(of({ agent: { compat: 'mini-swe-agent-1' } })[0]!) as unknown as Trajectory;
     expect(found.trajectory_format).toBe('mini-swe-agent-1');
     expect(found.info).toMatchObject({ mini_version: '1.17.5' });
@@ -229,14 +229,14 @@ describe('trajectory', () => {
 });
 
 describe('writing a file', () => {
-  test('replaces the whole file and leaves nothing beside it', async () => {
+  test('replaces the whole file and leaves nothing beside it [M-50]', async () => {
     const path = join(folder(), 'deep', 'preds.json');
     await writeAtomically(path, 'one');
     await writeAtomically(path, 'two');
     expect(readFileSync(path, 'utf8')).toBe('two');
     expect(readdirSync(join(path, '..'))).toEqual(['preds.json']);
   });
-  test('a reader never sees a part, with many writers at once', async () => {
+  test('a reader never sees a part, with many writers at once [M-54]', async () => {
     const path = join(folder(), 'preds.json');
     const texts = Array.from({ length: 20 }, (_, i) => String(i % 10).repeat(200_000));
     await writeAtomically(path, texts[0]!);
@@ -254,7 +254,7 @@ describe('writing a file', () => {
     expect(seen.size).toBeGreaterThan(0);
     for (const t of seen) expect(texts).toContain(t);
   });
-  test('a failed write keeps the old file and removes its temporary one', async () => {
+  test('a failed write keeps the old file and removes its temporary one [M-71]', async () => {
     const parent = folder();
     const target = join(parent, 'x');
     // The target is a folder with something in it: rename must fail.

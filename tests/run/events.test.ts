@@ -5,7 +5,7 @@ import { cleanedBy, createEvents, type RunEvent } from '../../src/run/events.ts'
 
 const KEY = 'sk-canary/"0123"456789';
 
-test('secrets are out of an event before anybody sees it', () => {
+test('secrets are out of an event before anybody sees it [T-58]', () => {
   const seen: RunEvent[] = [];
   const events = createEvents(undefined, cleanedBy(createRedactor([{ name: 'KEY', value: KEY }])));
   events.on((event) => seen.push(event));

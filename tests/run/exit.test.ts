@@ -51,7 +51,7 @@ describe('endings', () => {
     expect(endingOfError(abortError, new AbortController().signal).reason).toBe('internal_error');
   });
 
-  test('a defect keeps its stack for the record and asks for a report', () => {
+  test('a defect keeps its stack for the record and asks for a report [S-30]', () => {
     const ending = endingOfError(new TypeError('x is undefined'), new AbortController().signal);
     expect(ending.reason).toBe('internal_error');
     expect(ending.message).toMatch(/x is undefined.*report/);

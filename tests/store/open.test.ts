@@ -89,7 +89,7 @@ describe('opening a store', () => {
     expect(() => openStore(path)).toThrow(/damaged/);
   });
 
-  test('a full database stops the write with its name and code', () => {
+  test('a full database stops the write with its name and code [S-58]', () => {
     const store = openStore(join(folder(), 'swebatch.db'));
     const run = planted(store);
     const pages = store.pragma('page_count', { simple: true }) as number;
@@ -114,7 +114,7 @@ describe('opening a store', () => {
     expect(() => openStore(join(folder(), 'swebatch.db'), { readonly: true })).toThrow(/start a run first/);
   });
 
-  test('a backup taken while others write is a whole database, and takes the place of the one before', async () => {
+  test('a backup taken while others write is a whole database, and takes the place of the one before [T-64]', async () => {
     const path = join(folder(), 'swebatch.db');
     const store = openStore(path);
     const run = planted(store);
@@ -130,7 +130,7 @@ describe('opening a store', () => {
     expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
-  test('a copy of a damaged record does not take the place of the whole one before it', async () => {
+  test('a copy of a damaged record does not take the place of the whole one before it [T-64]', async () => {
     const path = join(folder(), 'swebatch.db');
     const db = openStore(path);
     planted(db, { ids: Array.from({ length: 200 }, (_, i) => `a__a-${i}`) });
@@ -173,7 +173,7 @@ describe('opening a store', () => {
     [0x9123683e | 0, undefined],
     [0x794c7630, undefined],
     [0x01021994, undefined],
-  ])('a file system of type %i is %s', (type, name) => {
+  ])('a file system of type %i is %s [T-53]', (type, name) => {
     expect(networkFilesystem(type)).toBe(name);
   });
 

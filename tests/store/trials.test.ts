@@ -19,7 +19,7 @@ describe('trials and attempts', () => {
     expect(trials.leaseTrial(store, trial!.id, 'b', 1)).toBe(false);
   });
 
-  test('the first terminal state wins; what arrives late changes nothing', () => {
+  test('the first terminal state wins; what arrives late changes nothing [T-55]', () => {
     const store = freshStore();
     const [trial] = trials.trialsOf(store, planted(store).id);
     trials.leaseTrial(store, trial!.id, 'a', 1);
@@ -107,7 +107,7 @@ type Step = {
 };
 
 describe('model-based', () => {
-  test('random interleavings of finish, retry, crash and reopening keep every invariant', () => {
+  test('random interleavings of finish, retry, crash and reopening keep every invariant [T-67]', () => {
     const stepArb: fc.Arbitrary<Step> = fc.record({
       kind: fc.constantFrom('lease', 'begin', 'seal', 'again', 'not_run', 'late', 'crash', 'reopen'),
       trial: fc.nat({ max: 2 }),

@@ -69,7 +69,7 @@ test.each([
   ['PRAGMA foreign_keys = OFF; UPDATE model_calls SET attempt_id = 99 WHERE id = 1', /belongs to/],
   ['UPDATE trials SET final_attempt_id = NULL', /exactly one final attempt/],
   ['UPDATE attempts SET number = 7 WHERE number = 1', /numbered 1, 2, 3/],
-] as const)('%s', (sql, named) => {
+] as const)('%s [T-65]', (sql, named) => {
   const { store, run } = finished();
   store.exec(sql);
   expect(broken(store, run).join('\n')).toMatch(named);

@@ -14,7 +14,7 @@ describe('checkTemplate', () => {
       ]),
     ).toEqual([]);
   });
-  test('an unknown name is named, with the closest known one', () => {
+  test('an unknown name is named, with the closest known one [S-19]', () => {
     expect(checkTemplate('{{ taks }}', ['task'])).toEqual([
       "'taks' is not a name this template can use; did you mean 'task'?",
     ]);
@@ -29,7 +29,7 @@ describe('checkTemplate', () => {
       checkTemplate('{% if f is defined and f == "x" %}{{ f }}{% endif %}{{ g | default("d") }}', []),
     ).toEqual([]);
   });
-  test('names set in the template are known after that, loop names only inside', () => {
+  test('names set in the template are known after that, loop names only inside [S-61]', () => {
     expect(checkTemplate('{% set n = 1 %}{{ n }}', [])).toEqual([]);
     expect(checkTemplate('{% for i in range(2) %}{{ i }}{% endfor %}{{ i }}', [])).toHaveLength(1);
   });

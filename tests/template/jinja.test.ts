@@ -18,7 +18,7 @@ const cases = JSON.parse(
 /** JSON cannot say that 2 was a float; with `float(2)` the result is Jinja2's (tested below). */
 const KNOWN_DIFFERENCES = new Set(['float_out']);
 
-describe('golden cases', () => {
+describe('golden cases [S-60]', () => {
   for (const { id, template, context, jinja2_3_1_2_StrictUndefined: wanted } of cases)
     test(id, () => {
       if (KNOWN_DIFFERENCES.has(id)) {

@@ -40,7 +40,7 @@ describe.skipIf(!existsSync(archive))('published trajectories (skipped without .
     all = (await unpack(archive)).map((text) => JSON.parse(text) as Trajectory);
   });
 
-  test('all hundred replay equal: every message, exit status, submission, cost', async () => {
+  test('all hundred replay equal: every message, exit status, submission, cost [M-55]', async () => {
     expect(all).toHaveLength(100);
     let messages = 0;
     let elided = 0;

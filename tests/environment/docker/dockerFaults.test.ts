@@ -64,7 +64,7 @@ describe.skipIf(!available)('docker faults', () => {
         false,
         (id) => docker.getContainer(id).kill({ signal: 'SIGKILL' }),
       ],
-    ])('who ended it is told from the engine: %s', async (_what, fromWithin, by) => {
+    ])('who ended it is told from the engine: %s [T-62]', async (_what, fromWithin, by) => {
       const env = await start({ memory: '256m' });
       await env.execute('exec python3 -c "x = bytearray(10**9)"');
       const ended = env.execute(typeof by === 'string' ? by : 'sleep 30');
@@ -86,7 +86,7 @@ describe.skipIf(!available)('docker faults', () => {
       await expect(env.execute('echo x')).rejects.toMatchObject({ code: 'died', sub: 'killed' });
     });
 
-    test('the end of the lifetime is expired [T-25]', async () => {
+    test('the end of the lifetime is expired [M-37, T-25]', async () => {
       const env = await start({ container_timeout: 8 });
       await expect(env.execute('sleep 30')).rejects.toMatchObject({ code: 'died', sub: 'expired' });
     });
@@ -216,7 +216,7 @@ describe.skipIf(!available)('docker faults', () => {
   });
 
   describe('starting', () => {
-    test('an image that is not there and may not be pulled is image_missing, with the fix', async () => {
+    test('an image that is not there and may not be pulled is image_missing, with the fix [M-70]', async () => {
       const error: unknown = await bench
         .start({ image: 'swebatch-envtest/never-built:1' })
         .catch((e: unknown) => e);
@@ -224,7 +224,7 @@ describe.skipIf(!available)('docker faults', () => {
       expect(String(error)).toMatch(/swebatch-envtest\/never-built:1.*environment\.pull/);
     });
 
-    test('a failing setup command is setup_failed with its tail, and the container is gone [T-38]', async () => {
+    test('a failing setup command is setup_failed with its tail, and the container is gone [M-70, T-38]', async () => {
       const phases: string[] = [];
       const request = await bench.request({
         startupCommand: 'echo some text; exit 3',
@@ -296,7 +296,7 @@ describe.skipIf(!available)('docker faults', () => {
   });
 
   describe('containment', () => {
-    test('limits, no network, no mounts, no privileges, owner labels', async () => {
+    test('limits, no network, no mounts, no privileges, owner labels [M-37, T-37]', async () => {
       const env = await bench.start({ config: { memory: '300m', pids_limit: 77, cpus: 1.5 } });
       const {
         HostConfig: host,
@@ -322,7 +322,7 @@ describe.skipIf(!available)('docker faults', () => {
       });
     });
 
-    test('nothing of our own environment enters, and the network is away at once [T-49, T-58]', async () => {
+    test('nothing of our own environment enters, and the network is away at once [M-56, T-49, T-58]', async () => {
       process.env.SWEBATCH_TEST_CANARY = 'canary-5f2b7c';
       try {
         const env = await bench.start();

@@ -47,7 +47,7 @@ describe.skipIf(!available)('sealing', () => {
     return Id;
   };
 
-  test('every later commit is gone, the work tree and the index are as they were, and the image is made once', async () => {
+  test('every later commit is gone, the work tree and the index are as they were, and the image is made once [T-48]', async () => {
     const image = await derivedImage(LEAKY);
     await forget(image);
     const plain = await bench.start({ image, config: { seal_history: false } });
@@ -121,7 +121,7 @@ describe.skipIf(!available)('sealing', () => {
     expect((await other.execute('env')).output).not.toContain('OF_ONE_RUN');
   });
 
-  test('HEAD beyond the base commit is refused, unless allowed', async () => {
+  test('HEAD beyond the base commit is refused, unless allowed [T-48]', async () => {
     const image = await derivedImage(LEAKY);
     const probe = await bench.start({ image });
     const first = (await probe.execute('git rev-parse HEAD~1')).output.trim();

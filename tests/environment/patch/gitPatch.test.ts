@@ -68,7 +68,7 @@ describe.skipIf(!hasGit)('writePatch', () => {
     );
   });
 
-  test('any bytes to any bytes', async () => {
+  test('any bytes to any bytes [M-69]', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ minLength: 1, maxLength: 400 }),

@@ -13,14 +13,14 @@ export function commandSuite({ bench, shared }: Suite): void {
       ['kill -9 $$', 137],
       ['kill -TERM $$', 143],
       ['', 0],
-    ])('%s ends with %i', async (command, code) => {
+    ])('%s ends with %i [M-35]', async (command, code) => {
       const result = await (await shared()).execute(command);
       expect(result.exitCode).toBe(code);
       expect(result.timedOut).toBe(false);
       expect(result.exceptionInfo).toBe('');
     });
 
-    test('stdout and stderr come merged in the order of writing', async () => {
+    test('stdout and stderr come merged in the order of writing [M-35]', async () => {
       const command = 'for i in 1 2 3 4 5 6 7 8 9; do echo out$i; echo err$i >&2; done';
       const { output } = await (await shared()).execute(command);
       expect(output).toBe(Array.from({ length: 9 }, (_, i) => `out${i + 1}\nerr${i + 1}\n`).join(''));
@@ -35,7 +35,7 @@ export function commandSuite({ bench, shared }: Suite): void {
       expect(lines[3]).not.toContain('e');
     });
 
-    test('files stay from one command to the next', async () => {
+    test('files stay from one command to the next [M-35]', async () => {
       const env = await shared();
       await env.execute('echo kept >/tmp/swebatch-conformance-kept');
       expect(
@@ -43,7 +43,7 @@ export function commandSuite({ bench, shared }: Suite): void {
       ).toBe('kept\n');
     });
 
-    test('cwd and environment can be set for one command', async () => {
+    test('cwd and environment can be set for one command [M-35]', async () => {
       const env = await shared();
       const result = await env.execute('pwd; printf "%s|" "$A" "$B"', {
         cwd: '/tmp',
@@ -61,7 +61,7 @@ export function commandSuite({ bench, shared }: Suite): void {
       expect(result.exceptionInfo).toContain('/no/such/folder does not exist');
     });
 
-    test('the configured environment reaches every command, pagers and editors are quiet, and the user wins', async () => {
+    test('the configured environment reaches every command, pagers and editors are quiet, and the user wins [M-35]', async () => {
       const env = await bench.start({ config: { env: { GREETING: 'hi', PAGER: 'more' } } });
       const { output } = await env.execute(
         'echo $GREETING $PAGER $GIT_PAGER $GIT_EDITOR $GIT_TERMINAL_PROMPT $TERM',

@@ -36,7 +36,7 @@ if os.fork() == 0:
         os.execvp('sleep', ['sleep', '${n}'])
 time.sleep(${n})"`,
       ],
-    ])('%s: all dead, partial output kept', async (_name, make) => {
+    ])('%s: all dead, partial output kept [M-36, M-68]', async (_name, make) => {
       const env = await bench.start();
       const n = unique();
       const began = performance.now();

@@ -14,7 +14,7 @@ for path in glob.glob('/proc/[0-9]*/comm'):
 "`;
 
 export function killSuite(bench: Bench): void {
-  describe.skipIf(!bench.can.container)('a command that kills whatever it can', () => {
+  describe.skipIf(!bench.can.container)('a command that kills whatever it can [T-61]', () => {
     test('has the result that bash gives, and the next one runs', async () => {
       const env = await bench.start();
       const supervised = env.info.transport === 'supervisor';

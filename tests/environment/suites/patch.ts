@@ -134,7 +134,7 @@ export function patchSuite({ bench }: Suite): void {
       expect(captured.warnings.join(' ')).toContain('README.md');
     });
 
-    test('embedded repositories are dropped with a warning, whatever their state', async () => {
+    test('embedded repositories are dropped with a warning, whatever their state [T-42]', async () => {
       const env = await start();
       await env.execute(
         'git init -q full && (cd full && echo a > a && git add a && git -c user.name=x -c user.email=x@y commit -qm a); git init -q unborn; echo b > unborn/b; git add full 2>/dev/null; echo x > x; git init -q src',
@@ -151,7 +151,7 @@ export function patchSuite({ bench }: Suite): void {
       expect(text).toContain('+++ b/x');
     });
 
-    test('too large: oversized, with the largest files named', async () => {
+    test('too large: oversized, with the largest files named [T-42]', async () => {
       const env = await bench.start({ config: { max_patch_bytes: 100_000 } });
       await env.execute(
         'head -c 30000000 /dev/urandom > huge.bin; echo small > small; head -c 200000 /dev/urandom > second.bin',

@@ -55,7 +55,7 @@ describe('suspicion', () => {
     expect(rulesOf(command)).toEqual([]);
   });
 
-  test('the network is inferred from what came back, and labelled so', () => {
+  test('the network is inferred from what came back, and labelled so [T-49]', () => {
     const found = scanCommand(
       'make deps',
       "a\nfatal: unable to access 'https://github.com/x/': Could not resolve host: github.com\nb",

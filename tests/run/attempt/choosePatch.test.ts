@@ -31,7 +31,7 @@ describe('the patch of a prediction', () => {
     expect(choosePatch('submitted-else-captured', bytes(PATCH), captured('')).modelPatch).toBe(PATCH);
   });
 
-  test('no change at all is an empty patch', () => {
+  test('no change at all is an empty patch [T-47]', () => {
     expect(choosePatch('submitted', bytes(''), captured(''))).toMatchObject({
       modelPatch: '',
       source: 'none',

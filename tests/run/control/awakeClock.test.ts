@@ -39,7 +39,7 @@ describe('a clock that stands still with its process', () => {
     expect(clock.now()).toBe(15_000);
   });
 
-  test('an hour in which the process was stopped is a second at most', () => {
+  test('an hour in which the process was stopped is a second at most [T-63]', () => {
     const { clock, works, stopped } = machine();
     works(10);
     stopped(3600);
@@ -48,7 +48,7 @@ describe('a clock that stands still with its process', () => {
     expect(clock.now()).toBeLessThanOrEqual(16_000);
   });
 
-  test('a phase is not stalled by a stop of the process: its timer looks at the clock and waits for the rest', () => {
+  test('a phase is not stalled by a stop of the process: its timer looks at the clock and waits for the rest [T-63]', () => {
     const { clock, works, stopped } = machine();
     const timers: { fn: () => void; ms: number }[] = [];
     const stalls: StopReason[] = [];

@@ -47,7 +47,7 @@ describe('run lock', () => {
     expect(readdirSync(dirname(file))).toEqual(['lock.json']);
   });
 
-  test('of two that find the same dead lock, the slower does not remove the lock of the faster', () => {
+  test('of two that find the same dead lock, the slower does not remove the lock of the faster [T-51]', () => {
     const file = path();
     take(file, 1, true);
     const database = join(dirname(file), 'swebatch.db');
@@ -70,7 +70,7 @@ describe('run lock', () => {
     expect(takeLock(file, holder(3), () => true, keptApart(theirs) as Exclusively).ok).toBe(false);
   });
 
-  test('a lock that finds no room on the disk is not there at all: nobody sees half of it', () => {
+  test('a lock that finds no room on the disk is not there at all: nobody sees half of it [T-51]', () => {
     const file = path();
     mkdirSync(dirname(file));
     symlinkSync('/dev/full', `${file}.1-10`);

@@ -78,7 +78,7 @@ describe('phases', () => {
     expect(phases.workingMs()).toBe(20);
   });
 
-  test('a phase over its deadline stalls with its name; one that ended in time does not', () => {
+  test('a phase over its deadline stalls with its name; one that ended in time does not [T-63]', () => {
     const clock = fakeClock();
     const stalls: StopReason[] = [];
     const phases = trackPhases(

@@ -83,7 +83,7 @@ describe('recorder', () => {
     (await budget.reserve(0.6 * DOLLAR))(0);
   });
 
-  test('a call whose attempt ends first is in the record as possibly billed, with its estimate against the budget', () => {
+  test('a call whose attempt ends first is in the record as possibly billed, with its estimate against the budget [T-22]', () => {
     const { store, run, budget, on, end, calls } = attempt();
     on.onCallBegan!(CTX, began);
     end();
@@ -94,7 +94,7 @@ describe('recorder', () => {
     expect(verifyRun(store, run).checks.filter((c) => !c.ok)).toEqual([]);
   });
 
-  test('an answer that comes after the end of its attempt was paid: its cost is recorded, and nothing else happens', () => {
+  test('an answer that comes after the end of its attempt was paid: its cost is recorded, and nothing else happens [T-22]', () => {
     const { store, run, on, end, calls } = attempt();
     on.onCallBegan!(CTX, began);
     end();
@@ -119,7 +119,7 @@ describe('recorder', () => {
     expect(budget.spent()).toBe(0.4 * DOLLAR);
   });
 
-  test('whatever a server puts the key into, no column of the ledger has it', () => {
+  test('whatever a server puts the key into, no column of the ledger has it [T-58]', () => {
     const { on, calls } = attempt();
     on.onCallBegan!(CTX, began);
     on.onCallEnded!(

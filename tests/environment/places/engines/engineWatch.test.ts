@@ -38,7 +38,7 @@ test('one that answers is not waited for, and nothing is said', async () => {
   expect(watch.awaySince(0)).toBe(false);
 });
 
-test('an outage of minutes is waited for by everybody together, and told once', async () => {
+test('an outage of minutes is waited for by everybody together, and told once [T-35]', async () => {
   const { watch, said, state, now } = engine({ backAt: 600_000 });
   await Promise.all([watch.back(), watch.back(), watch.back()]);
   expect(now()).toBeGreaterThanOrEqual(600_000);

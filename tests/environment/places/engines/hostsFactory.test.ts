@@ -351,7 +351,7 @@ describe('an engine that does not answer for a minute', () => {
     expect(pool.states().map(({ lost }) => lost)).toEqual([false, false]);
   });
 
-  test('a minute ends what runs there, with the engine and since when it was silent; nothing else ends', async () => {
+  test('a minute ends what runs there, with the engine and since when it was silent; nothing else ends [T-35]', async () => {
     const { onA, onB, pool, factory } = await silentFor(60);
     expect(pool.states().map(({ lost }) => lost)).toEqual([true, false]);
     await expect(onA.execute('true')).rejects.toMatchObject({

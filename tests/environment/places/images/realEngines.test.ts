@@ -99,7 +99,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
     expect(await engine.docker.listImages()).toEqual([]);
   });
 
-  test('under keep the pulls pause at the floor, say so, and go on when somebody makes room', async () => {
+  test('under keep the pulls pause at the floor, say so, and go on when somebody makes room [T-33]', async () => {
     const [first, second] = [await pushed(80), await pushed(20)];
     const said: string[] = [];
     const paused = Promise.withResolvers<void>();

@@ -13,7 +13,7 @@ const failure = async (promise: Promise<unknown>): Promise<EnvironmentError> => 
 };
 
 describe('one pull an image', () => {
-  test('four trials that ask for one image under any of its names share one pull', async () => {
+  test('four trials that ask for one image under any of its names share one pull [T-34]', async () => {
     const { stage, pulls } = fakeStage();
     const waiting = ['a/x', 'a/x:latest', 'docker.io/a/x', 'index.docker.io/a/x:latest'].map((i) =>
       stage.ensure(i),
