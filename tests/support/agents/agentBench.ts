@@ -63,8 +63,18 @@ export async function addedFromNpm({ agent, version }: AgentUnderTest): Promise<
 
 async function addOnce(spec: string): Promise<CliResult> {
   const here = await cli(['agents', 'verify', spec]);
-  return here.code === 0 ? here : cli(['agents', 'add', spec]);
+  return here.code === 0 ? here : cli(['agents', 'add', spec], { env: machineNetwork() });
 }
+
+/** How this machine reaches a registry: certificates, proxies and npm's own configuration. Only what fetches packages gets it. */
+const machineNetwork = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined &&
+        /^(NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|npm_config_.*)$/i.test(entry[0]),
+    ),
+  );
 
 export interface DemoRow {
   readonly instance_id: string;
