@@ -1,22 +1,12 @@
 /**
- * Opens a results database: pragmas, integrity check, migrations. SQLite is the truth of a results root; everything else is an export of it.
+ * Opens a results database: pragmas, integrity check, schema. SQLite is the truth of a results root; everything else is an export of it.
  */
-import {
-  accessSync,
-  constants,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statfsSync,
-  statSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
 import { NETWORK_FILESYSTEMS } from './networkFilesystems.ts';
-import { standInsFor } from './olderSchema.ts';
 import { ATTEMPT_COSTS } from './safeSum.ts';
 
 /** `using store = …` closes it at the end of its block. */
@@ -24,6 +14,7 @@ export type Store = Database.Database & Disposable;
 
 export type StorageCode =
   | 'newer_schema'
+  | 'older_schema'
   | 'corrupt'
   | 'network_filesystem'
   | 'missing'
@@ -42,14 +33,8 @@ export class StorageError extends Error {
   }
 }
 
-const MIGRATIONS = join(import.meta.dirname, 'migrations');
-
-export function migrationFiles(): { version: number; sql: string }[] {
-  return readdirSync(MIGRATIONS)
-    .filter((f) => f.endsWith('.sql'))
-    .sort()
-    .map((f) => ({ version: Number.parseInt(f, 10), sql: readFileSync(join(MIGRATIONS, f), 'utf8') }));
-}
+/** Of schema.sql. A change of the schema raises it. */
+export const SCHEMA_VERSION = 13;
 
 export interface OpenOptions {
   readonly readonly?: boolean;
@@ -73,6 +58,7 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
   // For a link to a database on another disk, that disk counts.
   if (!inMemory && !options.allowNetworkFilesystem)
     refuseNetworkFilesystem(dirname(existsSync(path) ? realpathSync(path) : path));
+  if (!options.readonly && !inMemory && existsSync(path)) refuseOtherVersion(path);
   let db: Store;
   try {
     const { readonly = false, busyTimeoutMs: timeout = 15_000 } = options;
@@ -87,7 +73,6 @@ export function openStore(path: string, options: OpenOptions = {}): Store {
       checkVersion(db, path);
       // A process that was killed at its start leaves an empty file.
       if (versionOf(db) === 0) throw new StorageError('missing', `no runs in ${path} yet`);
-      if (versionOf(db) < newestVersion()) standInsFor(db, migrationFiles());
     } else prepareForWriting(db, path);
     db.exec(ATTEMPT_COSTS);
     return db;
@@ -104,17 +89,14 @@ function prepareForWriting(db: Store, path: string): void {
   db.pragma('foreign_keys = ON');
   const check = damageIn(db, path);
   if (check !== undefined) throw corrupt(path, check);
-  checkVersion(db, path);
-  const migrate = db.transaction(() => {
-    // Read again inside the transaction: another process may have migrated while we waited for its lock.
-    const now = versionOf(db);
-    for (const { version, sql } of migrationFiles()) {
-      if (version <= now) continue;
-      db.exec(sql);
-      db.pragma(`user_version = ${version}`);
-    }
+  const make = db.transaction(() => {
+    // Asked again inside the transaction: another process may have made it while we waited for its lock.
+    if (versionOf(db) !== 0) return;
+    db.exec(readFileSync(join(import.meta.dirname, 'schema.sql'), 'utf8'));
+    db.pragma(`user_version = ${SCHEMA_VERSION}`);
   });
-  if (versionOf(db) < newestVersion()) migrate.immediate();
+  if (versionOf(db) === 0) make.immediate();
+  checkVersion(db, path);
 }
 
 /** To read all of a larger database takes minutes, in which a run would not begin. */
@@ -130,21 +112,38 @@ function damageIn(db: Store, path: string): string | undefined {
     .find((answer) => answer !== 'ok');
 }
 
-const versionOf = (db: Store): number => db.pragma('user_version', { simple: true }) as number;
-const newestVersion = (): number => migrationFiles().at(-1)!.version;
+const versionOf = (db: Database.Database): number => db.pragma('user_version', { simple: true }) as number;
 
-function checkVersion(db: Store, path: string): void {
+/** Read-only: who only opens such a database for writing and closes it again has moved its log into it. */
+function refuseOtherVersion(path: string): void {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { readonly: true });
+    checkVersion(db, path);
+  } catch (error) {
+    // What else is wrong with it is told when it is opened for writing.
+    if (error instanceof StorageError) throw error;
+  } finally {
+    db?.close();
+  }
+}
+
+function checkVersion(db: Database.Database, path: string): void {
   const found = versionOf(db);
-  const known = newestVersion();
-  if (found > known)
+  if (found > SCHEMA_VERSION)
     throw new StorageError(
       'newer_schema',
-      `${path} was created by ${creatorOf(db)} (schema ${found}; this swebatch knows ${known}), please upgrade`,
+      `${path} was created by ${creatorOf(db)} (schema ${found}; this swebatch knows ${SCHEMA_VERSION}), please upgrade`,
+    );
+  if (found > 0 && found < SCHEMA_VERSION)
+    throw new StorageError(
+      'older_schema',
+      `${path} was created by an earlier swebatch that was never released (schema ${found}; this one knows ${SCHEMA_VERSION}), and is left as it is: keep it for that version, and name another results root with -o`,
     );
 }
 
 /** The version that planned the newest run, if it is stored where this version stores it. */
-function creatorOf(db: Store): string {
+function creatorOf(db: Database.Database): string {
   try {
     const version = db
       .prepare(`SELECT json_extract(manifest, '$.program.version') FROM runs ORDER BY id DESC LIMIT 1`)

@@ -8,7 +8,7 @@ export const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasonin
   (kind) => `${kind}_tokens`,
 );
 
-/** Hides the view of the same name, even in a read-only database of an earlier version. */
+/** Hides the view of the same name, which sums integers. */
 export const ATTEMPT_COSTS = `CREATE TEMP VIEW attempt_costs AS
   SELECT attempt_id, count(*) AS calls, ${safeSum('cost_nano')} AS cost_nano,
     sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls,

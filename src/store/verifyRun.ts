@@ -3,7 +3,6 @@ import { sha256 } from '../base/sha256.ts';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
 import { all } from './query.ts';
-import { keepsProgramCalls } from './records/programCalls.ts';
 import type { RunRow } from './records/runs.ts';
 
 interface Check {
@@ -73,10 +72,6 @@ const CHECKS: readonly Check[] = [
     sql: `SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
           WHERE t.run_id = @run AND c.state <> 'in_flight' AND c.cost_nano IS NULL AND c.notes = '[]'`,
   },
-];
-
-/** Of records that keep the calls of programs. */
-const PROGRAM_CHECKS: readonly Check[] = [
   {
     name: 'every answered call of a program is in the ledger',
     sql: `SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run
@@ -114,9 +109,7 @@ export function verifyRun(db: Store, run: RunRow): Verification {
     found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
     found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
     found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
-    ...[...CHECKS, ...(keepsProgramCalls(db) ? PROGRAM_CHECKS : [])].map(({ name, sql }) =>
-      found(name, all(db, sql, { run: run.id }).length),
-    ),
+    ...CHECKS.map(({ name, sql }) => found(name, all(db, sql, { run: run.id }).length)),
   ];
   return { ok: checks.every((c) => c.ok), checks };
 }

@@ -1,91 +1,71 @@
-// A record of an earlier version is read as it is: nothing in it changes, and what it lacks is unknown.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+// A record of a schema before ours: one sentence says so, and nothing in it changes, whether it was to be read or written.
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sha256 } from '../../src/base/sha256.ts';
-import { migrationFiles, openStore } from '../../src/store/open.ts';
-import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
-import type { RunDocument, RunList } from '../../src/viewer/documents/documents.ts';
-import { createDocuments } from '../../src/viewer/documents/resources.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStore, SCHEMA_VERSION, StorageError } from '../../src/store/open.ts';
 import { cli } from '../support/cli.ts';
-import { addRun, openFixture } from '../viewer/fixture.ts';
+import { planted } from './storeFixtures.ts';
 
-const newest = migrationFiles().at(-1)!.version;
-const earlier = migrationFiles()
-  .map(({ version }) => version)
-  .filter((version) => version < newest);
 let dir: string;
+let older: Database.Database;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'swebatch-older-'));
-  const store = openFixture(dir);
-  addRun(store, { name: 'nightly', instances: 6, steps: 3 });
-  addRun(store, { name: 'nightly-2', instances: 6, steps: 3, seed: 2, day: 1 });
-  store.close();
+  older = new Database(join(dir, 'swebatch.db'));
+  older.pragma('journal_mode = WAL');
+  older.exec("CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO runs VALUES (1, 'nightly')");
+  older.pragma(`user_version = ${SCHEMA_VERSION - 1}`);
+  older.pragma('wal_checkpoint(TRUNCATE)');
+  older.exec("INSERT INTO runs VALUES (2, 'nightly-2')");
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+afterAll(() => {
+  older.close();
+  rmSync(dir, { recursive: true, force: true });
+});
 
-/** The same rows as that version would hold them. */
-function rootOf(version: number): string {
-  const root = mkdtempSync(join(dir, `v${version}-`));
-  const db = new Database(join(root, 'swebatch.db'));
-  for (const migration of migrationFiles().filter((one) => one.version <= version)) db.exec(migration.sql);
-  db.pragma(`user_version = ${version}`);
-  db.prepare('ATTACH ? AS full').run(join(dir, 'swebatch.db'));
-  const list = (sql: string, ...values: string[]) =>
-    db
-      .prepare(sql)
-      .pluck()
-      .all(...values) as string[];
-  db.pragma('foreign_keys = OFF');
-  for (const table of list(
-    "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
-  )) {
-    const columns = list("SELECT name FROM pragma_table_info(?, 'main')", table).join(', ');
-    db.exec(
-      `DELETE FROM main.${table}; INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM full.${table}`,
-    );
-  }
-  db.exec("UPDATE main.runs SET status = 'running' WHERE name = 'nightly-2'");
-  db.close();
-  return root;
+/** As a killed process leaves it: the last rows are in the log alone. */
+function rootOf(): { root: string; bytes(): string[] } {
+  const root = mkdtempSync(join(dir, 'root-'));
+  const files = ['swebatch.db', 'swebatch.db-wal'].map((name) => join(root, name));
+  for (const name of ['swebatch.db', 'swebatch.db-wal']) copyFileSync(join(dir, name), join(root, name));
+  return { root, bytes: () => files.map((path) => readFileSync(path).toString('base64')) };
 }
 
-describe.each(earlier)('a record of schema %i', (version) => {
-  test('has all pages of the viewer, and stays what it is', () => {
-    const root = rootOf(version);
-    const before = sha256(readFileSync(join(root, 'swebatch.db')).toString('latin1'));
-    const store = openStore(join(root, 'swebatch.db'), { readonly: true });
-    const documents = createDocuments(viewerQueries(store), { title: 't' });
-    expect((documents.read('runs') as RunList).runs.map(({ name }) => name).toSorted()).toEqual([
-      'nightly',
-      'nightly-2',
-    ]);
-    const { summary } = documents.read('runs/1') as RunDocument;
-    expect(summary.tally.graded).toBeGreaterThan(0);
-    for (const path of [
-      'runs/2',
-      'runs/1/map/0',
-      'runs/1/trials/0',
-      'attempts/1',
-      'attempts/1/messages/0',
-      'history/django__django-10000',
-    ])
-      expect(documents.read(path), path).toBeDefined();
-    store.close();
-    expect(sha256(readFileSync(join(root, 'swebatch.db')).toString('latin1'))).toBe(before);
-  });
+test.each([true, false])('opened with readonly %s, it is refused and stays what it is', (readonly) => {
+  const { root, bytes } = rootOf();
+  const before = bytes();
+  const open = () => openStore(join(root, 'swebatch.db'), { readonly });
+  expect(open).toThrow(
+    `created by an earlier swebatch that was never released (schema ${SCHEMA_VERSION - 1}; this one knows ${SCHEMA_VERSION}), and is left as it is`,
+  );
+  expect(open).toThrow(StorageError);
+  expect(bytes()).toEqual(before);
 });
 
 test.each([
-  ['report', 'nightly'],
   ['ls'],
-  ['show', 'nightly'],
   ['compare', 'nightly', 'nightly-2'],
-  ['engines', 'ls', 'nightly'],
-])('%s reads the first of all schemas', async (...words) => {
-  const { code, stderr } = await cli([...words, '-o', rootOf(1)]);
+  ['verify', 'nightly'],
+  ['baseline', 'set', 'nightly'],
+  ['resume', 'nightly'],
+])('%s ends with 2 and says to keep it and to name another root', async (...words) => {
+  const { root, bytes } = rootOf();
+  const before = bytes();
+  const { code, stderr } = await cli([...words, '-o', root]);
+  expect(stderr).toMatch(
+    /was never released .* keep it for that version, and name another results root with -o/,
+  );
   expect(stderr).not.toContain('SQLITE');
-  expect(code).toBe(0);
+  expect(code).toBe(2);
+  expect(bytes()).toEqual(before);
+  expect(readdirSync(root).filter((name) => !name.startsWith('swebatch.db'))).toEqual([]);
+});
+
+test('a database of this schema is opened without a word', () => {
+  const path = join(dir, 'ours.db');
+  const store = openStore(path);
+  planted(store);
+  store.close();
+  openStore(path, { readonly: true }).close();
 });

@@ -1,4 +1,4 @@
-// Opening: migrations, newer schemas, damage, full disks and foreign locks are told, never passed over.
+// Opening: newer and older schemas, damage, full disks and foreign locks are told, never passed over.
 import {
   copyFileSync,
   existsSync,
@@ -18,10 +18,10 @@ import { backUp, DamagedCopy, newestBackup } from '../../src/store/backup.ts';
 import {
   assertInPlace,
   guarded,
-  migrationFiles,
   networkFilesystem,
   onFullDisk,
   openStore,
+  SCHEMA_VERSION,
   StorageError,
 } from '../../src/store/open.ts';
 import { insertEvent } from '../../src/store/records/eventLog.ts';
@@ -36,27 +36,11 @@ describe('opening a store', () => {
     const first = openStore(path);
     planted(first);
     expect(first.pragma('journal_mode', { simple: true })).toBe('wal');
-    expect(first.pragma('user_version', { simple: true })).toBe(migrationFiles().at(-1)!.version);
+    expect(first.pragma('user_version', { simple: true })).toBe(SCHEMA_VERSION);
     first.close();
     const again = openStore(path);
     expect(runByName(again, 'r1')?.dataset_source).toBe('d.jsonl');
     again.close();
-  });
-
-  test('every earlier schema version migrates to the newest', () => {
-    for (const { version } of migrationFiles()) {
-      const path = join(folder(), 'swebatch.db');
-      const old = new Database(path);
-      for (const m of migrationFiles().filter((f) => f.version <= version)) {
-        old.exec(m.sql);
-        old.pragma(`user_version = ${m.version}`);
-      }
-      old.close();
-      const store = openStore(path);
-      planted(store);
-      expect(store.pragma('user_version', { simple: true })).toBe(migrationFiles().at(-1)!.version);
-      store.close();
-    }
   });
 
   test('a newer schema is refused with what to do', () => {

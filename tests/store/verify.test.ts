@@ -100,9 +100,3 @@ test.each([
   store.exec(sql);
   expect(broken(store, run).join('\n')).toMatch(named);
 });
-
-test('a record of a version that kept no calls of programs is verified without them', () => {
-  const { store, run } = finished();
-  store.exec('DROP TABLE program_calls');
-  expect(broken(store, run)).toEqual([]);
-});

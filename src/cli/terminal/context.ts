@@ -11,7 +11,7 @@ import { withDollars } from '../../money.ts';
 import { type Notice, variable } from '../../run/caller.ts';
 import { redactorOf } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
-import { asStorageError, isSqlite, lastOpened, StorageError } from '../../store/open.ts';
+import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
 import { paintMark } from './colour.ts';
 import { nextStepText } from './nextStep.ts';
 
@@ -91,6 +91,9 @@ const WRONG_PLACES: Readonly<Record<string, string>> = {
   ENOTDIR: 'a file stands where a folder is needed; name another place',
 };
 
+/** Nothing is broken: another results root helps. */
+const ANOTHER_ROOT = new Set<StorageCode>(['missing', 'read_only', 'older_schema']);
+
 /** Turns any error of a verb into a message and an exit code. */
 export function explain(error: unknown): { text: string; exitCode: number; kind: string } {
   if (error instanceof UserError)
@@ -110,7 +113,7 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
   if (error instanceof StorageError)
     return {
       text: error.message,
-      exitCode: error.code === 'missing' || error.code === 'read_only' ? EXIT.usage : EXIT.storage,
+      exitCode: ANOTHER_ROOT.has(error.code) ? EXIT.usage : EXIT.storage,
       kind: 'storage',
     };
   // A query failed on a database that was fine when it was opened.

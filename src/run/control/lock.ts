@@ -27,15 +27,13 @@ export type Exclusively = <T>(work: () => T) => T;
 
 /**
  * A holder on another host counts as alive. `exclusively` keeps two processes from finding the same dead lock at once: the slower one
- * would remove the new lock of the faster one. `formerPath` is where versions before kept it: whoever still works with such a version is
- * heeded.
+ * would remove the new lock of the faster one.
  */
 export function takeLock(
   path: string,
   me: LockHolder,
   isAlive: (holder: LockHolder) => boolean,
   exclusively: Exclusively,
-  formerPath?: string,
 ): LockResult {
   makeFolder(dirname(path));
   return exclusively(() => {
@@ -44,10 +42,7 @@ export function takeLock(
       tookOver,
       release: () => releaseLock(path, me),
     });
-    const former = formerPath === undefined ? null : readHolder(formerPath);
-    if (former && isAlive(former)) return refused(former, formerPath!);
-    if (formerPath !== undefined) rmSync(formerPath, { force: true });
-    if (create(path, me)) return mine(former);
+    if (create(path, me)) return mine(null);
     const holder = readHolder(path);
     if (holder && isAlive(holder)) return refused(holder, path);
     // The holder is dead, or the file unreadable, which no lock of ours ever is.

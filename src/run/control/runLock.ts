@@ -21,9 +21,6 @@ export const lockFolder = (root: string, runName: string): string => pathInside(
 
 const lockPath = (root: string, runName: string): string => pathInside(lockFolder(root, runName), 'run.lock');
 
-/** Where versions before kept it. */
-const formerPath = (root: string, runName: string): string => pathInside(root, runName, 'run.lock');
-
 const livenessOf = ({ pidNamespace: space, ...holder }: LockHolder): Liveness =>
   isOwnerAlive(
     ownerLabels(
@@ -35,7 +32,7 @@ const livenessOf = ({ pidNamespace: space, ...holder }: LockHolder): Liveness =>
 
 /** The process that works on the run; null when no process does, which is known of this machine's processes only. */
 export function workerOn(root: string, runName: string): (LockHolder & { readonly life: Liveness }) | null {
-  const holder = readHolder(lockPath(root, runName)) ?? readHolder(formerPath(root, runName));
+  const holder = readHolder(lockPath(root, runName));
   const life = holder && livenessOf(holder);
   return holder && life && life !== 'dead' ? { ...holder, life } : null;
 }
@@ -54,7 +51,6 @@ export async function withRunLock<T>(
     },
     (holder) => livenessOf(holder) !== 'dead',
     (taking) => guarded(store, () => store.transaction(taking).immediate()),
-    formerPath(root, runName),
   );
   if (!lock.ok) throw new UserError(lock.message);
   if (lock.tookOver)

@@ -1,6 +1,6 @@
 /**
- * What the calls and phases of attempts come to, for reports. Ended attempts have it written down; of any other one, and in a database of
- * an earlier version, it is added up from its calls and phases.
+ * What the calls and phases of attempts come to, for reports. Ended attempts have it written down; for any other one, and for one whose
+ * calls changed after its end, it is added up from its calls and phases.
  */
 import type { ExitReason } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';

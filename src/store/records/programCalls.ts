@@ -1,4 +1,4 @@
-/** The calls of installed programs. A record that an earlier version made has no such table, and no such calls. */
+/** The calls of installed programs. */
 import type { Store } from '../open.ts';
 import { all, first, insert } from '../query.ts';
 
@@ -27,27 +27,19 @@ export type ProgramCallFacts = Pick<
   'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
 >;
 
-/** Whether the record is of a version that keeps them. */
-export const keepsProgramCalls = (db: Store): boolean =>
-  first(db, `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'program_calls'`) !== undefined;
-
 export const insertProgramCall = (db: Store, row: ProgramCallRow): number => insert(db, 'program_calls', row);
 
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
-  keepsProgramCalls(db)
-    ? all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId)
-    : [];
+  all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId);
 
 /** In the order in which they came to their ends. */
 export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
-  keepsProgramCalls(db)
-    ? all(
-        db,
-        `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
-         WHERE attempt_id = ? ORDER BY rowid`,
-        attemptId,
-      )
-    : [];
+  all(
+    db,
+    `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
+     WHERE attempt_id = ? ORDER BY rowid`,
+    attemptId,
+  );
 
 /** The first call of the agent's own turns in a run, or in one arm of it. */
 export const firstProgramCall = (
@@ -55,12 +47,10 @@ export const firstProgramCall = (
   runId: number,
   armId: number | null,
 ): (Pick<ProgramCallRow, 'dialect' | 'model'> & { arm: number }) | undefined =>
-  keepsProgramCalls(db)
-    ? first(
-        db,
-        `SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
-         WHERE t.run_id = ? AND t.arm_id = ifnull(?, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`,
-        runId,
-        armId,
-      )
-    : undefined;
+  first(
+    db,
+    `SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ? AND t.arm_id = ifnull(?, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`,
+    runId,
+    armId,
+  );

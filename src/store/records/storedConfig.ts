@@ -1,5 +1,5 @@
 /**
- * The recorded settings of a run and its arms, unchecked. An older version, an import or a set of predictions may lack sections or keys;
+ * The recorded settings of a run and its arms, unchecked. An import or a set of predictions may lack sections or keys;
  * the schema of a section gives the defaults.
  */
 import { isRecord, recordOf } from '../../base/isRecord.ts';

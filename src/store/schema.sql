@@ -1,4 +1,4 @@
--- The record of all runs in a results root. Plain SQL a person can query; times are ISO 8601 UTC texts unless the name ends in _ms.
+-- The record of all runs in a results root; SCHEMA_VERSION in open.ts is its version. Plain SQL a person can query; times are ISO 8601 UTC texts unless the name ends in _ms.
 -- Money is integer nano-dollars; NULL is unknown and never 0.
 
 CREATE TABLE runs (
@@ -41,6 +41,8 @@ CREATE TABLE instances (
   weight REAL NOT NULL DEFAULT 1,       -- of a stratified sample
   UNIQUE (run_id, instance_id)
 ) STRICT;
+-- Listings read these columns of every instance without the large ones beside them.
+CREATE INDEX instances_listed ON instances (run_id, position, instance_id, repo, difficulty, image, row_hash, weight);
 
 CREATE TABLE trials (
   id INTEGER PRIMARY KEY,
@@ -89,6 +91,7 @@ CREATE TABLE attempts (
   suspicion TEXT NOT NULL DEFAULT '[]', -- JSON array of {rule, step, evidence}
   notes TEXT NOT NULL DEFAULT '[]',     -- JSON array of sentences
   config TEXT,                          -- JSON: the arm's resolved config with what this attempt added, for the trajectory
+  work_image TEXT,                      -- the container as the agent left it, where the end state is graded; removed once there is a verdict
   UNIQUE (trial_id, number),
   CHECK ((state = 'ended') = (exit_reason IS NOT NULL))
 ) STRICT;
@@ -131,9 +134,13 @@ CREATE TABLE model_calls (
   provider_cost_nano INTEGER,
   estimate_nano INTEGER,                -- reserved before the call
   request_bytes INTEGER,
-  notes TEXT NOT NULL DEFAULT '[]'
+  notes TEXT NOT NULL DEFAULT '[]',
+  label TEXT,                           -- what a call beside the agent's own turns was for: subagent:ID, title, count_tokens
+  unreadable TEXT,                      -- a reply that breaks the rules of its dialect, redacted, its first megabyte; NULL for every other call
+  call INTEGER                          -- which call of an installed program the row is a try of; NULL for the built-in agent
 ) STRICT;
-CREATE INDEX model_calls_by_attempt ON model_calls (attempt_id);
+-- What a run has spent is asked for often, also while it works: the answer is in the index alone.
+CREATE INDEX model_calls_by_attempt ON model_calls (attempt_id, state, cost_nano, estimate_nano);
 
 CREATE TABLE commands (
   id INTEGER PRIMARY KEY,
@@ -190,10 +197,15 @@ CREATE TABLE evaluations (
   image_digest TEXT,
   source TEXT NOT NULL DEFAULT 'native', -- native, regrade, import
   started_at TEXT NOT NULL,
-  duration_ms INTEGER
+  duration_ms INTEGER,
+  limits TEXT,                          -- limits of the container, JSON: memory_bytes, pids, cpus (0: none); NULL where no container ran
+  reward REAL,                          -- between 0 and 1; NULL where the rules of the suite know none
+  rewards TEXT                          -- JSON: every reward by its name; NULL as above
 ) STRICT;
 CREATE INDEX evaluations_by_trial ON evaluations (trial_id, id);
 CREATE INDEX evaluations_by_run ON evaluations (run_id, instance_id);
+CREATE INDEX evaluations_by_patch ON evaluations (trial_id, patch_sha256);
+CREATE INDEX evaluations_of_gold ON evaluations (instance_id) WHERE model = 'gold';
 
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -209,6 +221,147 @@ CREATE TABLE baselines (
   run_id INTEGER NOT NULL REFERENCES runs (id),
   set_at TEXT NOT NULL
 ) STRICT;
+
+-- What the gate said about an arm of a run. The newest verdict of an arm counts: a night whose gate failed is no baseline by itself.
+CREATE TABLE verdicts (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs (id),
+  arm TEXT NOT NULL,
+  baseline TEXT,                        -- label of what it was judged against; NULL while nothing comparable was named
+  verdict TEXT,                         -- regressed, flaky, improved, inconclusive; NULL: it was begun and never ended
+  exit_code INTEGER,                    -- 0 every rule held, 1 a rule failed, 3 not all could be measured again; NULL: never ended
+  failed TEXT NOT NULL DEFAULT '[]',    -- JSON: the rules that failed
+  judged_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX verdicts_by_run ON verdicts (run_id);
+
+-- The calls of an agent that is a program of others: what it asked and what it got, for the trajectory of its sub-agents and for a replay.
+CREATE TABLE program_calls (
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  call INTEGER NOT NULL,                -- 0, 1, ... in the order in which calls began
+  step INTEGER NOT NULL,
+  label TEXT,                           -- as in model_calls
+  thread TEXT NOT NULL,                 -- the conversation: main, the id of a sub-agent, title
+  dialect TEXT NOT NULL,
+  operation TEXT NOT NULL CHECK (operation IN ('generate', 'stream', 'count_tokens')),
+  model TEXT NOT NULL,
+  first_message INTEGER NOT NULL,       -- messages.seq of the first message that it added
+  reply_message INTEGER,                -- messages.seq of its answer; NULL where none came
+  answer TEXT NOT NULL CHECK (answer IN ('whole', 'cut', 'refused', 'error')),
+  status INTEGER NOT NULL,
+  headers TEXT NOT NULL,                -- JSON
+  request BLOB NOT NULL,                -- gzip of JSON {base, shared, items, rest}: items after the first `shared` of call `base`
+  response BLOB NOT NULL,               -- gzip of what the program got
+  failure TEXT,                         -- JSON; NULL where the model answered
+  PRIMARY KEY (attempt_id, call)
+) STRICT;
+
+-- What the calls and phases of an ended attempt come to. A report of 50,000 trials would add up millions of rows each time. An attempt without
+-- a row in attempt_sums is added up from its calls and phases; so is one whose calls changed after its end.
+CREATE TABLE attempt_sums (
+  attempt_id INTEGER PRIMARY KEY REFERENCES attempts (id)
+) STRICT;
+
+CREATE TABLE attempt_ledger (
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  model TEXT NOT NULL,                  -- that answered, else that was asked
+  calls INTEGER NOT NULL,
+  failed_calls INTEGER NOT NULL,
+  unknown_calls INTEGER NOT NULL,
+  cost_nano REAL,                       -- NULL: nothing is known
+  input_tokens REAL,
+  cache_read_tokens REAL,
+  cache_write_tokens REAL,
+  output_tokens REAL,
+  reasoning_tokens REAL,
+  cache_write_1h_tokens REAL NOT NULL,
+  asked TEXT NOT NULL,                  -- JSON array: models asked for by the answered calls
+  price_versions TEXT NOT NULL,         -- JSON array
+  PRIMARY KEY (attempt_id, model)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attempt_phases (
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  name TEXT NOT NULL,
+  total_ms REAL,                        -- without the queue, which lies before the attempt
+  PRIMARY KEY (attempt_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER sums_call_begun AFTER INSERT ON model_calls BEGIN DELETE FROM attempt_sums WHERE attempt_id = NEW.attempt_id; END;
+CREATE TRIGGER sums_call_changed AFTER UPDATE ON model_calls BEGIN DELETE FROM attempt_sums WHERE attempt_id = NEW.attempt_id; END;
+CREATE TRIGGER sums_call_removed AFTER DELETE ON model_calls BEGIN DELETE FROM attempt_sums WHERE attempt_id = OLD.attempt_id; END;
+CREATE TRIGGER sums_phase_begun AFTER INSERT ON phases BEGIN DELETE FROM attempt_sums WHERE attempt_id = NEW.attempt_id; END;
+CREATE TRIGGER sums_phase_changed AFTER UPDATE ON phases BEGIN DELETE FROM attempt_sums WHERE attempt_id = NEW.attempt_id; END;
+CREATE TRIGGER sums_phase_removed AFTER DELETE ON phases BEGIN DELETE FROM attempt_sums WHERE attempt_id = OLD.attempt_id; END;
+
+-- What people ask of a run while its process works on it, from another terminal or from the viewer, and what the process answered.
+CREATE TABLE controls (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs (id),
+  asked_at TEXT NOT NULL,
+  asked_by TEXT NOT NULL,               -- user@host and from where
+  command TEXT NOT NULL,                -- pause, resume, workers, budget, cancel, drain; another word is refused
+  argument TEXT,
+  state TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'taken', 'done', 'refused', 'withdrawn')),
+  answered_at TEXT,
+  answer TEXT                           -- a sentence: what was done, or why not
+) STRICT;
+CREATE INDEX controls_open ON controls (run_id, id) WHERE state IN ('open', 'taken');
+
+-- Requests and tokens a minute that all processes of this results root share on one key and model. A row is a quarter of a second: what a killed
+-- process had reserved is out of the last minute after a minute, like everything else.
+CREATE TABLE rate_uses (
+  account TEXT NOT NULL,                -- sha256 over address, key and model
+  slot INTEGER NOT NULL,                -- milliseconds since 1970 / 250
+  requests INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,              -- reserved, and corrected by what the call took
+  PRIMARY KEY (account, slot)
+) STRICT, WITHOUT ROWID;
+
+-- What the headers of answers said.
+CREATE TABLE rate_limits (
+  account TEXT PRIMARY KEY,
+  rpm INTEGER,
+  tpm INTEGER,
+  told_at_ms INTEGER NOT NULL,
+  paused_until_ms INTEGER               -- a pause that a provider asked one process for, kept by all; milliseconds since 1970; NULL: none was asked for
+) STRICT, WITHOUT ROWID;
+
+-- What the process that works on a run would know alone: its slots, engines and limiters, every two seconds while they change.
+CREATE TABLE live_states (
+  run_id INTEGER PRIMARY KEY REFERENCES runs (id),
+  at_ms INTEGER NOT NULL,               -- milliseconds since 1970
+  data TEXT NOT NULL                    -- JSON: {slots, engines, models}
+) STRICT;
+
+-- Engines of a run, also those that joined or left while it worked, and which attempt ran on which of them. Runs on one engine have none.
+CREATE TABLE engines (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs (id),
+  name TEXT NOT NULL,                   -- a Docker context or an address
+  slots INTEGER NOT NULL,               -- environments at one time; 0 means no limit
+  labels TEXT NOT NULL,                 -- JSON: names and values that people gave it
+  origin TEXT NOT NULL,                 -- config, file or person
+  joined_at TEXT NOT NULL,
+  state TEXT NOT NULL,                  -- ready, silent, draining, lost, left
+  state_at TEXT NOT NULL,
+  reason TEXT,                          -- why it is lost, in a sentence
+  platform TEXT,                        -- NULL here and below where it is not known
+  memory_bytes INTEGER,
+  free_bytes INTEGER,                   -- free space of its disk when it was last asked
+  UNIQUE (run_id, name)
+) STRICT;
+
+CREATE TABLE leases (
+  id INTEGER PRIMARY KEY,
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  engine_id INTEGER NOT NULL REFERENCES engines (id),
+  began_at TEXT NOT NULL,
+  ended_at TEXT,
+  how TEXT                              -- closed, lost, removed, moved (before anything had run there), process_lost
+) STRICT;
+CREATE INDEX leases_of_attempt ON leases (attempt_id);
+CREATE INDEX leases_on_engine ON leases (engine_id);
 
 -- The newest verdict of each trial's final attempt, beside why it ended and what it cost: what reports start from.
 CREATE VIEW trial_results AS
@@ -226,9 +379,11 @@ LEFT JOIN evaluations e ON e.id = (
   SELECT max(v.id) FROM evaluations v WHERE v.trial_id = t.id AND v.patch_sha256 = f.patch_sha256
 );
 
--- Money of every attempt, sealed or not; unknown_calls > 0 means that cost_nano is a lower bound.
+-- Money of every attempt, sealed or not. A call whose answer was lost, or whose usage nobody said, has no known cost: unknown_calls > 0 means that
+-- cost_nano is a lower bound.
 CREATE VIEW attempt_costs AS
-SELECT attempt_id, count(*) AS calls, sum(cost_nano) AS cost_nano, sum(state = 'ok' AND cost_nano IS NULL) AS unknown_calls,
+SELECT attempt_id, count(*) AS calls, sum(cost_nano) AS cost_nano,
+  sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls,
   sum(input_tokens) AS input_tokens, sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
   sum(output_tokens) AS output_tokens, sum(reasoning_tokens) AS reasoning_tokens
 FROM model_calls GROUP BY attempt_id;
