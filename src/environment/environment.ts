@@ -155,6 +155,10 @@ export class EnvironmentError extends Error {
   }
 }
 
+/** The engine or cluster did not answer: nothing is said about the work that ran there. */
+export const isLoss = (error: unknown): error is EnvironmentError =>
+  error instanceof EnvironmentError && (error.code === 'daemon_lost' || error.sub === 'daemon_lost');
+
 /** Who owns a container: the labels a reaper reads. */
 export interface Owner {
   readonly run: string;

@@ -42,15 +42,6 @@ export const environmentConfigSchema = z
           'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',
         ),
       ),
-    engines_file: z
-      .string()
-      .min(1)
-      .optional()
-      .meta(
-        runtime(
-          'file with one engine a line (ADDRESS slots=N), read again while a run works: engines that appear join, those that vanish are drained',
-        ),
-      ),
     kubernetes: clusterConfigSchema.optional(),
     image: z.string().optional().meta(identity('overrides the image of every instance')),
     cwd: z.string().default('/testbed').meta(identity('working directory of every command')),

@@ -7,7 +7,12 @@ import type { EnvironmentConfig } from './environmentConfig.ts';
 import { createKubernetesFactory } from './kubernetes/kubernetesFactory.ts';
 import { createLocalFactory, type LocalFactoryOptions } from './local/localFactory.ts';
 import { engineClient, engineOptionsOf } from './places/engines/engineClient.ts';
-import { createEnginePool, type EnginePool, type PooledEngine } from './places/engines/enginePool.ts';
+import {
+  createEnginePool,
+  type EnginePool,
+  type PooledEngine,
+  type RunPool,
+} from './places/engines/enginePool.ts';
 import { createHostsFactory } from './places/engines/hostsFactory.ts';
 import { LOST_AFTER_MS } from './places/engines/poolState.ts';
 import type { EnsureImage } from './places/images/ensureImage.ts';
@@ -74,26 +79,17 @@ async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<E
   return factory;
 }
 
-/** The engines of `environment.hosts`, as places. */
+/** The engines of `environment.hosts`, as places; says which are lost and back. Throws when a name means nothing. */
 export function enginePoolOf(
   hosts: EnvironmentConfig['hosts'],
   onWarning: (message: string) => void = () => {},
-): EnginePool {
-  return createRunPool(hosts.map(pooledEngine), onWarning);
-}
-
-/** Says which engines are lost and back. */
-export function createRunPool(
-  engines: readonly PooledEngine[],
-  onWarning: (message: string) => void,
-): EnginePool {
-  return createEnginePool(engines, {
+): RunPool {
+  return createEnginePool(hosts.map(pooledEngine), {
     onChange: (host, state, reason) => onWarning(`engine ${host} is ${state}${reason ? `: ${reason}` : ''}`),
   });
 }
 
-/** An engine as `environment.hosts` names it. Throws when the name means nothing. */
-export function pooledEngine({ host, slots }: EnvironmentConfig['hosts'][number]): PooledEngine {
+function pooledEngine({ host, slots }: EnvironmentConfig['hosts'][number]): PooledEngine {
   const docker = engineClient(requiredEngine(host));
   return { name: host, slots, ping: () => docker.ping() };
 }
@@ -102,19 +98,6 @@ function requiredEngine(host: string) {
   const docker = engineOptionsOf(host);
   if (!docker) throw new Error(`environment.hosts names "${host}", and nothing says how engines are found`);
   return docker;
-}
-
-/** Engines may join while a run works. */
-function madeWhenNeeded(create: (host: string) => EnvironmentFactory) {
-  const made = new Map<string, EnvironmentFactory>();
-  return {
-    get(host: string) {
-      const one = made.get(host) ?? create(host);
-      made.set(host, one);
-      return one;
-    },
-    values: () => made.values(),
-  };
 }
 
 function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOptions): EnvironmentFactory {
@@ -132,7 +115,7 @@ function severalEngines(config: EnvironmentConfig, options: EnvironmentFactoryOp
   const pool = options.pool ?? enginePoolOf(config.hosts, options.docker?.onWarning);
   return createHostsFactory({
     pool,
-    factories: madeWhenNeeded(create),
+    factories: new Map(config.hosts.map(({ host }) => [host, create(host)])),
     prefer: images && ((host, image) => images.has(host, image)),
     watch,
   });
@@ -144,8 +127,7 @@ export async function createEnvironmentFactory(
 ): Promise<EnvironmentFactory> {
   const { images } = options;
   if (config.environment_class === 'docker')
-    // The engines of a file are those of the run's pool: without one there is nobody who reads it.
-    return config.hosts.length > 0 || (config.engines_file !== undefined && options.pool)
+    return config.hosts.length > 0
       ? severalEngines(config, options)
       : createDockerFactory(config, {
           ...options.docker,

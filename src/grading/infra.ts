@@ -4,8 +4,7 @@
  */
 import { universalNewlines } from '../base/python/lines.ts';
 import { errorText } from '../base/text/errorText.ts';
-import { EnvironmentError } from '../environment/environment.ts';
-import { isLoss } from '../environment/places/engines/enginePool.ts';
+import { EnvironmentError, isLoss } from '../environment/environment.ts';
 import type { Outcome } from '../outcome.ts';
 import { limitMet } from './doubts/patchDoubts.ts';
 import type { Suspicion } from './suspicion/commands.ts';

@@ -6,7 +6,6 @@
  * stop ladder (control/stop.ts) decides how fast they end.
  */
 import type { RunConfig } from '../config/runConfig.ts';
-import type { EnginePool } from '../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engines/engineWatch.ts';
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import type { RunStatus } from '../store/records/runs.ts';
@@ -20,7 +19,6 @@ import { createPauses } from './control/pauses.ts';
 import { createRecordFailure, type RecordFailure } from './control/recordFailure.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvents } from './events.ts';
-import type { JoinEngine } from './places/sessionEngines.ts';
 import type { TrialImages } from './places/trialImages.ts';
 import type { PlannedTrial } from './plannedTrial.ts';
 import type { RunRecord } from './record/runRecord.ts';
@@ -52,9 +50,6 @@ export interface BatchPorts {
   readonly images?: TrialImages | undefined;
   readonly attempts: AttemptPorts;
   readonly hooks: BatchHooks;
-  /** Several engines, of which one can be drained. */
-  readonly pool?: EnginePool | undefined;
-  readonly join?: JoinEngine | undefined;
   /** Requests of people while it works. */
   readonly controls?: ControlInbox | undefined;
 }

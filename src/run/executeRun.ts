@@ -154,7 +154,7 @@ async function session(
   const owner = currentOwner(run.name, 'run');
   let opened: OpenedImages | undefined;
   try {
-    opened = await openRunImages(env, arms, images ?? imagesConfigSchema.parse({}), events, store, cwd);
+    opened = await openRunImages(env, arms, images ?? imagesConfigSchema.parse({}), events, store);
     const engines = opened && { ...opened, engineDir: await opened.images.engineDir() };
     const ports: SessionPorts = {
       ...tools,

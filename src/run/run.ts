@@ -165,9 +165,8 @@ async function sit(
   const attempts = attemptPortsOf(stored, ports, { budget, isoNow, now, gates });
   const discard = () => discardAbandonedWork(store, run.id, factoriesOf(arms), (text) => log('warn', text));
   await discard();
-  const { join } = engines ?? {};
   const result = await runBatch(
-    { config, join, record, events, stop, budget, disk, engine, images, attempts, hooks, controls, pool },
+    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls },
     trials,
   );
   await discard();

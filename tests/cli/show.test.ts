@@ -1,7 +1,6 @@
 // `swebatch show RUN INSTANCE`: what a person reads of an attempt, and what a program gets of its patch.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { joinEngine } from '../../src/store/live/engineLeases.ts';
 import { statement } from '../../src/store/open.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { addRun, openFixture } from '../viewer/fixture.ts';
@@ -38,14 +37,11 @@ beforeAll(() => {
   statement(store, `UPDATE messages SET content = ? WHERE attempt_id = 1 AND seq = ${last}`).run(PATCH);
   const long = Array.from({ length: 500 }, (_, i) => `+line ${i}`).join('\n');
   statement(store, 'UPDATE attempts SET model_patch = ? WHERE id = 2').run(long);
-  const engine = { run_id: 1, slots: 2, labels: '{}', origin: 'config' as const, joined_at: '' };
-  joinEngine(store, { ...engine, name: 'tcp://a:2375' });
-  joinEngine(store, { ...engine, name: 'tcp://b:2375\u001b[2J' });
   statement(
     store,
-    `INSERT INTO leases (attempt_id, engine_id, began_at, ended_at, how)
-     VALUES (1, 1, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', 'moved'), (1, 2, '2026-01-01T00:00:02.000Z', NULL, 'lost')`,
-  ).run();
+    `INSERT INTO leases (attempt_id, engine, began_at, ended_at, how)
+     VALUES (1, 'tcp://a:2375', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', 'moved'), (1, ?, '2026-01-01T00:00:02.000Z', NULL, 'lost')`,
+  ).run('tcp://b:2375\u001b[2J');
   store.close();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -63,10 +63,10 @@ test('of another processor than the others: it gets nothing, and the note says w
   pool.lose('late', 'away');
   expect(await hostOf()).toBe('a');
   is.late = { Architecture: 'aarch64' };
-  pool.join({ name: 'late', slots: 1, ping: async () => undefined });
+  expect(await pool.takesNow('late')).toBe(true);
   expect([await hostOf(), await hostOf()]).not.toContain('late');
   expect(notes).toEqual([expect.stringMatching(/^engine late is refused.*linux\/arm64.*environment\.hosts/)]);
-  expect(pool.drains('late')).toBe(true);
+  expect(pool.alive()).not.toContain('late');
 });
 
 test('among those that are there at the first trial the most count, wherever they stand', async () => {
@@ -83,7 +83,7 @@ test('with a clock an hour off: it gets nothing; one that does not answer yet is
   is.a = { aheadMs: 3_600_000 };
   expect(await hostOf()).toBe('b');
   expect(notes).toEqual([expect.stringContaining('its clock is 60 min ahead')]);
-  expect(pool.drains('b')).toBe(false);
+  expect(pool.alive()).toEqual(['b']);
 });
 
 test('a disk that is too full on an engine that is gone is told as full, not as an error of the trial', async () => {

@@ -461,44 +461,6 @@ describe.skipIf(!browserAvailable())('the page in Chromium', () => {
     expect(errors).toEqual([]);
   });
 
-  test('of a run with several engines one that is ready can be drained, a lost one cannot', async () => {
-    const run = addRun(store, { name: 'several', instances: 6, steps: 2, day: 5, doneUntil: 2 });
-    const engine = {
-      run_id: run,
-      slots: 4,
-      labels: '{}',
-      origin: 'config',
-      joined_at: iso(5, 0),
-      state_at: iso(5, 0),
-    };
-    for (const [name, state] of [
-      ['big', 'ready'],
-      ['small', 'ready'],
-      ['old', 'lost'],
-    ])
-      put(store, 'engines', { ...engine, name, state });
-    await open('run/several');
-    const asked: unknown[] = [];
-    await page.route('**/api/control', async (route) => {
-      asked.push(route.request().postDataJSON());
-      await route.fulfill({ json: { answer: 'small takes no new trials' } });
-    });
-    const controls = page.getByLabel('Change this run');
-    await controls.getByLabel('Engine').waitFor();
-    expect(await controls.getByLabel('Engine').getByRole('option').allInnerTexts()).toEqual([
-      'an engine',
-      'big',
-      'small',
-    ]);
-    await controls.getByLabel('Engine').selectOption('small');
-    await controls.getByRole('button', { name: 'Drain engine' }).click();
-    await controls.getByText('small takes no new trials').waitFor();
-    expect(asked).toEqual([{ run: 'several', command: 'drain', argument: 'small' }]);
-    store.prepare("UPDATE engines SET state = 'left' WHERE name = 'big'").run();
-    await controls.getByLabel('Engine').waitFor({ state: 'detached' });
-    expect(errors).toEqual([]);
-  });
-
   test('says when the server is gone and keeps what it shows', async () => {
     const other = await startViewer({ results: dir, port: 0, pageDir: built.dir });
     const context = await browser.newContext();

@@ -45,3 +45,24 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T | undef
     timer.cancel();
   }
 }
+
+/** Rejects with the signal's reason when that fires before the work is done. A value that comes later is handed to `late`. */
+export async function orAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  late: (value: T) => unknown = () => {},
+): Promise<T> {
+  if (!signal) return work;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } catch (error) {
+    if (signal.aborted) work.then(late).catch(() => undefined);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

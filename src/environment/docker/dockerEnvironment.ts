@@ -1,12 +1,11 @@
 /** What the agent and the runner hold: a started container behind the Environment contract. */
 
 import type Docker from 'dockerode';
-import type { Doorway, Environment, EnvironmentInfo } from '../environment.ts';
+import { type Doorway, type Environment, type EnvironmentInfo, isLoss } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
-import { isLoss } from '../places/engines/enginePool.ts';
 import type { EngineWatch } from '../places/engines/engineWatch.ts';
 import { unameVars } from '../uname.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';

@@ -5,13 +5,13 @@ import {
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
+  isLoss,
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { HARNESS } from '../exec/channel.ts';
 import { readFault } from '../places/engines/dockerFault.ts';
 import { engineClient } from '../places/engines/engineClient.ts';
-import { isLoss } from '../places/engines/enginePool.ts';
 import { createEngineWatch } from '../places/engines/engineWatch.ts';
 import type { EnsureImage } from '../places/images/ensureImage.ts';
 import { createFactoryPulls } from '../places/images/factoryPulls.ts';

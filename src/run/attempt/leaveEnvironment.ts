@@ -2,8 +2,7 @@
 
 import { startTimer, type Timer } from '../../base/async/timer.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
-import type { CapturedPatch, Environment } from '../../environment/environment.ts';
-import { isLoss } from '../../environment/places/engines/enginePool.ts';
+import { type CapturedPatch, type Environment, isLoss } from '../../environment/environment.ts';
 import { StorageError } from '../../store/open.ts';
 import { orAbort } from '../control/orAbort.ts';
 import type { PhaseTracker } from '../control/phases.ts';

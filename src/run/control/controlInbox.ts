@@ -99,9 +99,6 @@ const short = (value: string): string => inert(value.slice(0, 200));
 async function handle(handlers: ControlHandlers, row: ControlRow): Promise<string> {
   const { command, value } = readControl(row.command, row.argument);
   const handler = handlers[command] as ((value: unknown) => string | Promise<string>) | undefined;
-  if (!handler)
-    throw new ControlRefusal(
-      `this run cannot ${command === 'join' ? 'add' : command} an engine: its containers come from one engine, or none; environment.hosts or environment.engines_file lets engines join and leave`,
-    );
+  if (!handler) throw new ControlRefusal(`this run cannot ${command}`);
   return handler(value);
 }

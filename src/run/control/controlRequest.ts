@@ -1,5 +1,4 @@
 /** What may be asked of a run while it works: the words, and what each of them takes. Pure. */
-import { type EngineSpec, readEngineLine } from '../../environment/places/engines/engineSpec.ts';
 import { dollarsToNano } from '../../money.ts';
 
 /** What each command takes, as its handler gets it. */
@@ -12,12 +11,6 @@ export interface ControlValues {
   budget: number | null;
   /** An instance, or the number of a trial. */
   cancel: string;
-  /** The name of an engine. */
-  drain: string;
-  /** An engine that joins. */
-  join: EngineSpec;
-  /** The name of an engine; what runs on it ends. */
-  remove: string;
 }
 export type ControlCommand = keyof ControlValues;
 
@@ -32,11 +25,6 @@ const MOST_DOLLARS = 1_000_000;
 const none = (word: ControlCommand) => (argument: string | null) => {
   if (argument !== null) throw new ControlRefusal(`${word} takes no value`);
   return null;
-};
-
-const named = (word: ControlCommand, what: string) => (argument: string | null) => {
-  if (argument === null || argument.trim() === '') throw new ControlRefusal(`${word} needs ${what}`);
-  return argument.trim();
 };
 
 /** Nano-dollars of a budget; null for none. Throws a ControlRefusal. */
@@ -62,14 +50,11 @@ const READERS: { readonly [C in ControlCommand]: (argument: string | null) => Co
     return count;
   },
   budget: budgetIn,
-  cancel: named('cancel', 'an instance, or the number of a trial'),
-  drain: named('drain', 'the name of an engine'),
-  join(argument) {
-    const read = readEngineLine(named('join', 'an engine: ADDRESS slots=N')(argument));
-    if (!read.ok) throw new ControlRefusal(`join takes ADDRESS slots=N NAME=VALUE…: ${read.problem}`);
-    return read.engine;
+  cancel(argument) {
+    if (argument === null || argument.trim() === '')
+      throw new ControlRefusal('cancel needs an instance, or the number of a trial');
+    return argument.trim();
   },
-  remove: named('remove', 'the name of an engine'),
 };
 
 export const CONTROL_COMMANDS = Object.keys(READERS) as ControlCommand[];

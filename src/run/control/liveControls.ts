@@ -1,10 +1,5 @@
 /** What each request to a live run does, and the sentence that answers it. */
-
-import { errorText } from '../../base/text/errorText.ts';
-import type { DrainAnswer, EnginePool } from '../../environment/places/engines/enginePool.ts';
-import type { EngineSpec } from '../../environment/places/engines/engineSpec.ts';
 import { formatCost } from '../../money.ts';
-import type { JoinEngine } from '../places/sessionEngines.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import type { RunRecord } from '../record/runRecord.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
@@ -22,14 +17,11 @@ export interface LiveControlPorts {
   readonly stop: Pick<StopLadder, 'why' | 'stopStarting'>;
   readonly budget: RunBudget;
   readonly cancels: Cancels;
-  /** Absent with one engine. */
-  readonly pool?: Pick<EnginePool, 'drain' | 'remove'> | undefined;
-  readonly join?: JoinEngine | undefined;
   readonly record: Pick<RunRecord, 'setBudget' | 'isSealed' | 'leaveOut'>;
 }
 
 export function liveControls(ports: LiveControlPorts): ControlHandlers {
-  const { queue, pauses, stop, budget, record, pool } = ports;
+  const { queue, pauses, stop, budget, record } = ports;
   const going = () => {
     if (stop.why)
       throw new ControlRefusal(`the run is stopping already (${stop.why.message}); nothing was changed`);
@@ -65,57 +57,7 @@ export function liveControls(ports: LiveControlPorts): ControlHandlers {
       return `${said}: the run ends`;
     },
     cancel: (id) => cancelOne(ports, id),
-    ...(pool && {
-      drain(host) {
-        going();
-        return drained(pool, host);
-      },
-      remove(host) {
-        going();
-        return removed(pool, host);
-      },
-    }),
-    ...(ports.join && {
-      async join(engine) {
-        going();
-        return joined(ports.join!, engine);
-      },
-    }),
   };
-}
-
-function known(answer: DrainAnswer, host: string): Extract<DrainAnswer, { active: number }> {
-  if (answer.is === 'unknown')
-    throw new ControlRefusal(`no engine "${host}" is in environment.hosts; "swebatch top RUN" shows them`);
-  if (answer.is === 'last')
-    throw new ControlRefusal(
-      `${host} is the last engine that takes trials, so it stays; "pause" lets nothing new start`,
-    );
-  return answer;
-}
-
-function removed(pool: Pick<EnginePool, 'remove'>, host: string): string {
-  const answer = known(pool.remove(host), host);
-  if (answer.is === 'already') return `${host} is removed already`;
-  return `${host} is removed; what ran on it ends and runs again elsewhere (${answer.active})`;
-}
-
-async function joined(join: JoinEngine, engine: EngineSpec): Promise<string> {
-  try {
-    await join(engine, 'person');
-  } catch (error) {
-    throw new ControlRefusal(`${engine.host} does not join: ${errorText(error)}`);
-  }
-  const slots = engine.slots === 0 ? 'as many trials as come' : `${engine.slots} trials at a time`;
-  return `${engine.host} takes ${slots} in this sitting`;
-}
-
-function drained(pool: Pick<EnginePool, 'drain'>, host: string): string {
-  const answer = known(pool.drain(host), host);
-  const rest = `what runs on it goes on (${answer.active})`;
-  return answer.is === 'already'
-    ? `${host} is drained already; ${rest}`
-    : `${host} gets no new trials in this sitting; ${rest}`;
 }
 
 const amount = (nano: number | null): string => (nano === null ? 'none' : formatCost(nano));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
 import { newestBackup } from '../../store/backup.ts';
-import { endLeases } from '../../store/live/engineLeases.ts';
+import { endLeases } from '../../store/live/leases.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { abandonCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';

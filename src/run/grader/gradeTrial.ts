@@ -90,7 +90,6 @@ export async function gradingFactory({
     ...(environment?.kubernetes ? { kubernetes: environment.kubernetes } : {}),
     ...(environment?.pull ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
-    ...(environment?.engines_file ? { engines_file: environment.engines_file } : {}),
     // Beside the attempts: how many run at a time is grading.workers alone.
     ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };

@@ -7,7 +7,7 @@ import type { EnginePool } from '../../environment/places/engines/enginePool.ts'
 import { engineFindings, type PlatformAsked } from '../plan/engineFit.ts';
 
 export interface AdmissionPorts {
-  readonly pool: Pick<EnginePool, 'alive' | 'drain'>;
+  readonly pool: EnginePool;
   readonly ask: (host: string) => Promise<EngineInfo>;
   readonly platform: PlatformAsked;
   readonly note: (text: string) => void;
@@ -18,7 +18,7 @@ export type Admission = (host: string) => Promise<void>;
 /** Enough to know the processor of the others. */
 const COMPARED = 3;
 
-/** Drains an engine that does not fit. One that does not answer is asked again for the next trial. */
+/** Refuses an engine that does not fit. One that does not answer is asked again for the next trial. */
 export function createAdmission({ pool, ask, platform, note }: AdmissionPorts): Admission {
   const told = new Map<string, Promise<EngineInfo>>();
   const checked = new Map<string, Promise<void>>();
@@ -40,7 +40,7 @@ export function createAdmission({ pool, ask, platform, note }: AdmissionPorts): 
     );
     const problems = engineFindings(asked, platform).filter(({ what }) => what === host);
     if (problems.length === 0) return void admitted.add(host);
-    pool.drain(host, true);
+    pool.refuse(host);
     const text = problems.map(({ detail, fix }) => `${detail}; ${fix}`).join('; ');
     note(`engine ${host} is refused, and gets no trials: ${text}`);
   };

@@ -1,12 +1,9 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
-
-import { resolve } from 'node:path';
 import { parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { createRunPool, type EngineImageSource } from '../../environment/factory.ts';
+import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
 import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
-import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
-import type { FileEngines } from '../../environment/places/engines/fileEngines.ts';
+import type { RunPool } from '../../environment/places/engines/enginePool.ts';
 import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
 import { imagesOfOneEngine } from '../../environment/places/images/oneEngineImages.ts';
 import { ownPullBook, type PullBook } from '../../environment/places/images/pull/pullThrottle.ts';
@@ -21,16 +18,10 @@ import type { ArmConfig } from '../plan/planRecord.ts';
 import { UserError } from '../userError.ts';
 import { createAdmission } from './admission.ts';
 import { imagesOn, openImages, requireEngine } from './engines.ts';
-import { createJoiner, knownEngine, openFileEngines } from './joinEngine.ts';
-import type { JoinEngine } from './sessionEngines.ts';
 
 export interface OpenedImages {
   readonly images: RunImages;
-  readonly pool?: EnginePool;
-  /** Several engines: another one joins the run. */
-  readonly join?: JoinEngine;
-  /** The file that names engines while the run works. */
-  readonly fileEngines?: FileEngines;
+  readonly pool?: RunPool;
 }
 
 const dockerArms = (arms: readonly ArmConfig[]) =>
@@ -38,12 +29,8 @@ const dockerArms = (arms: readonly ArmConfig[]) =>
 
 /** Names of the engines that containers of these arms may be on; undefined is the default one. */
 export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
-  const named = dockerArms(arms).map(({ environment }) => ({
-    hosts: environment.hosts.map(({ host }) => host),
-    file: environment.engines_file,
-  }));
-  // Those of a file join when the run reads it.
-  return [...new Set(named.flatMap(({ hosts, file }) => (hosts.length > 0 || file ? hosts : [undefined])))];
+  const named = dockerArms(arms).map(({ environment }) => environment.hosts.map(({ host }) => host));
+  return [...new Set(named.flatMap((hosts) => (hosts.length > 0 ? hosts : [undefined])))];
 }
 
 /** Undefined when no arm runs in Docker. Arms share their engines, and the pull policy of the first. */
@@ -53,23 +40,21 @@ export async function openRunImages(
   config: ImagesConfig,
   events: RunEvents,
   store: Store,
-  cwd = '.',
 ): Promise<OpenedImages | undefined> {
   const first = dockerArms(arms)[0]?.environment;
   if (!first) return undefined;
   const pullBook = sharedPulls(store);
   const memoryBytes = Math.max(...dockerArms(arms).map(({ environment }) => parseSize(environment.memory)));
   const settings = { ...config, pull: first.pull, memoryBytes };
-  if (first.hosts.length > 0 || first.engines_file !== undefined) {
+  if (first.hosts.length > 0) {
     refuseDifferent(dockerArms(arms));
-    return openSeveral({ env, first, settings, events, pullBook }, cwd);
+    return openSeveral({ env, first, settings, events, pullBook });
   }
   const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
   return { images: shown(imagesOfOneEngine(service, settings), events) };
 }
 
-const enginesIn = ({ environment: { hosts, engines_file } }: ArmConfig) =>
-  JSON.stringify([hosts, engines_file]);
+const enginesIn = ({ environment: { hosts } }: ArmConfig) => JSON.stringify(hosts);
 
 function refuseDifferent(arms: readonly ArmConfig[]): void {
   const differs = arms.find((arm) => enginesIn(arm) !== enginesIn(arms[0]!));
@@ -90,27 +75,18 @@ interface SeveralParts {
   readonly pullBook: PullBook;
 }
 
-async function openSeveral(
-  { env, first, settings, events, pullBook }: SeveralParts,
-  cwd: string,
-): Promise<OpenedImages> {
-  const { hosts, engines_file, platform } = first;
+function openSeveral({ env, first, settings, events, pullBook }: SeveralParts): OpenedImages {
+  const { hosts, platform } = first;
   const note = (text: string) => events.emit({ type: 'note', text });
   const serviceOf = (host: string) =>
     imagesOn(env, { ...serviceOptions(first, settings, events, host), pullBook, elsewhere: true }, host);
   const services = new Map(hosts.map(({ host }) => [host, serviceOf(host)]));
-  const pool = createRunPool(
-    hosts.map((host) => knownEngine({ env, services }, host, 'config')),
-    note,
-  );
+  const pool = enginePoolOf(hosts, note);
   const asked = { platform, emulation: settings.allow_emulation };
-  const join = createJoiner({ env, pool, services, serviceOf, note, platform: asked });
-  const path = engines_file === undefined ? undefined : resolve(cwd, engines_file);
-  const fileEngines = path === undefined ? undefined : await openFileEngines(path, { pool, note }, join);
   const ask = (host: string) => engineInfo(requireEngine(env, host).docker, ANSWER_MS);
   const admit = createAdmission({ pool, ask, platform: asked, note });
   const images = imagesOfSeveralEngines(services, pool, settings, note, admit);
-  return { images: shown(images, events), pool, join, ...(fileEngines && { fileEngines }) };
+  return { images: shown(images, events), pool };
 }
 
 /** One budget for all engines and processes. A pull is not held back because the record cannot be written: that is told elsewhere. */

@@ -4,29 +4,18 @@ import { errorText } from '../../base/text/errorText.ts';
 import { reapLeft } from '../../environment/docker/reaper.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { engineClient, engineOptionsOf } from '../../environment/places/engines/engineClient.ts';
-import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
-import type { EngineSpec } from '../../environment/places/engines/engineSpec.ts';
-import type { FileEngines } from '../../environment/places/engines/fileEngines.ts';
-import { keepLooking } from '../../environment/places/engines/poolLooks.ts';
+import type { RunPool } from '../../environment/places/engines/enginePool.ts';
 import type { RunImages } from '../../environment/places/images/runImages.ts';
-import { hasLeftEngine } from '../../store/live/engineLeases.ts';
+import { beginLease, endLease, hasLeftEngine } from '../../store/live/leases.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import type { RunEvents } from '../events.ts';
-import { recordEngines } from './engineRecord.ts';
-
-/** Rejects with why it does not join. */
-export type JoinEngine = (engine: EngineSpec, origin: 'file' | 'person') => Promise<void>;
 
 /** The engines of the containers; absent when every arm is local. */
 export interface SessionEngines {
   readonly images: RunImages;
   /** Places on several engines; absent with one. */
-  readonly pool?: EnginePool;
-  /** Another one joins; absent with one. */
-  readonly join?: JoinEngine;
-  /** A file that says which engines there are, while the run works. */
-  readonly fileEngines?: FileEngines;
+  readonly pool?: RunPool;
   /** Where the engine on this machine keeps its layers. */
   readonly engineDir?: string | undefined;
 }
@@ -48,9 +37,9 @@ export function keepEngines(
   const pool = engines?.pool;
   if (!pool) return;
   closing.add(keepLooking(pool.look));
-  closing.add(keepLooking(async () => pool.balance(), BALANCE_MS));
-  if (engines.fileEngines) closing.add(keepLooking(engines.fileEngines.look, FILE_MS));
-  closing.add(recordEngines({ store, runId: run.id, pool, isoNow, onError }));
+  const balancing = setInterval(pool.balance, BALANCE_MS);
+  closing.add(() => clearInterval(balancing));
+  recordLeases(pool, { store, run, isoNow, onError });
   const here = leasedNow(pool);
   pool.follow({
     back(host) {
@@ -61,17 +50,50 @@ export function keepEngines(
   });
 }
 
-const FILE_MS = 1_000;
+const LOOK_MS = 5_000;
 /** Long enough for the next trial to take what has just become free. */
 const BALANCE_MS = 1_000;
 
 /** A slow engine is not waited for: the next run removes what is left. */
 const REAP_LIMIT_MS = 20_000;
 
+/** Looks every few seconds, until the returned function is called. One look does not begin before the last has ended. */
+function keepLooking(look: () => Promise<void>): () => void {
+  let looking = false;
+  const timer = setInterval(() => {
+    if (looking) return;
+    looking = true;
+    void look().finally(() => {
+      looking = false;
+    });
+  }, LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** Writes down which attempt is on which engine. */
+export function recordLeases(
+  pool: RunPool,
+  { store, run: { id: run }, isoNow, onError }: Omit<KeptEngines, 'events'>,
+): void {
+  const write = (work: () => unknown): void => {
+    try {
+      work();
+    } catch (error) {
+      onError(error);
+    }
+  };
+  pool.follow({
+    leased: (engine, attempt) => write(() => beginLease(store, { run, engine, attempt, at: isoNow() })),
+    released: (engine, attempt, how) =>
+      write(() => endLease(store, { run, engine, attempt, at: isoNow() }, how)),
+  });
+}
+
 /** They have no lease in the record: what this process does not grade there now has ended. */
 const isGrading = (attempt: string): boolean => attempt.startsWith('grade-');
 
-function leasedNow(pool: Pick<EnginePool, 'follow'>): (host: string, attempt: string) => boolean {
+function leasedNow(pool: RunPool): (host: string, attempt: string) => boolean {
   const open = new Set<string>();
   const key = (host: string, attempt: string) => JSON.stringify([host, attempt]);
   pool.follow({

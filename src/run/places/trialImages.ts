@@ -4,8 +4,7 @@
  */
 
 import { errorText } from '../../base/text/errorText.ts';
-import type { EnvironmentError, Place } from '../../environment/environment.ts';
-import { isLoss } from '../../environment/places/engines/enginePool.ts';
+import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
 import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
 import type { Collected } from '../../environment/places/images/disk/collect.ts';
 import type { ReadyPlace, RunImages } from '../../environment/places/images/runImages.ts';

@@ -47,8 +47,6 @@ export async function planDisk(request: RunRequest, env: Variables): Promise<Dis
   const images = imagesOf(request);
   const config = request.images ?? imagesConfigSchema.parse({});
   const hosts = enginesOf(request.arms);
-  if (hosts.length === 0)
-    return { problem: `the engines are in ${first.engines_file}, which is read when the run starts` };
   const plans: DiskPlan[] = [];
   const problems: string[] = [];
   for (const host of hosts) {

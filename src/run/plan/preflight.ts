@@ -103,7 +103,5 @@ export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading
   if (!places.includes('docker') && (!grading.enabled || places.every((place) => place === 'kubernetes')))
     return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
-  // Those of a file join when the run reads it, and may come later.
-  const joinLater = arms.some((arm) => arm.environment.engines_file !== undefined);
-  return hosts.length > 0 || joinLater ? hosts : [undefined];
+  return hosts.length > 0 ? hosts : [undefined];
 }

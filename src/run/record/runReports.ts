@@ -6,7 +6,6 @@ import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/
 import { runReportText } from '../../formats/reports/runReport.ts';
 import type { Dialect } from '../../grading/parsers/logParser.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
-import { enginesOfRun } from '../../store/live/engineLeases.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { storedManifest } from '../../store/records/storedConfig.ts';
@@ -33,9 +32,7 @@ async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promis
   const environments = armsOf(store, run.id).flatMap((arm) => recordedEnvironment(arm) ?? []);
   const inDocker = environments.filter(({ environment_class }) => environment_class === 'docker');
   if (inDocker.length === 0) return undefined;
-  const named = inDocker.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
-  const fromFile = inDocker.some(({ engines_file }) => engines_file !== undefined);
-  const hosts = fromFile ? [...named, ...enginesOfRun(store, run.id).map(({ name }) => name)] : named;
+  const hosts = inDocker.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
   const images = whole?.images ?? instancesOf(store, run.id).map(({ image }) => image);
   return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run.name, images);
 }

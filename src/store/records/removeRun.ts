@@ -3,6 +3,7 @@ import { guarded, type Store } from '../open.ts';
 
 const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
 const STEPS = [
+  'leases',
   'messages',
   'model_calls',
   'commands',
@@ -20,8 +21,6 @@ const STATEMENTS = [
   'DELETE FROM events WHERE run_id = @run',
   'DELETE FROM live_states WHERE run_id = @run',
   'DELETE FROM controls WHERE run_id = @run',
-  'DELETE FROM leases WHERE engine_id IN (SELECT id FROM engines WHERE run_id = @run)',
-  'DELETE FROM engines WHERE run_id = @run',
   ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
   "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
   `DELETE FROM attempts WHERE id IN (${ATTEMPTS})`,

@@ -163,9 +163,6 @@ const aboutRuns = ({ all, one }: Reader) => ({
      LEFT JOIN phases p ON p.attempt_id = a.id AND p.seq = (SELECT max(q.seq) FROM phases q WHERE q.attempt_id = a.id)
      WHERE t.run_id = ? ORDER BY a.slot, a.id`,
   ),
-  engines: all<{ name: string; state: string }, OfRun>(
-    'SELECT name, state FROM engines WHERE run_id = ? ORDER BY id',
-  ),
   events: all<EventRow, [runId: number, limit: number]>(
     'SELECT seq, at, type, data FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT ?',
   ),
@@ -212,8 +209,7 @@ const aboutAttempts = ({ all, one }: Reader) => ({
     { engine: string; beganAt: string; endedAt: string | null; how: string | null },
     OfAttempt
   >(
-    `SELECT e.name AS engine, l.began_at AS beganAt, l.ended_at AS endedAt, l.how
-     FROM leases l JOIN engines e ON e.id = l.engine_id WHERE l.attempt_id = ? ORDER BY l.id`,
+    'SELECT engine, began_at AS beganAt, ended_at AS endedAt, how FROM leases WHERE attempt_id = ? ORDER BY id',
   ),
   messageOutline: all<
     Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },

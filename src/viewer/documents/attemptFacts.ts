@@ -12,13 +12,12 @@ export interface EngineStay {
   engine: string;
   beganAt: string;
   endedAt: string | null;
-  /** closed, lost, removed, moved, process_lost; null: it is there now, or was when its record ends. */
+  /** closed, lost, moved, process_lost; null: it is there now, or was when its record ends. */
   how: string | null;
 }
 
 const ENDS: Readonly<Record<string, string>> = {
   lost: 'the engine was lost',
-  removed: 'the engine was removed',
   moved: 'nothing had run there yet',
   process_lost: 'swebatch was killed',
 };

@@ -92,8 +92,6 @@ export interface RunDocument {
   manifest: string;
   trialPages: number;
   slots: Slot[];
-  /** Of a run that works: its engines, where it has several. */
-  engines: { name: string; state: string }[];
   /** Where attempts ended: sums of spend, ended, sealed, resolved. Some hundred of a large run; none of an import, which knows no times. */
   series: { at: string; costNano: number; ended: number; sealed: number; resolved: number }[];
   phases: { name: string; n: number; ms: number }[];
@@ -239,7 +237,7 @@ export interface AttemptDocument {
     flags: Flag[];
     money: Money;
     program: ProgramEnd | null;
-    /** Only of a run with engines that join and leave. */
+    /** Only of a run on several engines. */
     engines?: EngineStay[];
   };
   patch: string;

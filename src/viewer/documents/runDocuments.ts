@@ -120,7 +120,6 @@ export function runDocument(queries: ViewerQueries, ledger: Ledger, runId: numbe
     manifest: run.manifest,
     trialPages: Math.max(1, Math.ceil(rows.length / TRIALS_PER_PAGE)),
     slots,
-    engines: run.status === 'running' || run.status === 'paused' ? queries.engines(runId) : [],
     series: run.imported === 1 ? [] : seriesOf(queries, ledger, runId, rows),
     phases: [...totals].map(([name, total]) => ({ name, ...total })).sort((a, b) => b.ms - a.ms),
     breaker: breakerOf(queries.lastEventsByType(runId)),

@@ -60,9 +60,9 @@ test('a request of its page is carried out by the process that works on the run'
     try {
       const answered = await post(asking('workers', '3'), headers);
       expect([answered.status, answered.body]).toEqual([200, '{"answer":"3 slots"}']);
-      const refused = await post(asking('drain', 'big'), headers);
+      const refused = await post(asking('cancel', 'a__a-1'), headers);
       expect(refused.status).toBe(409);
-      expect(refused.body).toContain('cannot drain');
+      expect(refused.body).toContain('cannot cancel');
     } finally {
       clearInterval(look);
     }

@@ -9,18 +9,18 @@ import { defineVerb } from '../../flags/verb.ts';
 import { asker } from '../../terminal/asker.ts';
 import { EXIT, printJson, say } from '../../terminal/context.ts';
 
-const COMMANDS = ['pause', 'resume', 'workers', 'budget', 'cancel', 'drain'] as const;
+const COMMANDS = ['pause', 'resume', 'workers', 'budget', 'cancel'] as const;
 
 export const ctlVerb = defineVerb({
   name: 'ctl',
-  describe: 'change a run while it works: pause, resume, slots, budget, cancel a trial, drain an engine',
+  describe: 'change a run while it works: pause, resume, slots, budget, cancel a trial',
   flags: flags({
     run: namedRun,
     command: { choices: COMMANDS, type: 'string', place: 'required', describe: 'what to change' },
     value: {
       type: 'string',
       place: 'optional',
-      describe: 'workers N · budget DOLLARS or none · cancel INSTANCE or number of a trial · drain ENGINE',
+      describe: 'workers N · budget DOLLARS or none · cancel INSTANCE or number of a trial',
     },
     output,
     json,

@@ -2,7 +2,7 @@
  * Whether an engine answers. An engine that is away is waited for by everybody who needs it, so that its outage costs no attempt and no
  * verdict; the time that it was away counts against no limit.
  */
-import { sleep } from '../../../base/async/timer.ts';
+import { orAborted, sleep } from '../../../base/async/timer.ts';
 import { errorText } from '../../../base/text/errorText.ts';
 import { EnvironmentError } from '../../environment.ts';
 import { daemonAnswer } from './daemonAnswer.ts';
@@ -76,7 +76,8 @@ export function createEngineWatch(options: EngineWatchOptions): EngineWatch {
     async back(signal) {
       signal?.throwIfAborted();
       watch.outage ??= outageOf(watch);
-      await orSignal(watch.outage, signal);
+      watch.outage.catch(() => undefined);
+      await orAborted(watch.outage, signal);
     },
     suspect() {
       if (watch.closing.signal.aborted) return;
@@ -159,17 +160,4 @@ async function whyAway({ options }: Watch): Promise<string | undefined> {
 
 function tell({ listeners }: Watch, say: (listener: EngineListener) => void): void {
   for (const listener of listeners) say(listener);
-}
-
-async function orSignal(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return work;
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    work.catch(() => undefined);
-  }
 }

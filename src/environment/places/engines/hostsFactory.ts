@@ -1,24 +1,25 @@
 /**
  * Starts environments on several engines: each on its place, images cached by each engine on its own. An engine that dies loses nothing but
- * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere. So do those on an engine that is
- * removed from the run.
+ * the attempts that run on it: those end as env_died and are tried again, which then happens elsewhere.
  */
 
+import { orAborted } from '../../../base/async/timer.ts';
 import { WORK_IMAGES } from '../../../base/imageReference.ts';
 import { errorText } from '../../../base/text/errorText.ts';
 import {
   type Environment,
   EnvironmentError,
   type EnvironmentFactory,
+  isLoss,
   type Place,
   type StartRequest,
 } from '../../environment.ts';
-import { EngineDrains, type EnginePool, isLoss } from './enginePool.ts';
+import { type EnginePool, PlaceGone } from './enginePool.ts';
 import type { EngineWatch } from './engineWatch.ts';
 
 export interface HostsParts {
   readonly pool: EnginePool;
-  /** One for each engine of the pool, also of those that join later. */
+  /** One for each engine of the pool. */
   readonly factories: Pick<ReadonlyMap<string, EnvironmentFactory>, 'get' | 'values'>;
   /** Engines that a start without a place should go to: they have the image. */
   readonly prefer?: ((host: string, image: string) => boolean) | undefined;
@@ -35,7 +36,7 @@ function lose({ pool, watch }: HostsParts, host: string, reason: string): void {
 /** Nothing has run yet, so the next engine takes it. Throws what another engine does not change. */
 function leaveEngine(parts: HostsParts, host: string, error: unknown): void {
   if (isLoss(error)) lose(parts, host, error.message);
-  else if (!(error instanceof EngineDrains)) throw error;
+  else if (!(error instanceof PlaceGone)) throw error;
 }
 
 /** The engine that has an end state; undefined for other images, and where no engine has it. */
@@ -61,7 +62,7 @@ async function chosen(parts: HostsParts, { image, signal }: StartRequest): Promi
 
 interface Placed {
   readonly place: Place;
-  /** Fires when the engine is lost or removed. */
+  /** Fires when the engine is lost. */
   readonly end: AbortSignal;
   readonly endLease: ReturnType<EnginePool['lease']>;
 }
@@ -80,7 +81,7 @@ function placed(parts: HostsParts, { place, end, endLease }: Placed, environment
       throw error.evidence.engine === undefined ? ofEngine(error, host) : error;
     }
   };
-  // What is left on an engine that was removed goes at once, whatever the agent waits for.
+  // Its containers are gone with the engine, whatever the agent waits for.
   const close = () => void environment.close();
   end.addEventListener('abort', close, { once: true });
   const { listen, putFiles, getFiles, keepWork } = environment;
@@ -98,8 +99,7 @@ function placed(parts: HostsParts, { place, end, endLease }: Placed, environment
     async close() {
       end.removeEventListener('abort', close);
       await environment.close();
-      const removed = isLoss(end.reason) && end.reason.evidence.removed === true;
-      endLease(removed ? 'removed' : lost || end.aborted ? 'lost' : 'closed');
+      endLease(lost || end.aborted ? 'lost' : 'closed');
       place.release();
     },
   };
@@ -116,21 +116,10 @@ const ofEngine = ({ code, message, sub, fromWithin, evidence, cause }: Environme
 async function untilEnd<T>(
   begin: () => Promise<T>,
   end: AbortSignal,
-  late: (value: T) => unknown = () => {},
+  late?: (value: T) => unknown,
 ): Promise<T> {
   end.throwIfAborted();
-  const ended = Promise.withResolvers<never>();
-  const onEnd = () => ended.reject(end.reason);
-  end.addEventListener('abort', onEnd, { once: true });
-  const work = begin();
-  try {
-    return await Promise.race([work, ended.promise]);
-  } catch (error) {
-    if (end.aborted) work.then(late).catch(() => undefined);
-    throw error;
-  } finally {
-    end.removeEventListener('abort', onEnd);
-  }
+  return orAborted(begin(), end, late);
 }
 
 /**

@@ -2,18 +2,18 @@
  * Which engine takes which trial, as a pure function: what happened goes in, what is to be done comes out. Times are monotonic
  * milliseconds, and nothing here looks at a clock or asks an engine.
  *
- *   join ──> ready <──────────── answered ──────────────┐
- *              │ ├── silent, failed ──> silent ── a minute ──> lost: its attempts end
- *              │ └── drain ──> draining ── empty ──> left
- *              └── remove ──> left: its attempts end
+ *   ready ──> silent ── a minute ──> lost: its attempts end
+ *     │ └──── failed ──> gets nothing before it has been asked again
+ *     │   <── answered ── from each of these
+ *     └── refuse: gets nothing any more
  */
 
 export interface PoolEngine {
   readonly name: string;
   /** Trials at one time; 0 means no limit of its own. */
   readonly slots: number;
-  readonly draining: boolean;
-  readonly removed: boolean;
+  /** It does not fit the others, so it gets no trials. */
+  readonly refused: boolean;
   /** Since when it does not answer. */
   readonly silentSince: number | undefined;
   /** When work there failed because the engine was not reached. It gets nothing before it has been asked again. */
@@ -37,9 +37,9 @@ export interface PoolState {
 }
 
 export type PoolEvent =
-  | { readonly is: 'join'; readonly engine: string; readonly slots: number }
-  | { readonly is: 'drain' | 'remove'; readonly engine: string }
-  | { readonly is: 'failed' | 'silent' | 'answered'; readonly engine: string; readonly at: number }
+  | { readonly is: 'refuse'; readonly engine: string }
+  | { readonly is: 'failed' | 'silent'; readonly engine: string; readonly at: number }
+  | { readonly is: 'answered'; readonly engine: string }
   /** `among`: the engines that are preferred, where one of them takes trials. */
   | {
       readonly is: 'choose';
@@ -51,30 +51,23 @@ export type PoolEvent =
   /** From time to time: whoever waits for a full engine goes where nobody is meant to be. */
   | { readonly is: 'balance' };
 
-/** Why a trial that waited for its engine goes to another one. */
-export type TurnedAway = 'lost' | 'draining' | 'elsewhere';
-
 export type PoolDecision =
   | { readonly is: 'placed'; readonly ticket: number; readonly engine: string }
   /** No engine takes trials. */
   | { readonly is: 'nowhere'; readonly ticket: number }
   | { readonly is: 'entered'; readonly ticket: number }
+  /** The trial waited for its engine, and goes to another one. */
   | {
       readonly is: 'turned_away';
       readonly ticket: number;
       readonly engine: string;
-      readonly why: TurnedAway;
+      readonly why: 'lost' | 'refused' | 'elsewhere';
     }
   /** It gets nothing new until it is back. */
   | { readonly is: 'lost'; readonly engine: string }
   | { readonly is: 'back'; readonly engine: string; readonly wasLost: boolean }
   /** What runs there ends, and runs again elsewhere. */
-  | {
-      readonly is: 'end';
-      readonly engine: string;
-      readonly why: 'lost' | 'removed';
-      readonly since: number | undefined;
-    };
+  | { readonly is: 'end'; readonly engine: string; readonly since: number };
 
 export interface PoolStep {
   readonly state: PoolState;
@@ -84,9 +77,16 @@ export interface PoolStep {
 /** An engine that does not answer for so long is lost. */
 export const LOST_AFTER_MS = 60_000;
 
-export const EMPTY_POOL: PoolState = { engines: new Map(), tickets: new Map() };
-
-export type EnginePhase = 'ready' | 'silent' | 'draining' | 'lost' | 'left';
+/** All of them ready, and nobody there. */
+export const newPool = (engines: readonly { name: string; slots: number }[]): PoolState => ({
+  engines: new Map(
+    engines.map(({ name, slots }) => [
+      name,
+      { name, slots, refused: false, lost: false, silentSince: undefined, failedAt: undefined },
+    ]),
+  ),
+  tickets: new Map(),
+});
 
 const ticketsOn = ({ tickets }: PoolState, engine: string): Ticket[] =>
   [...tickets.values()].filter((ticket) => ticket.engine === engine);
@@ -98,18 +98,11 @@ export const activeOn = (state: PoolState, engine: string): number =>
 export const assignedTo = (state: PoolState, engine: string, beside: boolean): number =>
   ticketsOn(state, engine).filter((ticket) => ticket.beside === beside).length;
 
-export function phaseOf(state: PoolState, engine: PoolEngine): EnginePhase {
-  if (engine.removed) return 'left';
-  if (engine.lost || engine.failedAt !== undefined) return 'lost';
-  if (engine.draining) return ticketsOn(state, engine.name).length === 0 ? 'left' : 'draining';
-  return engine.silentSince === undefined ? 'ready' : 'silent';
-}
-
 /** It was not reached, and has not been asked again since. */
 export const isAway = ({ lost, failedAt }: PoolEngine): boolean => lost || failedAt !== undefined;
 
 export const takes = (engine: PoolEngine): boolean =>
-  !engine.draining && !engine.removed && !isAway(engine) && engine.silentSince === undefined;
+  !engine.refused && !isAway(engine) && engine.silentSince === undefined;
 
 export const hasRoom = (state: PoolState, engine: PoolEngine): boolean =>
   takes(engine) && (engine.slots === 0 || activeOn(state, engine.name) < engine.slots);
@@ -121,18 +114,21 @@ export function poolStep(state: PoolState, event: PoolEvent): PoolStep {
     case 'enter':
     case 'release':
       return ofTicket(state, event);
-    case 'join':
-      return join(state, event);
     case 'balance':
-      return balance(state, []);
-    default:
-      return ofEngine(state, event);
+      return balance(state);
+    case 'refuse':
+      return settled(changed(state, event.engine, { refused: true }), event.engine, []);
+    case 'answered':
+      return answered(state, event.engine);
+    case 'failed':
+    case 'silent':
+      return silent(state, event);
   }
 }
 
-const withEngine = (state: PoolState, engine: PoolEngine): PoolState => ({
+const changed = (state: PoolState, name: string, to: Partial<PoolEngine>): PoolState => ({
   ...state,
-  engines: new Map(state.engines).set(engine.name, engine),
+  engines: new Map(state.engines).set(name, { ...state.engines.get(name)!, ...to }),
 });
 
 function withTicket(state: PoolState, id: number, ticket: Ticket | undefined): PoolState {
@@ -142,7 +138,7 @@ function withTicket(state: PoolState, id: number, ticket: Ticket | undefined): P
   return { ...state, tickets };
 }
 
-/** The engine with the fewest trials in proportion to its slots; among equals the first that joined. */
+/** The engine with the fewest trials in proportion to its slots; among equals the first of the list. */
 function choose(state: PoolState, event: Extract<PoolEvent, { is: 'choose' }>): PoolStep {
   const { ticket, among, beside = false } = event;
   const ready = [...state.engines.values()].filter(takes);
@@ -172,44 +168,11 @@ function ofTicket(
   return settled(withTicket(state, id, next), ticket.engine, []);
 }
 
-/** Also an engine that was drained, removed or lost: it is ready again. */
-function join(state: PoolState, { engine: name, slots }: { engine: string; slots: number }): PoolStep {
-  const before = state.engines.get(name);
-  if (before && takes(before) && before.slots === slots) return { state, decisions: [] };
-  const engine: PoolEngine = {
-    ...{ name, slots, draining: false, removed: false, lost: false },
-    ...{ silentSince: undefined, failedAt: undefined },
-  };
-  const { state: joined, decisions } = settled(withEngine(state, engine), name, []);
-  return balance(joined, decisions);
-}
-
-function ofEngine(
-  state: PoolState,
-  event: Extract<PoolEvent, { is: 'drain' | 'remove' | 'failed' | 'silent' | 'answered' }>,
-): PoolStep {
-  const engine = state.engines.get(event.engine);
-  if (!engine || engine.removed) return { state, decisions: [] };
-  switch (event.is) {
-    case 'drain':
-      return settled(withEngine(state, { ...engine, draining: true }), engine.name, []);
-    case 'remove':
-      return settled(withEngine(state, { ...engine, draining: true, removed: true }), engine.name, [
-        { is: 'end', engine: engine.name, why: 'removed', since: undefined },
-      ]);
-    case 'answered':
-      return answered(state, engine);
-    case 'failed':
-    case 'silent':
-      return silent(state, engine, { is: event.is, at: event.at });
-  }
-}
-
 function silent(
   state: PoolState,
-  engine: PoolEngine,
-  { is, at }: { is: 'failed' | 'silent'; at: number },
+  { is, engine: name, at }: Extract<PoolEvent, { is: 'failed' | 'silent' }>,
 ): PoolStep {
+  const engine = state.engines.get(name)!;
   const since = engine.silentSince ?? at;
   const minute = at - since >= LOST_AFTER_MS;
   const next: PoolEngine = {
@@ -219,23 +182,22 @@ function silent(
     lost: engine.lost || minute,
   };
   const decisions: PoolDecision[] = [];
-  if (!isAway(engine) && isAway(next)) decisions.push({ is: 'lost', engine: engine.name });
-  if (!engine.lost && minute) decisions.push({ is: 'end', engine: engine.name, why: 'lost', since });
-  return settled(withEngine(state, next), engine.name, decisions);
+  if (!isAway(engine) && isAway(next)) decisions.push({ is: 'lost', engine: name });
+  if (!engine.lost && minute) decisions.push({ is: 'end', engine: name, since });
+  return settled(changed(state, name, next), name, decisions);
 }
 
-function answered(state: PoolState, engine: PoolEngine): PoolStep {
-  const next: PoolEngine = { ...engine, silentSince: undefined, failedAt: undefined, lost: false };
-  const back: PoolDecision[] = isAway(engine)
-    ? [{ is: 'back', engine: engine.name, wasLost: engine.lost }]
-    : [];
-  return settled(withEngine(state, next), engine.name, back);
+function answered(state: PoolState, name: string): PoolStep {
+  const engine = state.engines.get(name)!;
+  const back: PoolDecision[] = isAway(engine) ? [{ is: 'back', engine: name, wasLost: engine.lost }] : [];
+  const next = changed(state, name, { silentSince: undefined, failedAt: undefined, lost: false });
+  return settled(next, name, back);
 }
 
 /** Trials that wait for a full engine go where there is room that no trial is meant for, the longest wait first. */
-function balance(state: PoolState, before: readonly PoolDecision[]): PoolStep {
+function balance(state: PoolState): PoolStep {
   const waiting = [...state.tickets].filter(([, { stage }]) => stage === 'waiting');
-  const step = { state, decisions: before };
+  const step = { state, decisions: [] };
   if (waiting.length === 0) return step;
   const free = [...state.engines.values()]
     .filter(takes)
@@ -254,9 +216,8 @@ function settled(state: PoolState, name: string, before: readonly PoolDecision[]
   const ids = waiting.map(([id]) => id);
   const step = { state, decisions: before };
   if (waiting.length === 0) return step;
-  if (engine.removed) return turnAway(step, ids, 'draining');
+  if (engine.refused) return turnAway(step, ids, 'refused');
   if (isAway(engine)) return turnAway(step, ids, 'lost');
-  if (engine.draining) return turnAway(step, ids, 'draining');
   if (!takes(engine)) return step;
   let free = engine.slots === 0 ? Number.POSITIVE_INFINITY : engine.slots - activeOn(state, name);
   const entering = waiting.filter(([, { beside }]) => beside || free-- > 0);
@@ -266,8 +227,11 @@ function settled(state: PoolState, name: string, before: readonly PoolDecision[]
   return { state: { ...state, tickets }, decisions: [...before, ...entered] };
 }
 
-function turnAway({ state, decisions }: PoolStep, ids: readonly number[], why: TurnedAway): PoolStep {
-  if (ids.length === 0) return { state, decisions };
+function turnAway(
+  { state, decisions }: PoolStep,
+  ids: readonly number[],
+  why: 'lost' | 'refused' | 'elsewhere',
+): PoolStep {
   const tickets = new Map(state.tickets);
   for (const id of ids) tickets.delete(id);
   const away = ids.map((ticket) => {

@@ -2,8 +2,8 @@
 
 import { within } from '../../../base/async/timer.ts';
 import { errorText } from '../../../base/text/errorText.ts';
-import { EnvironmentError, type Place } from '../../environment.ts';
-import { EngineDrains, type EnginePool, isLoss } from '../engines/enginePool.ts';
+import { EnvironmentError, isLoss, type Place } from '../../environment.ts';
+import { type EnginePool, PlaceGone } from '../engines/enginePool.ts';
 import type { Collected } from './disk/collect.ts';
 import { ensureBy } from './ensureImage.ts';
 import type { ImageService } from './imageService.ts';
@@ -13,7 +13,7 @@ import { planOf, type ReadyPlace, type RunImages, type RunImagesConfig, settings
 interface Engines {
   readonly services: ReadonlyMap<string, ImageService>;
   readonly pool: EnginePool;
-  /** Drains an engine that must not get trials. */
+  /** Refuses an engine that must not get trials. */
   readonly admit: (host: string) => Promise<void>;
 }
 
@@ -31,7 +31,6 @@ export function imagesOfSeveralEngines(
   admit: Engines['admit'] = async () => {},
 ): RunImages {
   const engines: Engines = { services, pool, admit };
-  // Engines join while the run works.
   const all = () => [...services.values()];
   const choosePlace = placesInTurn(engines, config.memoryBytes ?? 0);
   let among: readonly string[] | undefined;
@@ -39,7 +38,7 @@ export function imagesOfSeveralEngines(
     ...settingsOf(config, Math.max(1, services.size)),
     ready: (image, signal, onImage) => readySomewhere(engines, choosePlace, { image, signal, onImage }),
     ensureOn: (host) => ensureBy(services.get(host!)!.stage),
-    // A trial whose place is on a drained engine goes back, and gets one elsewhere.
+    // A trial whose place is on an engine that was lost or refused goes back, and gets one elsewhere.
     hasRoom: (host) => roomOn(engines, host!),
     has: (host, image) => services.get(host)!.stage.isReady(image),
     // One list for all: who waits is not meant for an engine yet.
@@ -80,7 +79,7 @@ function placesInTurn(engines: Engines, memoryBytes: number): ChoosePlace {
         const now = facts.map((one) => ({ ...one, ...pool.load(one.host) }));
         return new Set(
           bestEngines(
-            now.filter(({ host }) => !pool.drains(host)),
+            now.filter(({ host }) => pool.alive().includes(host)),
             memoryBytes,
           ),
         );
@@ -120,7 +119,7 @@ function askedOnce(services: Engines['services']) {
 
 /** An engine that has gone away is looked for half a minute: its disk must not hold up the trials of all others. */
 async function roomOn({ services, pool }: Engines, host: string): Promise<boolean> {
-  if (pool.drains(host) || !pool.alive().includes(host)) return false;
+  if (!pool.alive().includes(host)) return false;
   const check = services.get(host)!.disk.check();
   const looked = await within(check, ANSWER_MS);
   if (looked) return looked.open;
@@ -136,7 +135,7 @@ async function withRoom(
   for (;;) {
     signal.throwIfAborted();
     await Promise.all(aliveOnes(engines).map(({ host }) => engines.admit(host)));
-    const alive = aliveOnes(engines).filter(({ host }) => !engines.pool.drains(host) && !without.has(host));
+    const alive = aliveOnes(engines).filter(({ host }) => !without.has(host));
     const looked = await Promise.all(
       alive.map(async ({ host }) => ({ host, open: await roomOn(engines, host) })),
     );
@@ -151,7 +150,7 @@ async function withRoom(
 
 /** Engines that may take what this one cannot. */
 const others = (pool: EnginePool, host: string): readonly string[] =>
-  pool.alive().filter((other) => other !== host && !pool.drains(other));
+  pool.alive().filter((other) => other !== host);
 
 interface Wanted {
   readonly image: string;
@@ -175,7 +174,7 @@ async function readySomewhere(
     } catch (error) {
       place.release();
       if (isLoss(error)) pool.lose(place.host, error.message);
-      else if (error instanceof EngineDrains) continue;
+      else if (error instanceof PlaceGone) continue;
       // Built by hand on one of them only, or its registry is not reached from all.
       else if (cannotBeHere(error) && !others(pool, place.host).every((host) => without.has(host)))
         without.add(place.host);

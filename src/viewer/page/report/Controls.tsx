@@ -4,16 +4,12 @@ import type { RunDocument } from '../../documents/documents.ts';
 import { askRun } from '../data/control.ts';
 import { plain } from '../text/foreignText.ts';
 
-export function Controls({ run: { summary, slots, engines } }: { run: RunDocument }) {
+export function Controls({ run: { summary, slots } }: { run: RunDocument }) {
   const [said, setSaid] = useState('');
   const [busy, setBusy] = useState(false);
   const [workers, setWorkers] = useState('');
   const [budget, setBudget] = useState('');
   const trials = slots.map((slot) => ({ value: String(slot.trial), text: slot.instanceId }));
-  // One that is lost has nothing that could be drained, and the last one is never let go.
-  const ready = engines
-    .filter(({ state }) => state === 'ready')
-    .map(({ name }) => ({ value: name, text: name }));
   const ask = (command: string, argument: string | null = null) => {
     setBusy(true);
     setSaid('asking …');
@@ -46,16 +42,6 @@ export function Controls({ run: { summary, slots, engines } }: { run: RunDocumen
         busy={busy}
         onPress={(value) => ask('cancel', value)}
       />
-      {ready.length > 1 ? (
-        <Choice
-          name="Engine"
-          hint="an engine"
-          options={ready}
-          button="Drain engine"
-          busy={busy}
-          onPress={(value) => ask('drain', value)}
-        />
-      ) : null}
       <output>{plain(said)}</output>
     </section>
   );

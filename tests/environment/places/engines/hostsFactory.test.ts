@@ -165,42 +165,36 @@ describe('places', () => {
   });
 });
 
-describe('draining', () => {
-  test('what runs goes on, who waits for the engine goes elsewhere, and nothing new is placed there', async () => {
+describe('an engine that is refused', () => {
+  test('gets nothing new, what runs goes on, and who waits for it goes elsewhere', async () => {
     const [a, b] = [engine('a', 1), engine('b', 4)];
     const { factory, pool } = several([a.host, b.host]);
     const onA = () => pool.choose((host) => host === 'a');
     const running = await factory.start(request({ place: await onA() }));
     const waiting = factory.start(request({ place: await onA() }));
     await new Promise((turn) => setImmediate(turn));
-    expect(pool.drain('a')).toEqual({ is: 'draining', active: 1 });
+    pool.refuse('a');
     expect(where(await waiting)).toBe('engine: b');
     expect((await running.execute('true')).exitCode).toBe(0);
     await running.close();
     // It has a free slot now, and is wanted; still it gets nothing.
     expect((await onA()).host).toBe('b');
     expect([a.state.starts, b.state.starts]).toEqual([1, 1]);
-    expect(pool.drain('a')).toEqual({ is: 'already', active: 0 });
+    expect(pool.alive()).toEqual(['b']);
   });
 
-  test('the last engine that takes places, and one that nobody knows, are not drained', () => {
-    const { pool } = several([engine('a').host, engine('b').host]);
-    expect(pool.drain('c')).toEqual({ is: 'unknown' });
-    pool.drain('a');
-    expect(pool.drain('b')).toEqual({ is: 'last' });
-    expect([pool.drains('a'), pool.drains('b')]).toEqual([true, false]);
-  });
-
-  test('a drained engine that answers does not end the wait for the others', async () => {
+  test('and answers does not end the wait for the others', async () => {
     const [a, b] = [engine('a'), engine('b')];
     const { pool } = several([a.host, b.host]);
-    pool.drain('a');
+    pool.refuse('a');
     b.state.alive = false;
     pool.lose('b', 'gone');
     await expect(pool.choose()).rejects.toThrow('none of the engines answers (b)');
     await expect(pool.anyAnswers()).rejects.toThrow('none of the engines answers (b)');
     b.state.alive = true;
     expect((await pool.choose()).host).toBe('b');
+    pool.refuse('b');
+    await expect(pool.choose()).rejects.toThrow('no engine takes trials: all are refused');
   });
 });
 
@@ -407,14 +401,14 @@ describe('a start whose engine is lost under it', () => {
     expect(free.host).toBe('b');
     free.release();
     const again = await pool.choose((host) => host === 'b');
-    pool.drain('a');
+    pool.refuse('a');
     await again.enter();
     expect(where(await factory.start(request({ place: again })))).toBe('engine: b');
   });
 });
 
-describe('removing and joining', () => {
-  test('an engine that is removed ends its attempts and their containers at once, and a later join takes it back', async () => {
+describe('an engine that is lost for good, and is back', () => {
+  test('ends its attempts and their containers after a minute, and takes trials again', async () => {
     const closed: string[] = [];
     const [a, b] = [engine('a'), engine('b')];
     const closing = {
@@ -428,41 +422,43 @@ describe('removing and joining', () => {
         }),
       },
     };
-    const { factory, pool } = several([closing, b.host]);
+    let now = 0;
+    const { factory, pool } = several([closing, b.host], { now: () => now });
     const told: string[] = [];
     pool.follow({
       leased: (host, attempt) => void told.push(`${attempt} on ${host}`),
       released: (host, attempt, how) => void told.push(`${attempt} off ${host}: ${how}`),
-      changed: (host, phase) => void told.push(`${host} ${phase}`),
+      back: (host) => void told.push(`${host} back`),
     });
     const running = await factory.start(request());
     const command = running.execute('sleep 1000');
-    expect(pool.remove('a')).toEqual({ is: 'draining', active: 1 });
+    a.state.alive = false;
+    for (; now <= 60_000; now += 5000) await pool.look();
     await expect(command).rejects.toMatchObject({
       sub: 'daemon_lost',
-      message: 'the engine a was removed from the run',
-      evidence: { engine: 'a', removed: true },
+      message: 'the engine a has not answered for 60 s',
+      evidence: { engine: 'a' },
     });
     expect(closed).toEqual(['1']);
     await running.close();
-    expect(pool.remove('b')).toEqual({ is: 'last' });
     expect(where(await factory.start(request()))).toBe('engine: b');
-    pool.join(closing);
-    expect(told).toEqual([
-      ...['a ready', 'b ready', '1 on a', 'a left', '1 off a: removed', '1 on b', 'a ready'],
-    ]);
+    a.state.alive = true;
+    await pool.look();
+    expect(told).toEqual(['1 on a', '1 off a: lost', '1 on b', 'a back']);
+    expect(where(await factory.start(request()))).toBe('engine: a');
   });
 
-  test('who waits for a full engine goes to one that joins; a pool without engines waits for the first', async () => {
+  test('who waits for a full engine goes to one that is back, when that is looked at', async () => {
     const [a, b] = [engine('a', 1), engine('b', 1)];
-    const { factory, pool, factories } = several([]);
-    await expect(factory.start(request())).rejects.toThrow('no engine takes trials');
-    for (const { host } of [a, b]) factories.set(host.name, host.factory);
-    pool.join(a.host);
+    b.state.alive = false;
+    const { factory, pool } = several([a.host, b.host], { retryMs: 0 });
+    pool.lose('b', 'gone');
     await factory.start(request());
     const waiting = factory.start(request());
     await new Promise((turn) => setImmediate(turn));
-    pool.join(b.host);
+    b.state.alive = true;
+    await pool.look();
+    pool.balance();
     expect(where(await waiting)).toBe('engine: b');
   });
 });

@@ -2,13 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import {
   activeOn,
-  EMPTY_POOL,
   hasRoom,
+  isAway,
   LOST_AFTER_MS,
+  newPool,
   type PoolDecision,
+  type PoolEngine,
   type PoolEvent,
   type PoolState,
-  phaseOf,
   poolStep,
   takes,
 } from '../../../../src/environment/places/engines/poolState.ts';
@@ -16,8 +17,12 @@ import fc from '../../../support/property.ts';
 
 const NAMES = ['a', 'b', 'c'];
 
+/** Engines by their slots. */
+const pool = (slots: Record<string, number>): PoolState =>
+  newPool(Object.entries(slots).map(([name, many]) => ({ name, slots: many })));
+
 /** Applies events one after the other; keeps all decisions. */
-function stepped(events: readonly PoolEvent[], from: PoolState = EMPTY_POOL) {
+function stepped(events: readonly PoolEvent[], from: PoolState) {
   let state = from;
   const decisions: PoolDecision[] = [];
   for (const event of events) {
@@ -27,7 +32,6 @@ function stepped(events: readonly PoolEvent[], from: PoolState = EMPTY_POOL) {
   }
   return { state, decisions };
 }
-const join = (engine: string, slots = 1): PoolEvent => ({ is: 'join', engine, slots });
 const choose = (ticket: number, among?: string[]): PoolEvent => ({
   is: 'choose',
   ticket,
@@ -35,60 +39,63 @@ const choose = (ticket: number, among?: string[]): PoolEvent => ({
 });
 const enter = (ticket: number): PoolEvent => ({ is: 'enter', ticket });
 const release = (ticket: number): PoolEvent => ({ is: 'release', ticket });
+const phaseOf = (engine: PoolEngine): string => {
+  if (engine.refused) return 'refused';
+  if (isAway(engine)) return 'lost';
+  return takes(engine) ? 'ready' : 'silent';
+};
 const phases = (state: PoolState) =>
-  Object.fromEntries([...state.engines.values()].map((engine) => [engine.name, phaseOf(state, engine)]));
+  Object.fromEntries([...state.engines.values()].map((engine) => [engine.name, phaseOf(engine)]));
 
 describe('an engine that does not answer', () => {
   const silent = (at: number): PoolEvent => ({ is: 'silent', engine: 'a', at });
-  const answered = (at: number): PoolEvent => ({ is: 'answered', engine: 'a', at });
+  const answered: PoolEvent = { is: 'answered', engine: 'a' };
 
   test('for twelve seconds ends nothing: it gets nothing new meanwhile, and takes trials again when it answers', () => {
-    const quiet = stepped([join('a', 2), choose(1), enter(1), silent(0), silent(5000), silent(12_000)]);
+    const quiet = stepped([choose(1), enter(1), silent(0), silent(5000), silent(12_000)], pool({ a: 2 }));
     expect(phases(quiet.state)).toEqual({ a: 'silent' });
     expect(quiet.decisions.map(({ is }) => is)).toEqual(['placed', 'entered']);
     expect(stepped([choose(2)], quiet.state).decisions).toEqual([{ is: 'nowhere', ticket: 2 }]);
-    const back = stepped([answered(13_000), choose(2)], quiet.state);
+    const back = stepped([answered, choose(2)], quiet.state);
     expect(back.decisions).toEqual([{ is: 'placed', ticket: 2, engine: 'a' }]);
   });
 
   test('for a minute is lost: what runs there ends, with since when it was silent', () => {
-    const { state, decisions } = stepped([join('a'), silent(1000), silent(1000 + LOST_AFTER_MS - 1)]);
+    const { state, decisions } = stepped([silent(1000), silent(1000 + LOST_AFTER_MS - 1)], pool({ a: 1 }));
     expect(decisions).toEqual([]);
     const lost = stepped([silent(1000 + LOST_AFTER_MS)], state);
     expect(lost.decisions).toEqual([
       { is: 'lost', engine: 'a' },
-      { is: 'end', engine: 'a', why: 'lost', since: 1000 },
+      { is: 'end', engine: 'a', since: 1000 },
     ]);
     expect(phases(lost.state)).toEqual({ a: 'lost' });
     expect(stepped([silent(1000 + 2 * LOST_AFTER_MS)], lost.state).decisions).toEqual([]);
-    const back = stepped([answered(200_000)], lost.state);
+    const back = stepped([answered], lost.state);
     expect(back.decisions).toEqual([{ is: 'back', engine: 'a', wasLost: true }]);
     expect(phases(back.state)).toEqual({ a: 'ready' });
   });
 
   test('the minute begins anew when it answers in between', () => {
-    const { decisions } = stepped([join('a'), silent(0), silent(50_000), answered(55_000), silent(61_000)]);
+    const { decisions } = stepped([silent(0), silent(50_000), answered, silent(61_000)], pool({ a: 1 }));
     expect(decisions).toEqual([]);
   });
 
   test('work that failed there ends nothing else before the minute, and sends on who waits for it', () => {
     const failed: PoolEvent = { is: 'failed', engine: 'a', at: 0 };
-    const events = [join('a'), choose(1), enter(1), choose(2), enter(2), failed];
-    const { state, decisions } = stepped(events);
+    const events = [choose(1), enter(1), choose(2), enter(2), failed];
+    const { state, decisions } = stepped(events, pool({ a: 1 }));
     expect(decisions.slice(3)).toEqual([
       { is: 'lost', engine: 'a' },
       { is: 'turned_away', ticket: 2, engine: 'a', why: 'lost' },
     ]);
     expect(activeOn(state, 'a')).toBe(1);
-    expect(stepped([silent(LOST_AFTER_MS)], state).decisions).toEqual([
-      { is: 'end', engine: 'a', why: 'lost', since: 0 },
-    ]);
+    expect(stepped([silent(LOST_AFTER_MS)], state).decisions).toEqual([{ is: 'end', engine: 'a', since: 0 }]);
   });
 });
 
-describe('engines that come and go', () => {
+describe('several engines', () => {
   test('who waits for a full engine goes to one that has become empty, when that is looked at', () => {
-    const two = stepped([join('a'), join('b'), choose(1, ['a']), enter(1), choose(2, ['a']), enter(2)]);
+    const two = stepped([choose(1, ['a']), enter(1), choose(2, ['a']), enter(2)], pool({ a: 1, b: 1 }));
     const moved: PoolDecision = { is: 'turned_away', ticket: 2, engine: 'a', why: 'elsewhere' };
     expect(stepped([{ is: 'balance' }], two.state).decisions).toEqual([moved]);
     const meant = stepped([choose(3, ['b']), { is: 'balance' }], two.state);
@@ -96,37 +103,36 @@ describe('engines that come and go', () => {
     expect(stepped([release(3), { is: 'balance' }], meant.state).decisions).toEqual([moved]);
   });
 
-  test('one that joins takes those who wait longest for a full one, as many as it has room for', () => {
-    const full = stepped([join('a'), ...[1, 2, 3, 4].flatMap((id) => [choose(id), enter(id)])]);
-    const { decisions } = stepped([join('b', 2)], full.state);
+  test('one that is back takes those who wait longest for a full one, as many as it has room for', () => {
+    const lost: PoolEvent = { is: 'failed', engine: 'b', at: 0 };
+    const trials = [1, 2, 3, 4].flatMap((id) => [choose(id), enter(id)]);
+    const full = stepped([lost, ...trials], pool({ a: 1, b: 2 }));
+    const back = stepped([{ is: 'answered', engine: 'b' }], full.state);
+    const { decisions } = stepped([{ is: 'balance' }], back.state);
     expect(decisions).toEqual(
       [2, 3].map((ticket) => ({ is: 'turned_away', ticket, engine: 'a', why: 'elsewhere' })),
     );
   });
 
-  test('one that is drained is left when its last trial is gone; one that is removed at once, and its trials end', () => {
-    const working = stepped([join('a'), join('b'), choose(1, ['a']), enter(1), choose(2, ['b']), enter(2)]);
-    const { state } = stepped([{ is: 'drain', engine: 'a' }], working.state);
-    expect(phases(state)).toEqual({ a: 'draining', b: 'ready' });
-    expect(phases(stepped([release(1)], state).state)).toEqual({ a: 'left', b: 'ready' });
-    const removed = stepped([{ is: 'remove', engine: 'b' }], state);
-    expect(removed.decisions).toEqual([{ is: 'end', engine: 'b', why: 'removed', since: undefined }]);
-    expect(phases(removed.state)).toEqual({ a: 'draining', b: 'left' });
-    const again = stepped([join('b', 4)], removed.state);
-    expect(phases(again.state)).toMatchObject({ b: 'ready' });
+  test('one that is refused gets nothing, what runs there goes on, and who waits for it goes elsewhere', () => {
+    const full = stepped(
+      [choose(1, ['a']), enter(1), choose(2, ['a']), enter(2), { is: 'refuse', engine: 'a' }],
+      pool({ a: 1, b: 1 }),
+    );
+    expect(full.decisions.at(-1)).toEqual({ is: 'turned_away', ticket: 2, engine: 'a', why: 'refused' });
+    expect(phases(full.state)).toEqual({ a: 'refused', b: 'ready' });
+    const free = stepped([release(1), choose(3, ['a'])], full.state);
+    expect(free.decisions).toEqual([{ is: 'placed', ticket: 3, engine: 'b' }]);
+    const again = stepped([{ is: 'answered', engine: 'a' }], free.state);
+    expect(phases(again.state)).toEqual({ a: 'refused', b: 'ready' });
   });
 
   test('gradings take no slot, and wait for none', () => {
     const beside: PoolEvent = { is: 'choose', ticket: 2, beside: true };
-    const { state, decisions } = stepped([
-      join('a'),
-      choose(1),
-      enter(1),
-      beside,
-      enter(2),
-      choose(3),
-      enter(3),
-    ]);
+    const { state, decisions } = stepped(
+      [choose(1), enter(1), beside, enter(2), choose(3), enter(3)],
+      pool({ a: 1 }),
+    );
     expect(decisions.filter(({ is }) => is === 'entered')).toEqual([
       { is: 'entered', ticket: 1 },
       { is: 'entered', ticket: 2 },
@@ -139,10 +145,9 @@ const anyEngine = fc.constantFrom(...NAMES);
 const anyTicket = fc.integer({ min: 1, max: 12 });
 /** Steps of time, so that a minute of silence happens. */
 const anyEvent: fc.Arbitrary<PoolEvent> = fc.oneof(
-  fc.record({ is: fc.constant('join' as const), engine: anyEngine, slots: fc.integer({ min: 0, max: 3 }) }),
-  fc.record({ is: fc.constantFrom('drain' as const, 'remove' as const), engine: anyEngine }),
+  fc.record({ is: fc.constantFrom('refuse' as const, 'answered' as const), engine: anyEngine }),
   fc.record({
-    is: fc.constantFrom('failed' as const, 'silent' as const, 'answered' as const),
+    is: fc.constantFrom('failed' as const, 'silent' as const),
     engine: anyEngine,
     at: fc.integer({ min: 0, max: 200_000 }),
   }),
@@ -150,12 +155,17 @@ const anyEvent: fc.Arbitrary<PoolEvent> = fc.oneof(
   fc.record({ is: fc.constantFrom('enter' as const, 'release' as const), ticket: anyTicket }),
 );
 
+const anyPool = fc
+  .tuple(...NAMES.map(() => fc.integer({ min: 0, max: 3 })))
+  .map((slots) => newPool(NAMES.map((name, i) => ({ name, slots: slots[i]! }))));
+
 /** A ticket is chosen once. */
 function run(
+  from: PoolState,
   events: readonly PoolEvent[],
   look: (before: PoolState, event: PoolEvent, step: ReturnType<typeof poolStep>) => void,
 ) {
-  let state = EMPTY_POOL;
+  let state = from;
   for (const event of events) {
     if (event.is === 'choose' && state.tickets.has(event.ticket)) continue;
     const step = poolStep(state, event);
@@ -168,16 +178,14 @@ function run(
 describe('whatever happens in whatever order', () => {
   const events = fc.array(anyEvent, { maxLength: 80 });
 
-  test('no trial is placed on, or enters, an engine that is draining, silent, lost or left', () => {
+  test('no trial is placed on, or enters, an engine that is refused, silent or lost', () => {
     fc.assert(
-      fc.property(events, (all) => {
-        run(all, (before, _, { state, decisions }) => {
+      fc.property(anyPool, events, (from, all) => {
+        run(from, all, (before, _, { state, decisions }) => {
           for (const decision of decisions) {
             if (decision.is === 'placed') expect(takes(before.engines.get(decision.engine)!)).toBe(true);
             if (decision.is !== 'entered') continue;
-            expect(phaseOf(state, state.engines.get(state.tickets.get(decision.ticket)!.engine)!)).toBe(
-              'ready',
-            );
+            expect(phaseOf(state.engines.get(state.tickets.get(decision.ticket)!.engine)!)).toBe('ready');
           }
         });
       }),
@@ -187,8 +195,8 @@ describe('whatever happens in whatever order', () => {
 
   test('slots are never exceeded by a trial that enters', () => {
     fc.assert(
-      fc.property(events, (all) => {
-        run(all, (_, __, { state, decisions }) => {
+      fc.property(anyPool, events, (from, all) => {
+        run(from, all, (_, __, { state, decisions }) => {
           for (const decision of decisions) {
             if (decision.is !== 'entered') continue;
             const { slots, name } = state.engines.get(state.tickets.get(decision.ticket)!.engine)!;
@@ -202,13 +210,13 @@ describe('whatever happens in whatever order', () => {
 
   test('nobody waits at an engine that has room, nor at one that takes nothing more', () => {
     fc.assert(
-      fc.property(events, (all) => {
-        run(all, (_, __, { state }) => {
+      fc.property(anyPool, events, (from, all) => {
+        run(from, all, (_, __, { state }) => {
           for (const { stage, engine: name } of state.tickets.values()) {
             if (stage !== 'waiting') continue;
             const engine = state.engines.get(name)!;
             expect(hasRoom(state, engine)).toBe(false);
-            expect(['ready', 'silent']).toContain(phaseOf(state, engine));
+            expect(['ready', 'silent']).toContain(phaseOf(engine));
           }
         });
       }),
@@ -218,9 +226,9 @@ describe('whatever happens in whatever order', () => {
 
   test('nobody waits for a full engine while another has room that nobody is meant for, once that was looked at', () => {
     fc.assert(
-      fc.property(events, (all) => {
+      fc.property(anyPool, events, (from, all) => {
         const { state } = poolStep(
-          run(all, () => {}),
+          run(from, all, () => {}),
           { is: 'balance' },
         );
         const tickets = [...state.tickets.values()];
@@ -251,7 +259,7 @@ describe('whatever happens in whatever order', () => {
 
 /** Trials choose, enter, and end in the order in which they entered, while the engines change. Returns how many ended. */
 function workThrough(changes: readonly PoolEvent[], trials: number): number {
-  let state = stepped([join('home', 1)]).state;
+  let state = pool({ home: 1, a: 1, b: 2, c: 0 });
   const inside: number[] = [];
   const toPlace = Array.from({ length: trials }, (_, i) => i + 1);
   const open = [...changes];

@@ -150,13 +150,13 @@ describe('several engines', () => {
     expect((await images.ready('x', signal)).place!.host).toBe('b');
   });
 
-  test('nothing new goes to a drained engine, also when it alone has room on its disk; who has a place there does not start', async () => {
+  test('nothing new goes to an engine that is refused, also when it alone has room on its disk; who has a place there does not start', async () => {
     const [a, b] = [engine('a'), engine('b')];
     const { images, pool } = several(a, b);
     const early = await images.ready('w', signal);
     expect(early.place!.host).toBe('a');
     expect(await images.hasRoom('a')).toBe(true);
-    pool.drain('a');
+    pool.refuse('a');
     expect(await images.hasRoom('a')).toBe(false);
     b.setDisk(false);
     const waiting = images.ready('x', signal);
