@@ -22,7 +22,7 @@ export const agentConfigSchema = z.strictObject({
     .default('default')
     .meta(
       identity(
-        'default; codex, opencode, gemini-cli or claude-code, with @VERSION or as it was added; command; or the path of a module that exports createAgent',
+        'default; the name of another agent (docs/agents.md), with @VERSION or as it was added; or the path of a module that exports createAgent',
       ),
     ),
   protocol: z.enum(['bash-block', 'tool-call']).default('bash-block').meta(identity()),

@@ -1,8 +1,10 @@
 /**
  * What the runner sees of an agent. The agent knows no store and no queue: it says what happens through callbacks, and resolves to how it ended.
  */
-import type { McpServer } from '../base/mcpServer.ts';
+import type { McpServer, McpTransport } from '../base/mcpServer.ts';
 import type { CommandResult, Environment } from '../environment/environment.ts';
+import type { Libc } from '../environment/programs/program.ts';
+import type { DialectName } from '../model/dialects/dialectName.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';
@@ -118,3 +120,42 @@ export interface AgentParts {
   readonly summarize?: Summarize;
 }
 export type CreateAgent = (parts: AgentParts) => Agent;
+
+/** A package of npm, and the folder of the program that its files go to. */
+export interface WantedPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly folder: string;
+  /** Where the registry names none; default: the agent's. */
+  readonly licence?: string;
+}
+
+/** Which packages make a program. They are its makers' own: users fetch them, and nothing of them is passed on. */
+export interface AgentPackages {
+  /** Of the program, where a package does not say it. */
+  readonly licence: string;
+  readonly variants: readonly { readonly libc: Libc | null; readonly packages: readonly WantedPackage[] }[];
+}
+
+/** As Node and npm call an architecture. */
+export type PackageArchitecture = 'x64' | 'arm64';
+
+export interface AgentProblem {
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** What the core asks of a class of agents; `agents.ts` has a line for each. A module of the user's has `create` only. */
+export interface AgentKind {
+  readonly create: CreateAgent;
+  /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
+  readonly leavesPatch?: boolean;
+  /** It asks its model through the gateway, in this protocol; null: in any; absent: it asks the model of its arm itself. */
+  readonly dialect?: DialectName | null;
+  /** How it reaches servers of tools; absent: it is given none. */
+  readonly mcp?: readonly McpTransport[];
+  /** What `agents add` fetches, and containers get; absent: it brings nothing. */
+  packages?(version: string, arch: PackageArchitecture): AgentPackages;
+  /** What its configuration lacks. */
+  missing?(config: AgentConfig): AgentProblem | null;
+}

@@ -1,11 +1,10 @@
 /** The arms of a run, ready to work: the configuration of each and what is built from it. */
 import type { AgentConfig } from '../agent/agentConfig.ts';
+import { loadAgent } from '../agent/agents.ts';
 import type { CreateAgent } from '../agent/contract.ts';
 import type { ArmGateway, Gateway } from '../agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { createGateway } from '../agent/gateway/httpGateway.ts';
-import { installedProgram } from '../agent/installed/programs.ts';
-import { loadAgent } from '../agent/loadAgent.ts';
 import type { Closing } from '../base/async/closing.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
@@ -93,9 +92,9 @@ async function startArm(
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
   });
   opened.push(modelFactory);
-  const leavesPatch = installedProgram(agent.agent_class) !== undefined;
+  const { create: createAgent, leavesPatch = false, dialect } = await loadAgent(agent.agent_class, cwd);
   const environmentFactory = await createEnvironmentFactory(environment, {
-    ...{ pool, images, listens: leavesPatch },
+    ...{ pool, images, listens: dialect !== undefined },
     docker: {
       program: program?.(agent.agent_class),
       watch: engine,
@@ -103,7 +102,6 @@ async function startArm(
     },
   });
   opened.push(environmentFactory);
-  const createAgent = await loadAgent(agent.agent_class, cwd);
   const config = gatewayConfigSchema.parse(rules ?? {});
   return {
     ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },

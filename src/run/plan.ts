@@ -39,7 +39,7 @@ export async function prepareRun(options: RunOptions, caller: Caller): Promise<P
   const chosen = select(dataset.rows, { ...wanted, instances: ids }, caller.tell);
   const { strata } = chosen;
   const { supported: selected, unsupported } = withoutUnsupported(
-    beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
+    await beyondAgents(await withinEngines(chosen.selected, resolved, caller.env), resolved.arms),
     wanted.skip_unsupported ?? false,
     caller.tell,
   );

@@ -1,5 +1,6 @@
 // The seeds' error architecture: unions, helpers, codes, mappings, messages, Tool.Result, degradations.
 import { describe, expect, test } from 'vitest';
+import { findAgent, loadAgent } from '../../src/agent/agents.ts';
 import {
   AGENT_ERROR_CODES,
   type AgentResponse,
@@ -12,7 +13,6 @@ import {
   mapToolErrorCodeToAgentErrorCode,
   successResponse,
 } from '../../src/agent/errors.ts';
-import { findAgent, loadAgent } from '../../src/agent/loadAgent.ts';
 import { createAgent } from '../../src/agent/loop/agent.ts';
 import { contentText, truncate, withFallback } from '../../src/agent/loop/degrade.ts';
 import {
@@ -226,10 +226,10 @@ describe('a custom agent', () => {
     config: config(),
   });
   test('the built-in one by name [M-20]', async () => {
-    expect(await loadAgent('default', here)).toBe(createAgent);
+    expect((await loadAgent('default', here)).create).toBe(createAgent);
   });
   test('a module of the user [M-20]', async () => {
-    const create = await loadAgent('fixtures/customAgent.ts', here);
+    const { create } = await loadAgent('fixtures/customAgent.ts', here);
     expect((await create(parts()).run('t')).exitStatus).toBe('Custom');
   });
   test.each([

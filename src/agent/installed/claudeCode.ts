@@ -1,17 +1,28 @@
 /** Claude Code: the Messages API, settings in variables. Its sub-agents and small calls ask the same model. */
 import type { McpServer } from '../../base/mcpServer.ts';
-import { type InstalledProgram, mcpEntries } from './launch.ts';
+import { installedAgent } from './installedAgent.ts';
+import { mcpEntries } from './launch.ts';
 
 const serverOf = (server: McpServer) =>
   server.transport === 'stdio'
     ? { type: 'stdio', command: server.command, args: server.args }
     : { type: server.transport === 'sse' ? 'sse' : 'http', url: server.url };
 
-export const claudeCode: InstalledProgram = {
+export const claudeCode = installedAgent({
   dialect: 'messages',
   commandTools: ['Bash'],
   mcp: ['stdio', 'sse', 'streamable-http'],
   exitCode: /Exit code (\d+)/,
+  packages(version, arch) {
+    const name = `@anthropic-ai/claude-code-linux-${arch}`;
+    return {
+      licence: "Anthropic's commercial terms",
+      variants: [
+        { libc: 'glibc', packages: [{ name, version, folder: 'claude' }] },
+        { libc: 'musl', packages: [{ name: `${name}-musl`, version, folder: 'claude' }] },
+      ],
+    };
+  },
   launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
     // Servers of its user need no consent; those of a project do.
     ...(mcpServers.length > 0 && {
@@ -37,4 +48,4 @@ export const claudeCode: InstalledProgram = {
     },
     command: `exec ${programs}/claude/claude -p --verbose --output-format=stream-json --dangerously-skip-permissions <${promptFile}`,
   }),
-};
+});

@@ -1,6 +1,6 @@
 /** Codex: the Responses API, a provider of its own in its configuration. Its built-in provider would try WebSockets for seconds. */
 import type { McpServer } from '../../base/mcpServer.ts';
-import type { InstalledProgram } from './launch.ts';
+import { installedAgent } from './installedAgent.ts';
 
 /** JSON strings are strings of TOML. */
 const toml = (text: string): string => JSON.stringify(text);
@@ -14,11 +14,20 @@ const serverTable = (server: McpServer): string[] => [
 
 const PLATFORM = '$(ls -d vendor/*-linux-musl)';
 
-export const codex: InstalledProgram = {
+export const codex = installedAgent({
   dialect: 'responses',
   commandTools: ['exec_command', 'write_stdin', 'shell_command', 'shell', 'local_shell'],
   mcp: ['stdio', 'streamable-http'],
   exitCode: /Process exited with code (\d+)/,
+  packages: (version, arch) => ({
+    licence: 'Apache-2.0',
+    variants: [
+      {
+        libc: null,
+        packages: [{ name: '@openai/codex', version: `${version}-linux-${arch}`, folder: 'codex' }],
+      },
+    ],
+  }),
   launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
     files: {
       'config.toml': [
@@ -47,4 +56,4 @@ export const codex: InstalledProgram = {
     env: { CODEX_HOME: home, OPENAI_API_KEY: key },
     command: `exec "$(cd ${programs}/codex && echo ${programs}/codex/${PLATFORM})"/bin/codex exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --json - <${promptFile}`,
   }),
-};
+});

@@ -1,10 +1,18 @@
 /** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
 import { render } from '../../template/render.ts';
-import { type InstalledProgram, shellWord } from './launch.ts';
+import { installedAgent } from './installedAgent.ts';
+import { shellWord } from './launch.ts';
 
-export const commandAgent: InstalledProgram = {
+export const commandAgent = installedAgent({
   dialect: null,
   commandTools: 'any',
+  missing: ({ command }) =>
+    command === undefined
+      ? {
+          message: 'agent_class command needs a shell line',
+          fix: "set agent.command, for example 'my-agent {{task}}'",
+        }
+      : null,
   launch: ({ origin, key, prompt, promptFile, model, config }) => ({
     env: {
       OPENAI_BASE_URL: `${origin}/v1`,
@@ -16,7 +24,7 @@ export const commandAgent: InstalledProgram = {
     },
     command: renderCommand(config.command ?? '', { task: prompt, promptFile, model }),
   }),
-};
+});
 
 /** The task comes as one word of the shell, because nobody knows what is in it. */
 export const renderCommand = (

@@ -1,13 +1,17 @@
 /** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
 import type { McpServer } from '../../base/mcpServer.ts';
-import { type InstalledProgram, mcpEntries, objectOf, shellWord } from './launch.ts';
+import { installedAgent } from './installedAgent.ts';
+import { mcpEntries, objectOf, shellWord } from './launch.ts';
 
 function serverOf(server: McpServer) {
   if (server.transport === 'stdio') return { command: server.command, args: server.args };
   return server.transport === 'sse' ? { url: server.url } : { httpUrl: server.url };
 }
 
-export const geminiCli: InstalledProgram = {
+/** Gemini CLI is JavaScript: it gets this Node beside it, because the image's may be too old or absent. */
+const NODE_VERSION = '22.23.3';
+
+export const geminiCli = installedAgent({
   dialect: 'gemini',
   commandTools: ['run_shell_command'],
   mcp: ['stdio', 'sse', 'streamable-http'],
@@ -16,6 +20,18 @@ export const geminiCli: InstalledProgram = {
     const { output } = objectOf(answer);
     return typeof output === 'string' ? output : answer;
   },
+  packages: (version, arch) => ({
+    licence: 'Apache-2.0',
+    variants: [
+      {
+        libc: 'glibc',
+        packages: [
+          { name: '@google/gemini-cli', version, folder: 'gemini' },
+          { name: `node-linux-${arch}`, version: NODE_VERSION, folder: 'node', licence: 'MIT' },
+        ],
+      },
+    ],
+  }),
   launch: ({ origin, key, model, folder, promptFile, programs, mcpServers }) => ({
     files: {
       'settings.json': JSON.stringify({
@@ -35,4 +51,4 @@ export const geminiCli: InstalledProgram = {
     },
     command: `exec ${programs}/node/bin/node ${programs}/gemini/bundle/gemini.js --yolo --model ${shellWord(model)} --output-format json <${promptFile}`,
   }),
-};
+});

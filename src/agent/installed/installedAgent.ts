@@ -5,7 +5,7 @@
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import type { Vars } from '../../template/render.ts';
-import type { AgentContext, AgentParts, AgentResult, CreateAgent } from '../contract.ts';
+import type { AgentContext, AgentKind, AgentParts, AgentResult } from '../contract.ts';
 import type {
   ArmGateway,
   CallFacts,
@@ -26,9 +26,11 @@ const LEAVE_MS = 5000;
 /** What an attempt keeps of the program's output. */
 const OUTPUT_KEPT = 4000;
 
-export const installedAgent =
-  (program: InstalledProgram): CreateAgent =>
-  (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) });
+export const installedAgent = (program: InstalledProgram): InstalledProgram & AgentKind => ({
+  ...program,
+  leavesPatch: true,
+  create: (parts) => ({ run: (task, extraVars) => work(program, parts, task, extraVars ?? {}) }),
+});
 
 /** How far the program came, from outside of it. */
 interface Run {

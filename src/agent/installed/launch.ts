@@ -1,8 +1,9 @@
 /** What each installed agent says about itself: how it is started, and which of its tools run commands. */
 import { recordOf } from '../../base/isRecord.ts';
-import type { McpServer, McpTransport } from '../../base/mcpServer.ts';
+import type { McpServer } from '../../base/mcpServer.ts';
 import type { DialectName } from '../../model/dialects/dialectName.ts';
 import type { AgentConfig } from '../agentConfig.ts';
+import type { AgentKind } from '../contract.ts';
 
 /** What is known when the program is about to start. */
 export interface LaunchFacts {
@@ -33,15 +34,14 @@ export interface Launch {
   readonly command: string;
 }
 
-export interface InstalledProgram {
+/** What each installed agent says about itself; `installedAgent` makes a class of agents of it. */
+export interface InstalledProgram extends Pick<AgentKind, 'mcp' | 'packages' | 'missing'> {
   /** What it speaks; null: any of them. */
   readonly dialect: DialectName | null;
   /** Its tools that run a command; any: each that is called with one. */
   readonly commandTools: readonly string[] | 'any';
   /** What such a tool says of the end of a command; one group with the number. */
   readonly exitCode?: RegExp;
-  /** How it reaches servers of tools; absent: it is given none. */
-  readonly mcp?: readonly McpTransport[];
   /** The output in what such a tool answers; default: all of it. */
   readonly outputOf?: (answer: string) => string;
   launch(facts: LaunchFacts): Launch;

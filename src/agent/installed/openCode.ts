@@ -1,16 +1,27 @@
 /** OpenCode: chat completions, its configuration in a variable. */
 import type { McpServer } from '../../base/mcpServer.ts';
-import { type InstalledProgram, mcpEntries, shellWord } from './launch.ts';
+import { installedAgent } from './installedAgent.ts';
+import { mcpEntries, shellWord } from './launch.ts';
 
 const serverOf = (server: McpServer) =>
   server.transport === 'stdio'
     ? { type: 'local', command: [server.command, ...server.args] }
     : { type: 'remote', url: server.url, oauth: false };
 
-export const openCode: InstalledProgram = {
+export const openCode = installedAgent({
   dialect: 'chat',
   commandTools: ['bash'],
   mcp: ['stdio', 'sse', 'streamable-http'],
+  packages(version, arch) {
+    const name = `opencode-linux-${arch}`;
+    return {
+      licence: 'MIT',
+      variants: [
+        { libc: 'glibc', packages: [{ name, version, folder: 'opencode' }] },
+        { libc: 'musl', packages: [{ name: `${name}-musl`, version, folder: 'opencode' }] },
+      ],
+    };
+  },
   launch: ({ origin, key, model, home, promptFile, programs, mcpServers }) => ({
     env: {
       OPENCODE_CONFIG_CONTENT: JSON.stringify({
@@ -39,4 +50,4 @@ export const openCode: InstalledProgram = {
     },
     command: `exec ${programs}/opencode/bin/opencode run --model ${shellWord(`gateway/${model}`)} --format json --dangerously-skip-permissions <${promptFile}`,
   }),
-};
+});

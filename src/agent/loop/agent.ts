@@ -15,6 +15,7 @@ import type {
   Agent,
   AgentCallbacks,
   AgentContext,
+  AgentKind,
   AgentParts,
   AgentResult,
   CreateAgent,
@@ -291,3 +292,4 @@ export class DefaultAgent implements Agent {
 }
 
 export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);
+export const builtInAgent: AgentKind = { create: createAgent };

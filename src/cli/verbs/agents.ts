@@ -1,4 +1,5 @@
 /** `swebatch agents add | ls | verify | remove`: programs of others that can work on instances. */
+import { EXAMPLE, FETCHED } from '../../agent/agents.ts';
 import { inert } from '../../base/text/inert.ts';
 import { type AddedAgent, nameOf } from '../../run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../run/agents/installedAgents.ts';
@@ -23,7 +24,7 @@ const agentsFlags = flags({
     type: 'string',
     place: 'optional',
     check: filled,
-    describe: 'codex@0.169.0; also opencode, gemini-cli, claude-code',
+    describe: `${EXAMPLE}; also ${FETCHED.slice(1).join(', ')}`,
   },
   json,
 });
@@ -59,7 +60,7 @@ const listed = (agents: readonly AddedAgent[]): string =>
 const required = (agent: string | undefined, action: string): string => {
   if (agent !== undefined) return agent;
   throw new UserError(`agents ${action} needs an agent`, {
-    hint: `for example: swebatch agents ${action} codex@0.169.0`,
+    hint: `for example: swebatch agents ${action} ${EXAMPLE}`,
   });
 };
 
@@ -72,7 +73,7 @@ async function add({ agent }: Args<typeof agentsFlags>): Promise<Result> {
 async function ls(): Promise<Result> {
   const agents = listAgents(caller());
   const text =
-    agents.length > 0 ? listed(agents) : 'no agent was added; for example: swebatch agents add codex@0.169.0';
+    agents.length > 0 ? listed(agents) : `no agent was added; for example: swebatch agents add ${EXAMPLE}`;
   return { code: EXIT.done, data: agents, text };
 }
 
@@ -101,10 +102,10 @@ const ACTIONS = { add, ls, verify, remove } as const;
 
 export const agentsVerb = defineVerb({
   name: 'agents',
-  describe: 'add, list, verify and remove agents of others: codex, opencode, gemini-cli, claude-code',
+  describe: `add, list, verify and remove agents of others: ${FETCHED.join(', ')}`,
   flags: agentsFlags,
   examples: [
-    ['$0 agents add codex@0.169.0', 'fetch it once; runs name it with agent.agent_class'],
+    [`$0 agents add ${EXAMPLE}`, 'fetch it once; runs name it with agent.agent_class'],
     ['$0 agents verify', 'exit 1 when a package is missing or damaged'],
   ],
   async run(args) {

@@ -51,7 +51,7 @@ export const showVerb = defineVerb({
   examples: [
     ['$0 show last', 'what a run is made of'],
     ['$0 show last tabular-3 | less -R', 'read a trajectory'],
-    ['$0 show night/codex@2 tabular-3', 'that of one arm in the second epoch'],
+    ['$0 show night/second@2 tabular-3', 'that of one arm in the second epoch'],
   ],
   async run(args) {
     using store = openForReading(resultsRoot(args.output));

@@ -20,7 +20,7 @@ export interface ProgramVariant {
 }
 
 export interface Program {
-  /** For people and for the name of the volume, for example codex@0.169.0. */
+  /** For people and for the name of the volume, for example agent@1.2.3. */
   readonly name: string;
   /** As Docker calls it: amd64, arm64. */
   readonly architecture: string;

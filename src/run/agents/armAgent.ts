@@ -1,9 +1,9 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
-import { parseAgentSpec } from '../../agent/installed/agentPackages.ts';
-import { installedProgram } from '../../agent/installed/programs.ts';
+import { agentNamed, parseAgentSpec } from '../../agent/agents.ts';
+import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { cloudOf } from '../../model/clouds/chooseCloud.ts';
-import { dialectOf } from '../../model/dialects/choose.ts';
+import { dialectNameOf } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
@@ -33,26 +33,15 @@ export function armProgram(agentClass: string, env: Variables): Program | undefi
   return added && programOf(agentCacheDir(env), added);
 }
 
-export interface AgentProblem {
-  readonly message: string;
-  readonly fix: string;
+/** What keeps an agent that is a program from working; null also for the others. */
+export async function agentProblem(arm: Named, env: Variables): Promise<AgentProblem | null> {
+  const kind = await agentNamed(arm.agent.agent_class);
+  if (kind?.dialect === undefined) return null;
+  const lacks = kind.missing?.(arm.agent) ?? (kind.packages ? notAdded(arm, env) : null);
+  return lacks ?? wrongPlace(arm, kind) ?? wrongModel(arm, kind);
 }
 
-/** What keeps an installed agent from working; null also for the others. */
-export function installedAgentProblem(arm: Named, env: Variables): AgentProblem | null {
-  const program = installedProgram(arm.agent.agent_class);
-  if (!program) return null;
-  return missing(arm, env) ?? wrongPlace(arm) ?? wrongModel(arm, program.dialect);
-}
-
-function missing({ agent: { agent_class: name, command } }: Named, env: Variables): AgentProblem | null {
-  if (name === 'command')
-    return command === undefined
-      ? {
-          message: 'agent_class command needs a shell line',
-          fix: "set agent.command, for example 'my-agent {{task}}'",
-        }
-      : null;
+function notAdded({ agent: { agent_class: name } }: Named, env: Variables): AgentProblem | null {
   const found = versionsOf(name, env);
   if (found.length === 1) return null;
   if (found.length > 1)
@@ -66,17 +55,17 @@ function missing({ agent: { agent_class: name, command } }: Named, env: Variable
   };
 }
 
-function wrongPlace({ agent, environment }: Named): AgentProblem | null {
+function wrongPlace({ agent, environment }: Named, { packages }: AgentKind): AgentProblem | null {
   const { environment_class: place } = environment;
   if (place === 'docker' || place === 'kubernetes') return null;
-  if (place === 'local' && agent.agent_class === 'command') return null;
+  if (place === 'local' && !packages) return null;
   return {
     message: `${agent.agent_class} works in Docker and Kubernetes, and not in ${place}`,
     fix: 'set environment.environment_class: docker, or kubernetes',
   };
 }
 
-function wrongModel({ agent, model, gateway }: Named, dialect: string | null): AgentProblem | null {
+function wrongModel({ agent, model, gateway }: Named, { dialect = null }: AgentKind): AgentProblem | null {
   const { agent_class: name } = agent;
   // The recording says what it speaks.
   if (model.model_name?.startsWith('replay:')) return null;
@@ -91,7 +80,7 @@ function wrongModel({ agent, model, gateway }: Named, dialect: string | null): A
       message: `${name} writes its own requests, which do not carry the credentials of ${cloud.name}`,
       fix: "name the maker's own address, or a gateway in front of the cloud (litellm_proxy/NAME)",
     };
-  const spoken = dialectOf(model).name;
+  const spoken = dialectNameOf(model);
   if (dialect === null || dialect === spoken || gateway?.translate === true) return null;
   return {
     message: `${name} speaks ${dialect}, and the model is asked in ${spoken}`,

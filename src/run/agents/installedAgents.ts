@@ -1,13 +1,8 @@
 /** `agents`: adding, checking and removing agents, without printing. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  ADDABLE,
-  type PackageArchitecture,
-  packagesOf,
-  parseAgentSpec,
-  type WantedPackage,
-} from '../../agent/installed/agentPackages.ts';
+import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec } from '../../agent/agents.ts';
+import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { listProgramVolumes, removeProgramVolume } from '../../environment/programs/programVolume.ts';
 import type { Caller } from '../caller.ts';
@@ -41,14 +36,14 @@ export async function addAgent(spec: string, around: Around): Promise<AddedAgent
   const wanted = parseAgentSpec(spec);
   if (!wanted?.version)
     throw new UserError(`"${spec}" names no agent with its version`, {
-      hint: `for example codex@0.169.0; agents are ${ADDABLE.join(', ')}`,
+      hint: `for example ${EXAMPLE}; agents are ${FETCHED.join(', ')}`,
     });
   const arch = process.arch;
   if (arch !== 'x64' && arch !== 'arm64')
     throw new UserError(`agents are made for x64 and arm64, and this machine is ${arch}`);
   const dir = agentCacheDir(around.env);
   const npm = npmClient(around.env, around.cwd);
-  const { licence, variants } = packagesOf(wanted.agent, wanted.version, arch);
+  const { licence, variants } = (await agentNamed(wanted.agent))!.packages!(wanted.version, arch);
   const added: AddedAgent['variants'] = [];
   for (const { libc, packages } of variants) {
     const found: AddedPackage[] = [];
@@ -140,7 +135,7 @@ function chosen(spec: string | undefined, dir: string): AddedAgent[] {
     hint:
       agents.length > 0
         ? `there is ${agents.map(nameOf).join(', ')}`
-        : 'for example: swebatch agents add codex@0.169.0',
+        : `for example: swebatch agents add ${EXAMPLE}`,
   });
 }
 

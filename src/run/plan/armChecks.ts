@@ -2,7 +2,7 @@
  * Checks whether an arm can work: a model is named, its key is set, its price is known, its modules and replies can be loaded.
  * `run` and `resume` refuse before anything is made or paid; `doctor` shows every result.
  */
-import { findAgent } from '../../agent/loadAgent.ts';
+import { findAgent } from '../../agent/agents.ts';
 import { checkEnvironmentClass } from '../../environment/factory.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { ModelConfigError } from '../../model/failure.ts';
@@ -15,7 +15,7 @@ import {
 } from '../../model/namedCredentials.ts';
 import { isFreeName, NO_PRICE_FIX, priceKnown } from '../../model/prices.ts';
 import { settleModel } from '../../model/settleModel.ts';
-import { installedAgentProblem } from '../agents/armAgent.ts';
+import { agentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
 import { redactorOfModels } from '../secrets.ts';
 import type { ArmConfig } from './planRecord.ts';
@@ -177,7 +177,7 @@ async function loadParts(arm: ArmConfig, { env, cwd }: Pick<Caller, 'env' | 'cwd
   const tell = (what: string, message: string, fix: string, here = false) =>
     void problems.push({ ...bad(`${what} of arm ${name}`, message, fix), ...(here && { here }) });
   const found = await findAgent(agent.agent_class, cwd);
-  const problem = installedAgentProblem(arm, env);
+  const problem = await agentProblem(arm, env);
   if (problem) tell('agent', problem.message, problem.fix, true);
   if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
   await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>

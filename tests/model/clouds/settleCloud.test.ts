@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { refusedBecause } from '../../../src/model/clouds/cloudCredentials.ts';
 import { priceSource } from '../../../src/model/prices.ts';
 import { settleModel } from '../../../src/model/settleModel.ts';
-import { installedAgentProblem } from '../../../src/run/agents/armAgent.ts';
+import { agentProblem } from '../../../src/run/agents/armAgent.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { configOf } from '../harness.ts';
 
@@ -90,11 +90,11 @@ describe('what is missing is named, with what to do', () => {
   });
 });
 
-test('an installed agent, which writes its own requests, is refused at a cloud', () => {
+test('an installed agent, which writes its own requests, is refused at a cloud', async () => {
   const model = configOf({ model_name: CLAUDE });
   const agent = { agent_class: 'command', command: 'my-agent {{task}}' };
   const environment = { environment_class: 'docker' };
-  const problem = installedAgentProblem({ agent, environment, model } as never, {});
+  const problem = await agentProblem({ agent, environment, model } as never, {});
   expect(problem?.message).toContain('do not carry the credentials of bedrock');
 });
 

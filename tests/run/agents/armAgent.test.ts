@@ -7,7 +7,7 @@ import { agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { agentCacheDir, saveManifest } from '../../../src/run/agents/agentCache.ts';
-import { armProgram, installedAgentProblem, withVersion } from '../../../src/run/agents/armAgent.ts';
+import { agentProblem, armProgram, withVersion } from '../../../src/run/agents/armAgent.ts';
 
 const arm = (
   agent: Record<string, unknown>,
@@ -39,7 +39,7 @@ describe('the agent of an arm', () => {
     const env = await machine('0.169.0');
     const pinned = withVersion(arm({ agent_class: 'codex' }), env);
     expect(pinned.agent.agent_class).toBe('codex@0.169.0');
-    expect(installedAgentProblem(pinned, env)).toBe(null);
+    expect(await agentProblem(pinned, env)).toBe(null);
     expect(armProgram('codex@0.169.0', env)?.name).toBe('codex@0.169.0');
   });
 
@@ -47,38 +47,39 @@ describe('the agent of an arm', () => {
     const several = await machine('0.169.0', '0.168.0');
     const codex = arm({ agent_class: 'codex' });
     expect(withVersion(codex, several).agent.agent_class).toBe('codex');
-    expect(installedAgentProblem(codex, several)?.message).toBe(
+    expect((await agentProblem(codex, several))?.message).toBe(
       'codex was added in several versions: codex@0.168.0, codex@0.169.0',
     );
-    expect(installedAgentProblem(arm({ agent_class: 'codex@1.0.0' }), several)).toEqual({
+    expect(await agentProblem(arm({ agent_class: 'codex@1.0.0' }), several)).toEqual({
       message: 'codex@1.0.0 was not added',
       fix: 'swebatch agents add codex@1.0.0',
     });
-    expect(installedAgentProblem(codex, await machine())?.fix).toBe('swebatch agents add codex@VERSION');
+    expect((await agentProblem(codex, await machine()))?.fix).toBe('swebatch agents add codex@VERSION');
   });
 
   test('must speak as its model is asked, and needs a provider and a container', async () => {
     const env = await machine('0.169.0');
     const codex = { agent_class: 'codex@0.169.0' };
-    const problem = (...given: Parameters<typeof arm>) => installedAgentProblem(arm(...given), env)?.message;
-    expect(problem(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' })).toBe(
+    const problem = async (...given: Parameters<typeof arm>) =>
+      (await agentProblem(arm(...given), env))?.message;
+    expect(await problem(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' })).toBe(
       'codex@0.169.0 speaks responses, and the model is asked in chat',
     );
-    expect(problem(codex, { model_name: 'scripted:x.json' })).toMatch(/asks a provider/);
-    expect(problem(codex, undefined, { environment_class: 'local' })).toBe(
+    expect(await problem(codex, { model_name: 'scripted:x.json' })).toMatch(/asks a provider/);
+    expect(await problem(codex, undefined, { environment_class: 'local' })).toBe(
       'codex@0.169.0 works in Docker and Kubernetes, and not in local',
     );
-    expect(problem(codex, undefined, { environment_class: 'kubernetes' })).toBe(undefined);
+    expect(await problem(codex, undefined, { environment_class: 'kubernetes' })).toBe(undefined);
     expect(
-      installedAgentProblem(arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' }), env)?.fix,
+      (await agentProblem(arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' }), env))?.fix,
     ).toBe('set model.dialect: responses where the provider speaks it too, or gateway.translate: true');
     const chat = arm(codex, { model_name: 'm', base_url: 'http://127.0.0.1:1' });
     const gateway = { models: {}, provider_tools: 'strip', translate: true } as const;
-    expect(installedAgentProblem({ ...chat, gateway }, env)).toBe(null);
-    expect(problem({ agent_class: 'command' })).toBe('agent_class command needs a shell line');
-    expect(problem({ agent_class: 'command', command: 'x' }, undefined, { environment_class: 'local' })).toBe(
-      undefined,
-    );
-    expect(problem({})).toBe(undefined);
+    expect(await agentProblem({ ...chat, gateway }, env)).toBe(null);
+    expect(await problem({ agent_class: 'command' })).toBe('agent_class command needs a shell line');
+    expect(
+      await problem({ agent_class: 'command', command: 'x' }, undefined, { environment_class: 'local' }),
+    ).toBe(undefined);
+    expect(await problem({})).toBe(undefined);
   });
 });

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { AddableAgent } from '../../../src/agent/installed/agentPackages.ts';
 import { type CliResult, cli, REPO, type RunningCli, startCli, tempDir } from '../cli.ts';
 import type { SeenRequest, Turn } from './playedProvider.ts';
 
@@ -12,7 +11,7 @@ const DATASET = join(REPO, 'datasets', 'demo', 'demo.jsonl');
 export const REAL_KEY = 'sk-real-9f3c7b1a5e';
 
 export interface AgentUnderTest {
-  readonly agent: AddableAgent;
+  readonly agent: 'codex' | 'claude-code' | 'opencode' | 'gemini-cli';
   readonly version: string;
   readonly dialect: string;
   /** A call of its tool for shell commands. */

@@ -1,0 +1,102 @@
+/**
+ * The agents that `agent.agent_class` names: one line each, loaded when an arm first asks for it. Everything else is the path of a module
+ * that exports createAgent.
+ */
+import type { McpServer } from '../base/mcpServer.ts';
+import { importUserModule, type UserModule } from '../userModule.ts';
+import type { AgentKind, CreateAgent } from './contract.ts';
+import { type AgentErrorResponse, type AgentResponse, errorResponse, successResponse } from './errors.ts';
+
+interface AgentEntry {
+  load(): Promise<AgentKind>;
+  /** Of a program that is fetched by its name and version: one that exists, for texts of help. */
+  readonly version?: string;
+}
+
+const AGENTS: Readonly<Record<string, AgentEntry>> = {
+  default: { load: async () => (await import('./loop/agent.ts')).builtInAgent },
+  codex: { version: '0.169.0', load: async () => (await import('./installed/codex.ts')).codex },
+  'claude-code': {
+    version: '2.1.330',
+    load: async () => (await import('./installed/claudeCode.ts')).claudeCode,
+  },
+  opencode: { version: '1.18.33', load: async () => (await import('./installed/openCode.ts')).openCode },
+  'gemini-cli': { version: '0.61.0', load: async () => (await import('./installed/geminiCli.ts')).geminiCli },
+  command: { load: async () => (await import('./installed/commandAgent.ts')).commandAgent },
+};
+
+/** Agents that `agents add` fetches. */
+export const FETCHED: readonly string[] = Object.keys(AGENTS).filter((name) => AGENTS[name]!.version);
+/** One of them with its version, for texts of help. */
+export const EXAMPLE = `${FETCHED[0]}@${AGENTS[FETCHED[0]!]!.version}`;
+
+export interface AgentSpec {
+  readonly agent: string;
+  /** Undefined: the one that was added. */
+  readonly version: string | undefined;
+}
+
+/** `codex` or `codex@0.169.0`; null for everything that is not fetched. */
+export function parseAgentSpec(text: string): AgentSpec | null {
+  const at = text.indexOf('@');
+  const agent = at < 0 ? text : text.slice(0, at);
+  if (!FETCHED.includes(agent)) return null;
+  if (at < 0) return { agent, version: undefined };
+  const version = text.slice(at + 1);
+  return /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]{1,40})?$/.test(version) ? { agent, version } : null;
+}
+
+/** undefined: `agentClass` is the path of a module. */
+export async function agentNamed(agentClass: string): Promise<AgentKind | undefined> {
+  const name = parseAgentSpec(agentClass)?.agent ?? agentClass;
+  return Object.hasOwn(AGENTS, name) ? AGENTS[name]!.load() : undefined;
+}
+
+/** Never throws: what is wrong with a module comes back as INITIALIZATION_ERROR, before anything is started. */
+export async function findAgent(agentClass: string, cwd: string): Promise<AgentResponse<AgentKind>> {
+  const named = await agentNamed(agentClass);
+  if (named) return successResponse(named, agentClass);
+  let module: UserModule;
+  try {
+    module = await importUserModule('agent.agent_class', agentClass, cwd);
+  } catch (error) {
+    return failed((error as Error).message, (error as Error).cause);
+  }
+  if (typeof module.createAgent !== 'function')
+    return failed(
+      `agent.agent_class: ${agentClass} exports no createAgent; docs/extension.md has an example`,
+    );
+  return successResponse({ create: module.createAgent as CreateAgent }, agentClass);
+}
+
+const failed = (message: string, originalError?: unknown): AgentErrorResponse =>
+  errorResponse('INITIALIZATION_ERROR', message, originalError === undefined ? undefined : { originalError });
+
+/** Throws an Error with a message for people when the module cannot be used. */
+export async function loadAgent(agentClass: string, cwd: string): Promise<AgentKind> {
+  const found = await findAgent(agentClass, cwd);
+  if (!found.success) throw new Error(found.message, { cause: found.metadata?.originalError });
+  return found.result;
+}
+
+/** Why an agent cannot work with the servers of tools of a task, as a clause; undefined where it takes all of them. */
+export async function refusalOfServers(
+  agentClass: string,
+  servers: readonly McpServer[],
+): Promise<string | undefined> {
+  if (servers.length === 0) return undefined;
+  const mcp = (await agentNamed(agentClass))?.mcp;
+  const agent = agentClass === 'default' ? 'the built-in agent' : `the agent ${agentClass}`;
+  if (!mcp) {
+    const names = servers.map(({ name }) => name).join(', ');
+    return `it has MCP servers (${names}), which ${agent} does not take; ${await takers()} do`;
+  }
+  const other = servers.find(({ transport }) => !mcp.includes(transport));
+  return other && `${agent} does not speak ${other.transport}, as its MCP server ${other.name} does`;
+}
+
+async function takers(): Promise<string> {
+  const names = Object.keys(AGENTS);
+  const kinds = await Promise.all(names.map((name) => AGENTS[name]!.load()));
+  return new Intl.ListFormat('en-GB').format(names.filter((_, k) => kinds[k]!.mcp));
+}
