@@ -4,7 +4,7 @@
 import type { McpServer, McpTransport } from '../base/mcpServer.ts';
 import type { CommandResult, Environment } from '../environment/environment.ts';
 import type { Libc } from '../environment/programs/program.ts';
-import type { DialectName } from '../model/dialects/dialectName.ts';
+import type { DialectName } from '../model/dialects/dialects.ts';
 import type { CallRecord, Message, Model, ProviderErrorMetadata } from '../model/model.ts';
 import type { AgentConfig } from './agentConfig.ts';
 import type { AgentErrorResponse } from './errors.ts';

@@ -27,14 +27,25 @@ export function shownAddress(text: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-export function describeRequests(config: ModelConfig, tools: readonly ToolSpec[], at: Date): RequestFacts {
+const sendsRequests = ({ model_name: name, model_class }: ModelConfig): boolean =>
+  name !== undefined && !isFreeName(name) && model_class === 'openai';
+
+/** null where nothing is sent. */
+export const shownEndpoint = (config: ModelConfig): string | null =>
+  sendsRequests(config) ? shownAddress(baseUrlOf(config) ?? '') : null;
+
+export async function describeRequests(
+  config: ModelConfig,
+  tools: readonly ToolSpec[],
+  at: Date,
+): Promise<RequestFacts> {
   const asked = config.model_name ?? null;
-  const sends = asked !== null && !isFreeName(asked) && config.model_class === 'openai';
+  const sends = sendsRequests(config);
   return {
     asked,
     sent_as: sends ? sentModel(config) : null,
-    endpoint: sends ? shownAddress(baseUrlOf(config) ?? '') : null,
-    parameters: sends ? dialectOf(config).parameters(config, tools) : null,
+    endpoint: shownEndpoint(config),
+    parameters: sends ? (await dialectOf(config)).parameters(config, tools) : null,
     cache_control: sends ? config.set_cache_control : null,
     alias: asked !== null && /[-:/]latest$/i.test(asked),
     price: priceSource(config, at),

@@ -4,7 +4,7 @@
  */
 
 import type { ExitReason } from '../outcome.ts';
-import type { DialectName } from './dialects/dialectName.ts';
+import type { DialectName } from './dialects/dialects.ts';
 
 export type Role = 'system' | 'user' | 'assistant' | 'tool' | 'exit';
 

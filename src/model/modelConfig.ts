@@ -1,7 +1,7 @@
 /** What a user may set under `model:`. 0 means off for every limit. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
-import { DIALECT_NAMES } from './dialects/dialectName.ts';
+import { DIALECT_NAMES } from './dialects/dialects.ts';
 
 const dollarsPerMillion = z.number().min(0);
 

@@ -96,7 +96,7 @@ export async function createModelFactory(config: ModelConfig, deps: ModelDeps = 
     const auth = await cloud?.createAuth(config, deps.apiKey);
     await cloud?.prepare?.();
     return createHttpFactory({
-      dialect: dialectOf(config),
+      dialect: await dialectOf(config),
       config,
       sent,
       apiKey: deps.apiKey,

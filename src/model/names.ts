@@ -3,7 +3,7 @@
  * `anthropic/claude-opus-4-5` and `claude-opus-4-5` are Anthropic's; `openrouter/anthropic/claude-opus-4.5` is OpenRouter's.
  */
 
-import type { DialectName } from './dialects/dialectName.ts';
+import type { DialectName } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
 
 /** Clouds that serve models of several makers, with credentials of their own (model/clouds). */
@@ -194,4 +194,4 @@ export function baseUrlOf(config: Asked): string | null {
 }
 
 export const dialectNameOf = (config: Asked): DialectName =>
-  config.dialect ?? nameMeans(config)?.dialect ?? 'chat';
+  config.dialect ?? nameMeans(config)?.dialect ?? OPENAI.dialect;

@@ -4,6 +4,7 @@
  */
 import { stripChars } from '../base/python/text.ts';
 import { settleCloud } from './clouds/cloudAddress.ts';
+import { DIALECTS } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
 import { dialectNameOf, type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
@@ -70,10 +71,11 @@ const unknownPrefix = (name: string): Settled => ({
 /** Only marks say how long: Messages has its own, chat those that are asked for. */
 function cacheWarnings(model: ModelConfig): string[] {
   const dialect = dialectNameOf(model);
-  const marks = dialect === 'messages' || (dialect === 'chat' && model.set_cache_control !== null);
+  const { cacheMarks } = DIALECTS[dialect];
+  const marks = cacheMarks === 'own' || (cacheMarks === 'asked' && model.set_cache_control !== null);
   if (model.cache_ttl === undefined || marks) return [];
   const why =
-    dialect === 'chat'
+    cacheMarks === 'asked'
       ? 'no mark is set; add model.set_cache_control: default_end'
       : `${dialect} has no marks`;
   return [`model.cache_ttl: ${model.cache_ttl} has no effect, because ${why}`];

@@ -1,6 +1,6 @@
 // What can go wrong around a program that others wrote, with each of the real ones. SWEBATCH_TEST_CLAUDE_CODE=1 adds Claude Code.
 import { describe, test } from 'vitest';
-import { DIALECT_NAMES } from '../../src/model/dialects/dialectName.ts';
+import { DIALECT_NAMES } from '../../src/model/dialects/dialects.ts';
 import { addedFromNpm, agentsTested } from '../support/agents/agentBench.ts';
 import {
   endsAtBudget,

@@ -1,5 +1,5 @@
 /** The conversation that a request carries, as messages of one form for all dialects: for the record, never to be sent. Pure. */
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import { asObject, asText } from '../../model/dialects/shapes.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
 

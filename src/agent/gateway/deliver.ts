@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { startTimer } from '../../base/async/timer.ts';
 import { untakenBytes } from '../../environment/relay/carrier.ts';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { Answer, Outcome } from './answer.ts';
 import { errorBody, errorEvent, type Refusal, statusOf } from './errorBodies.ts';
 import { returnedHeaders } from './requestHeaders.ts';

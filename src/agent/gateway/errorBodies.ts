@@ -1,5 +1,5 @@
 /** Errors of the gateway in the words of each dialect, so that the program's own client reads them and does not try again. Pure. */
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 
 export type Refusal = 'bad_request' | 'authentication' | 'payment' | 'not_found' | 'too_large' | 'upgrade';
 

@@ -3,7 +3,7 @@
  * attempt. The gateway listens nowhere: connections are handed to it (Environment.listen).
  */
 import type { Duplex } from 'node:stream';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import type {
   CallListener,
   Message,

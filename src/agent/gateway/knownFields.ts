@@ -3,7 +3,7 @@
  * dearer class of service, or something to fetch, and its name alone does not say so. A number cannot: it passes. Sources: the references of OpenAI, Anthropic and
  * Google, of vLLM, SGLang, OpenRouter, DeepSeek, DashScope and Z.ai for what they add to chat completions.
  */
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 

@@ -1,6 +1,6 @@
 /** What a program may ask for, and the bytes that are asked instead. Pure. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import { asObject } from '../../model/dialects/shapes.ts';
 import type { Refusal } from './errorBodies.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';

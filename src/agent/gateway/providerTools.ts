@@ -2,7 +2,7 @@
  * What in a request would make the provider itself reach out: tools that it runs, addresses that it fetches, state that it keeps for other
  * requests. In a container without network this would be the one way out. Pure.
  */
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import { asObject } from '../../model/dialects/shapes.ts';
 
 /** Tools of the provider's making that the program runs itself, by type. Whatever is not listed runs at the provider. */

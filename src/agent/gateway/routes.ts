@@ -1,6 +1,6 @@
 /** Which request of which dialect an address means. Pure. */
 import { stripChars } from '../../base/python/text.ts';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { WireRequest } from '../../model/model.ts';
 
 export type Operation = WireRequest['operation'];

@@ -1,7 +1,7 @@
 /** What each installed agent says about itself: how it is started, and which of its tools run commands. */
 import { recordOf } from '../../base/isRecord.ts';
 import type { McpServer } from '../../base/mcpServer.ts';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 import type { AgentKind } from '../contract.ts';
 

@@ -1,6 +1,6 @@
 /** A message of mini-swe-agent's response classes, whose items have no role, in the form that all others have. */
 import type { TrajectoryMessage } from '../../formats/trajectories/miniTrajectory.ts';
-import { asChatBody } from '../../model/dialects/asChatBody.ts';
+import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import { asObject, contentText } from '../../model/dialects/shapes.ts';
 
 /** The response is the message itself there; here it is kept beside what it says, as with the other classes. */

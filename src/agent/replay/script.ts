@@ -1,7 +1,7 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
 import type { CommandResult } from '../../environment/environment.ts';
-import { asChatBody } from '../../model/dialects/asChatBody.ts';
 import { readCompletion } from '../../model/dialects/chat/chatReply.ts';
+import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
 import type { Vars } from '../../template/render.ts';
 import { type Action, isAction } from '../action.ts';

@@ -1,6 +1,6 @@
 /** Where a cloud serves a model: its address is made of a region, a project or a resource, which variables name. */
 import { stripChars } from '../../base/python/text.ts';
-import type { DialectName } from '../dialects/dialectName.ts';
+import type { DialectName } from '../dialects/dialects.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import type { CloudName, NamedModel } from '../names.ts';
 

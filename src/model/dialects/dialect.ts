@@ -5,7 +5,7 @@
 
 import type { Message, ToolCall, ToolSpec, Usage } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import type { DialectName } from './dialectName.ts';
+import type { DialectName } from './dialects.ts';
 
 /** What the ledger keeps of every answer, also of an unusable one. */
 export interface AnswerFacts {
@@ -90,6 +90,12 @@ interface Target {
 
 export interface Dialect {
   readonly name: DialectName;
+  /** OpenAI's own: requests leave through its client. */
+  readonly openAi?: boolean;
+  /** Limits a minute leave out what a provider reads from its cache; default: they count it. */
+  readonly cachedIsFree?: boolean;
+  /** Tells a body that it answered with from those of the others; absent: chat completions, the common form. */
+  wrote?(body: Readonly<Record<string, unknown>>): boolean;
   /** Where a request goes, with the headers beside those that every request has. `apiKey` is '' where the server needs none. */
   target(config: ModelConfig, model: string, apiKey: string): Target;
   /** Every field of a request beside the model and the messages, in its order. */

@@ -78,7 +78,7 @@ export async function askEndpoint(config: ModelConfig, parts: AskParts): Promise
   const sent = { ...config, model_kwargs: kwargs };
   const model = sentModel(config);
   const apiKey = parts.apiKey ?? 'none';
-  const { path, headers } = dialectOf(sent).target(sent, model, apiKey);
+  const { path, headers } = (await dialectOf(sent)).target(sent, model, apiKey);
   const asked = addressWithReferences(baseUrlOf(config) ?? '', parts.variable);
   const redact = redactor([apiKey, ...secrets, ...asked.secrets]);
   const deadlines = { connectMs: CONNECT_MS, firstByteMs: ANSWER_MS, idleMs: ANSWER_MS, totalMs: ANSWER_MS };

@@ -191,7 +191,7 @@ function rateShare(
   return createRateShare({
     book: rates(sha256(JSON.stringify([baseUrl, model, apiKey])).slice(0, 32)),
     configured: { rpm: config.rpm ?? null, tpm: config.tpm ?? null },
-    countsCached: dialect.name !== 'messages',
+    countsCached: dialect.cachedIsFree !== true,
     longestPauseMs: ms(config.retry.max_retry_after_s),
     clock,
   });

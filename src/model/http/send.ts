@@ -27,9 +27,8 @@ const NEVER_MS = 2_147_483_000;
 const JSON_BODY = { 'content-type': 'application/json' };
 
 export function createSender(parts: Parts): Send {
-  const openai = parts.dialect.name === 'chat' || parts.dialect.name === 'responses';
   // OpenAI's client would put a key of its own beside the credentials of a cloud.
-  return openai && !parts.auth ? throughOpenAi(parts) : straight(parts);
+  return parts.dialect.openAi && !parts.auth ? throughOpenAi(parts) : straight(parts);
 }
 
 function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {

@@ -3,7 +3,7 @@
  * and without money spent. A request that the recording does not hold ends the attempt, because nobody knows its answer.
  */
 import { createHash } from 'node:crypto';
-import type { DialectName } from '../dialects/dialectName.ts';
+import type { DialectName } from '../dialects/dialects.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { Clock } from '../limits/clock.ts';
 import type {

@@ -2,7 +2,7 @@
  * Are the parameters of a model ones that it takes? Asked before a run is planned, so that what a provider would refuse at every call
  * is refused once, with what to do. What nobody here knows is sent as it is.
  */
-import type { DialectName } from '../dialects/dialectName.ts';
+import type { DialectName } from '../dialects/dialects.ts';
 import { knownModel } from '../knownModels.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf, nameMeans, sentModel } from '../names.ts';
@@ -19,19 +19,14 @@ interface Found extends ParameterProblem {
 
 type Model = Pick<ModelConfig, 'model_name' | 'base_url' | 'dialect' | 'model_kwargs'>;
 
-const RULES: Readonly<Record<DialectName, readonly ParameterRule[]>> = {
-  chat: OPENAI_RULES,
-  responses: OPENAI_RULES,
-  messages: CLAUDE_RULES,
-  gemini: GEMINI_RULES,
-};
-
-/** Whose models the rules of a dialect are about. Other servers speak it too, and take what they like. */
-const MAKER: Readonly<Record<DialectName, string>> = {
-  chat: 'openai',
-  responses: 'openai',
-  messages: 'anthropic',
-  gemini: 'gemini',
+/** What makers say of their own models, in their own dialects. Other servers speak them too, and take what they like. */
+const RULES: Readonly<
+  Partial<Record<DialectName, { readonly maker: string; readonly rules: readonly ParameterRule[] }>>
+> = {
+  chat: { maker: 'openai', rules: OPENAI_RULES },
+  responses: { maker: 'openai', rules: OPENAI_RULES },
+  messages: { maker: 'anthropic', rules: CLAUDE_RULES },
+  gemini: { maker: 'gemini', rules: GEMINI_RULES },
 };
 
 function askedOf(model: Model): Asked {
@@ -51,10 +46,11 @@ function askedOf(model: Model): Asked {
 export function parameterProblems(model: Model): Found[] {
   const asked = askedOf(model);
   const { dialect, known } = asked;
-  const maker = MAKER[dialect];
+  const about = RULES[dialect];
+  const itsModel = about !== undefined && known?.maker === about.maker;
   const provider = nameMeans(model as ModelConfig)?.provider.prefix;
-  const own = model.base_url === undefined && provider === maker && known?.maker === maker;
-  const rules = known?.maker === maker ? RULES[dialect] : [];
+  const own = itsModel && model.base_url === undefined && provider === about.maker;
+  const rules = itsModel ? about.rules : [];
   const seen = new Set<string>();
   return [valueRule, lengthRule, ...rules].flatMap((rule) =>
     rule(asked).flatMap((problem) => {

@@ -1,5 +1,5 @@
 /** What the rules about parameters look at, and what they say. */
-import type { DialectName } from '../dialects/dialectName.ts';
+import type { DialectName } from '../dialects/dialects.ts';
 import type { KnownModel } from '../knownModels.ts';
 
 export interface ParameterProblem {

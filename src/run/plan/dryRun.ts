@@ -1,7 +1,7 @@
 /** `planRun`: what a run would do, what it needs and what it can show. Nothing is started, pulled or paid. */
 import { resolve } from 'node:path';
 import { headOf, imageOf } from '../../dataset/instance.ts';
-import { describeRequests } from '../../model/describe.ts';
+import { shownEndpoint } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import type { Caller, Variables } from '../caller.ts';
@@ -79,7 +79,7 @@ export async function dryRun({ request, options, resolved }: PreparedRun, env: V
       model: modelNameOf(model),
       stepLimit: agent.step_limit,
       costLimit: agent.cost_limit,
-      address: describeRequests(model, [], new Date()).endpoint,
+      address: shownEndpoint(model),
       addressFrom: resolved.addressFrom[name] ?? null,
     })),
     epochs: request.run.epochs,

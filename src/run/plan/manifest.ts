@@ -24,6 +24,12 @@ const FOLLOWS = { v5: 'SWE-bench harness 5.0', 'v4.1': 'SWE-bench harness 4.1' }
 const byArm = <T>({ arms }: RunRequest, of: (arm: ArmConfig) => T): Record<string, T> =>
   Object.fromEntries(arms.map((arm) => [arm.name, of(arm)]));
 
+const eachArm = async <T>(
+  { arms }: RunRequest,
+  of: (arm: ArmConfig) => Promise<T>,
+): Promise<Record<string, T>> =>
+  Object.fromEntries(await Promise.all(arms.map(async (arm) => [arm.name, await of(arm)] as const)));
+
 const factsOf = (engine: EngineInfo) =>
   engine.ok
     ? {
@@ -78,12 +84,12 @@ export async function gatherManifest(
         Object.entries(templatesOf(arm.agent)).map(([slot, text]) => [slot, { sha256: sha256(text), text }]),
       ),
     ),
-    models: byArm(request, (arm) => ({
-      ...describeRequests(
+    models: await eachArm(request, async (arm) => ({
+      ...(await describeRequests(
         arm.model,
         arm.agent.protocol === 'tool-call' ? [BASH_TOOL] : [],
         new Date(request.createdAt),
-      ),
+      )),
       ...(resolved.addressFrom[arm.name] !== undefined && {
         endpoint_from: resolved.addressFrom[arm.name],
       }),

@@ -7,7 +7,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ProgramCallRecord } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import type { DialectName } from '../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { ProgramCallRow } from '../../store/records/programCalls.ts';
 
 type Body = Readonly<Record<string, unknown>>;

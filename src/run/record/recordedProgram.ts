@@ -1,6 +1,6 @@
 /** Reads the calls of a recorded run whose agents were installed programs, which `--model replay:RUN` answers from. */
 import { z } from 'zod';
-import { DIALECT_NAMES } from '../../model/dialects/dialectName.ts';
+import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
 import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayedWire.ts';
 import type { Store } from '../../store/open.ts';

@@ -1,6 +1,6 @@
 /** Reads the replies of a recorded run, which `--model replay:RUN` plays again. */
 import { z } from 'zod';
-import { asChatBody } from '../../model/dialects/asChatBody.ts';
+import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import type {
   CallRecord,
   Message,

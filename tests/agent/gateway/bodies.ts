@@ -1,5 +1,5 @@
 // One request and one answer of each dialect, plain and streamed, with the usage that its ledger row must show.
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 
 export interface Sample {
   readonly dialect: DialectName;

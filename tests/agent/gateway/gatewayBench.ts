@@ -9,7 +9,7 @@ import type {
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
 import { createGateway, type GatewayOptions } from '../../../src/agent/gateway/httpGateway.ts';
 import { openLocalDoorway } from '../../../src/environment/local/localDoorway.ts';
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import type { CallListener, CallRecord, ModelFactory } from '../../../src/model/model.ts';
 import { type ModelConfig, modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';

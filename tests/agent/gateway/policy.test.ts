@@ -5,7 +5,7 @@ import { spansOf, spliced } from '../../../src/agent/gateway/jsonSpans.ts';
 import { type Asked, judge } from '../../../src/agent/gateway/policy.ts';
 import { keyOf, passedHeaders, returnedHeaders } from '../../../src/agent/gateway/requestHeaders.ts';
 import { routeOf } from '../../../src/agent/gateway/routes.ts';
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { SAMPLES, sampleOf } from './bodies.ts';
 
 const policy = (more: Record<string, unknown> = {}) => ({

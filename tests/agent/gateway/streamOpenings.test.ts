@@ -1,6 +1,6 @@
 // Streams that fail before they have said anything, over real HTTP: such a try is made again, and the program sees the good one alone.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { sampleOf } from './bodies.ts';
 import { type FakeProvider, fakeProvider, type Script, sse } from './fakeProvider.ts';
 import { type Bench, bench } from './gatewayBench.ts';

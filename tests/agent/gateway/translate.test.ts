@@ -1,6 +1,6 @@
 // Programs of each protocol with models of each other one, over real HTTP: tool calls over several turns, streamed and not.
 import { afterEach, describe, expect, test } from 'vitest';
-import { DIALECT_NAMES, type DialectName } from '../../../src/model/dialects/dialectName.ts';
+import { DIALECT_NAMES, type DialectName } from '../../../src/model/dialects/dialects.ts';
 import { type SeenRequest, startFakeProvider, type Turn } from '../../support/agents/playedProvider.ts';
 import { type Bench, type BenchOptions, bench } from './gatewayBench.ts';
 import { askAs, firstOf, type Programme, SYSTEM, TASK, work } from './translationClients.ts';

@@ -1,9 +1,9 @@
 // A small agent of each protocol: it calls its model in turns, runs what is called for, and says what came of it, over real HTTP. It reads
 // answers by the readers of the built-in agent, so that an answer that breaks the rules of its protocol is a failure here.
 import { createParser } from 'eventsource-parser';
-import { dialectNamed } from '../../../src/model/dialects/choose.ts';
 import type { ReadReply } from '../../../src/model/dialects/dialect.ts';
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
+import { dialectNamed } from '../../../src/model/dialects/everyDialect.ts';
 
 type Body = Record<string, unknown>;
 

@@ -64,9 +64,9 @@ const CASES = [
 afterEach(() => void vi.restoreAllMocks());
 
 describe.each(['own', 'litellm'] as const)('as %s', (style) => {
-  test.each(CASES)('%s, %s, cache mark %s', (dialect, model_name, set_cache_control) => {
+  test.each(CASES)('%s, %s, cache mark %s', async (dialect, model_name, set_cache_control) => {
     const config = modelConfigSchema.parse({ model_name, dialect, set_cache_control });
-    const spoken = dialectOf(config);
+    const spoken = await dialectOf(config);
     const writer = spoken.createWriter(config, 'm', style);
     let characters = 0;
     const { stringify } = JSON;

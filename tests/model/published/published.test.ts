@@ -1,6 +1,7 @@
 // Replies as mini-swe-agent 2.4.6 with litellm 1.106.2 kept them in its trajectory files, made with that program against a local server.
 import { describe, expect, test } from 'vitest';
-import { dialectOf } from '../../../src/model/dialects/choose.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
+import { dialectNamed } from '../../../src/model/dialects/everyDialect.ts';
 import { publishedMessages } from '../../../src/model/dialects/published/publishedMessages.ts';
 import recorded from './publishedReplies.json' with { type: 'json' };
 
@@ -19,7 +20,7 @@ const PROMPT: Json[] = [
 ];
 
 function readOf({ dialect, body }: Pair) {
-  const read = dialectOf({ dialect } as Parameters<typeof dialectOf>[0]).read(body);
+  const read = dialectNamed(dialect as DialectName).read(body);
   if (read.kind !== 'reply') throw new Error(read.kind);
   return read.reply;
 }

@@ -1,6 +1,6 @@
 // A call that the gateway answered, as the record hears of it, with as much of it as a test cares for.
 import type { GatewayCall } from '../../../src/agent/gateway/gateway.ts';
-import type { DialectName } from '../../../src/model/dialects/dialectName.ts';
+import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 
 export interface CallUnderTest {
   readonly index?: number;

@@ -1,14 +1,12 @@
 // What providers send: bodies, streams, headers, errors, in every dialect.
 import { snippet } from '../../../src/base/text/keyShapes.ts';
 import { classify } from '../../../src/model/classify.ts';
-import { asChatBody } from '../../../src/model/dialects/asChatBody.ts';
-import { dialectOf } from '../../../src/model/dialects/choose.ts';
 import type { Dialect } from '../../../src/model/dialects/dialect.ts';
-import { DIALECT_NAMES } from '../../../src/model/dialects/dialectName.ts';
+import { DIALECT_NAMES } from '../../../src/model/dialects/dialects.ts';
+import { asChatBody, dialectNamed } from '../../../src/model/dialects/everyDialect.ts';
 import { providerError } from '../../../src/model/dialects/providerError.ts';
 import { knownModel } from '../../../src/model/knownModels.ts';
 import { parseReset, rateHint, retryAfter } from '../../../src/model/limits/retryAfter.ts';
-import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { firstDifference } from '../../../src/model/offline/firstDifference.ts';
 import { withoutVariable } from '../../../src/model/offline/sameRequest.ts';
 import { isFreeName } from '../../../src/model/prices.ts';
@@ -86,9 +84,7 @@ const everyBody = (read: (text: string, at: number) => void): Record<string, (te
 const named = (name: string, reads: Record<string, (text: string) => unknown>) =>
   Object.fromEntries(Object.entries(reads).map(([body, read]) => [`${name}, ${body}`, read]));
 
-export const DIALECTS: readonly Dialect[] = DIALECT_NAMES.map((name) =>
-  dialectOf(modelConfigSchema.parse({ model_name: 'm', base_url: 'http://localhost/v1', dialect: name })),
-);
+export const DIALECTS: readonly Dialect[] = DIALECT_NAMES.map(dialectNamed);
 
 const WORDS = [
   'data: ',

@@ -1,5 +1,5 @@
 /** What a provider said of a request, in the protocol of the program that asked. Pure. */
-import type { DialectName } from '../../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../../model/dialects/dialects.ts';
 import { providerError } from '../../../model/dialects/providerError.ts';
 import type { WireAnswer } from '../../../model/model.ts';
 import type { Outcome } from '../answer.ts';

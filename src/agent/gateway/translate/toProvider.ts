@@ -1,6 +1,7 @@
 /** A request in the common form as the bytes that the provider is asked with. The writers are those of the built-in agent. Pure. */
-import { dialectNamed } from '../../../model/dialects/choose.ts';
-import type { DialectName } from '../../../model/dialects/dialectName.ts';
+
+import type { DialectName } from '../../../model/dialects/dialects.ts';
+import { dialectNamed } from '../../../model/dialects/everyDialect.ts';
 import { knownModel } from '../../../model/knownModels.ts';
 import type { Message } from '../../../model/model.ts';
 import { modelConfigSchema } from '../../../model/modelConfig.ts';

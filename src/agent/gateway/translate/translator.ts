@@ -3,7 +3,7 @@
  * program. One for each attempt: what a model thought before a call goes back to it with that call, which the program never saw.
  */
 import { randomBytes } from 'node:crypto';
-import type { DialectName } from '../../../model/dialects/dialectName.ts';
+import type { DialectName } from '../../../model/dialects/dialects.ts';
 import { asObject } from '../../../model/dialects/shapes.ts';
 import type { Message, ModelReply, Usage, WireAnswer } from '../../../model/model.ts';
 import type { Outcome } from '../answer.ts';

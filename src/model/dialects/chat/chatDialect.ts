@@ -16,6 +16,7 @@ const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
 
 export const chatDialect: Dialect = {
   name: 'chat',
+  openAi: true,
   target: (config, _model, apiKey) => ({
     path: '/chat/completions',
     headers: { authorization: `Bearer ${apiKey}`, ...extraHeaders(config.model_kwargs) },

@@ -9,6 +9,7 @@ import { createGeminiWriter } from './geminiWriter.ts';
 
 export const geminiDialect: Dialect = {
   name: 'gemini',
+  wrote: ({ candidates }) => Array.isArray(candidates),
   target: (config, model, apiKey) => ({
     path: `/models/${encodeURIComponent(model)}:${config.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     headers: { 'x-goog-api-key': apiKey, ...extraHeaders(config.model_kwargs) },

@@ -26,6 +26,8 @@ const authorization = (config: ModelConfig, apiKey: string): Record<string, stri
 
 export const messagesDialect: Dialect = {
   name: 'messages',
+  cachedIsFree: true,
+  wrote: ({ type, content }) => type === 'message' && Array.isArray(content),
   target: (config, _model, apiKey) => ({
     path: pathUnder(config.base_url),
     headers: {

@@ -2,7 +2,7 @@
  * A recorded history as mini-swe-agent 2.4.6 writes it to its trajectory file. Its model classes keep what their client made of a
  * reply: litellm's form of chat completions for Messages and Gemini, and the response itself for Responses. Chat is kept as it came.
  */
-import type { DialectName } from '../dialectName.ts';
+import type { DialectName } from '../dialects.ts';
 import { asObject, contentText } from '../shapes.ts';
 import { publishedClaude } from './publishedClaude.ts';
 import { publishedGemini, thoughtIds } from './publishedGemini.ts';

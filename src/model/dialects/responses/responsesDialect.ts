@@ -9,6 +9,8 @@ import { createResponsesWriter } from './responsesWriter.ts';
 
 export const responsesDialect: Dialect = {
   name: 'responses',
+  openAi: true,
+  wrote: ({ object, output }) => object === 'response' && Array.isArray(output),
   target: (config, _model, apiKey) => ({
     path: '/responses',
     headers: { authorization: `Bearer ${apiKey}`, ...extraHeaders(config.model_kwargs) },

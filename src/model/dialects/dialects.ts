@@ -1,0 +1,27 @@
+/**
+ * The protocols of providers, as `model.dialect` names them: one line each. What asks in one is loaded with the first model that does;
+ * what stands here beside it is needed to plan a run.
+ */
+export const DIALECTS = {
+  chat: { cacheMarks: 'asked', load: async () => (await import('./chat/chatDialect.ts')).chatDialect },
+  responses: {
+    cacheMarks: 'none',
+    load: async () => (await import('./responses/responsesDialect.ts')).responsesDialect,
+  },
+  messages: {
+    cacheMarks: 'own',
+    load: async () => (await import('./messages/messagesDialect.ts')).messagesDialect,
+  },
+  gemini: { cacheMarks: 'none', load: async () => (await import('./gemini/geminiDialect.ts')).geminiDialect },
+} satisfies Readonly<
+  Record<
+    string,
+    {
+      /** Marks that say how long a provider keeps what it has read: its own in every request, those that are asked for, or none. */
+      readonly cacheMarks: 'own' | 'asked' | 'none';
+      load(): Promise<unknown>;
+    }
+  >
+>;
+export type DialectName = keyof typeof DIALECTS;
+export const DIALECT_NAMES = Object.keys(DIALECTS) as readonly DialectName[];
