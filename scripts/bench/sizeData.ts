@@ -7,7 +7,7 @@ import { planRun } from '../../src/run/plan/planRecord.ts';
 import { prepareRun } from '../../src/run/plan.ts';
 import { makeAndOpen } from '../../src/run/resultsRoot.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { sumAttempt } from '../../src/store/records/attemptSums.ts';
+import { sumAttempt } from '../../src/store/records/modelCalls.ts';
 import { insertRun } from '../../src/store/records/runs.ts';
 
 export const STEPS = 20;

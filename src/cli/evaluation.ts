@@ -6,7 +6,7 @@ import { renderTerminal } from '../report/render/renderTerminal.ts';
 import { proportion } from '../report/statistics/proportions.ts';
 import type { Evaluation, GradedPart } from '../results/evaluate/gradeRun.ts';
 import type { Attendant, Work } from '../run/caller.ts';
-import type { Calibrated } from '../store/records/calibration.ts';
+import type { Calibrated } from '../store/records/evaluations.ts';
 import { EXIT, printData, printJson, printResult, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
 import { listenForSignals, signalExitCode } from './terminal/signals.ts';

@@ -1,10 +1,9 @@
 /** Begins a prepared run, or continues the run of that name if it is still the same. */
 import { headOf } from '../dataset/instance.ts';
 import type { Store } from '../store/open.ts';
+import { leaveUnjudged } from '../store/records/baselines.ts';
 import { insertRun, type RunRow, runByName } from '../store/records/runs.ts';
-import { type TrialLine, trialLines } from '../store/records/trialResults.ts';
-import { reopenTrials } from '../store/records/trials.ts';
-import { leaveUnjudged } from '../store/records/verdicts.ts';
+import { reopenTrials, type TrialLine, trialLines } from '../store/records/trials.ts';
 import type { Caller } from './caller.ts';
 import { withRunLock } from './control/runLock.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';

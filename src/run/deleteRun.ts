@@ -3,8 +3,7 @@ import { rmSync } from 'node:fs';
 import { pathInside } from '../base/files/pathInside.ts';
 import type { Store } from '../store/open.ts';
 import { listBaselines } from '../store/records/baselines.ts';
-import { removeRun } from '../store/records/removeRun.ts';
-import type { RunRow } from '../store/records/runs.ts';
+import { type RunRow, removeRun } from '../store/records/runs.ts';
 import { lockFolder, withRunLock, workerOn } from './control/runLock.ts';
 import { UserError } from './userError.ts';
 

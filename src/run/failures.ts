@@ -1,7 +1,6 @@
 /** Why trials failed without a statement about the model: each exit reason once, with its count and one message. */
 import type { Store } from '../store/open.ts';
-import { trialLines } from '../store/records/trialResults.ts';
-import { attemptById } from '../store/records/trials.ts';
+import { attemptById, trialLines } from '../store/records/trials.ts';
 
 export interface FailureKind {
   readonly reason: string;

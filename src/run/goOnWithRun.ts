@@ -2,10 +2,9 @@
 import { dollarsToNano } from '../money.ts';
 import type { ExitClass } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
-import { insertEvent } from '../store/records/eventLog.ts';
 import { type RunRow, runByName, setRunBudget } from '../store/records/runs.ts';
-import { trialLines } from '../store/records/trialResults.ts';
-import { reopenTrials, trialsOf } from '../store/records/trials.ts';
+import { insertEvent } from '../store/records/steps.ts';
+import { reopenTrials, trialLines, trialsOf } from '../store/records/trials.ts';
 import type { Caller, Tell } from './caller.ts';
 import { withRunLock } from './control/runLock.ts';
 import { executeRun, type RunOutcome } from './executeRun.ts';

@@ -4,7 +4,7 @@ import type { Dataset } from '../dataset/read/loadDataset.ts';
 import { datasetHash } from '../dataset/record.ts';
 import { selectInstances } from '../dataset/select/select.ts';
 import { shownAddress } from '../model/describe.ts';
-import { trialLines } from '../store/records/trialResults.ts';
+import { trialLines } from '../store/records/trials.ts';
 import type { Caller, Tell, Variables } from './caller.ts';
 import { beyondAgents } from './plan/beyondAgents.ts';
 import { withinEngines } from './plan/beyondEngine.ts';

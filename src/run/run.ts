@@ -14,7 +14,7 @@ import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { ReplaySource } from '../model/offline/replayed.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
-import { gradedSoFar } from '../store/records/firstResults.ts';
+import { gradedSoFar } from '../store/records/evaluations.ts';
 import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
 import { type TrialRow, trialsOf } from '../store/records/trials.ts';
 import { type ArmRuntime, startArms } from './arms.ts';

@@ -16,8 +16,7 @@ import {
   referencesIn,
   referencesInAddress,
 } from '../model/namedCredentials.ts';
-import type { ArmRow } from '../store/records/runs.ts';
-import { storedArm } from '../store/records/storedConfig.ts';
+import { type ArmRow, storedArm } from '../store/records/runs.ts';
 import type { Variables } from './caller.ts';
 
 const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$/;

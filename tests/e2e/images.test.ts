@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { type TrialLine, trialLines } from '../../src/store/records/trialResults.ts';
+import { type TrialLine, trialLines } from '../../src/store/records/trials.ts';
 import { rawRow } from '../dataset/rows.ts';
 import { baseCommit, pushDerived, removeImages, SUBMITS, says } from '../support/baseRuns.ts';
 import { cli, tempDir } from '../support/cli.ts';

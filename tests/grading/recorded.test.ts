@@ -8,9 +8,10 @@ import type { Prediction } from '../../src/formats/predictions/readPredictions.t
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';
 import { storedReports } from '../../src/grading/storedReports.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { calibration, goldStandings } from '../../src/store/records/calibration.ts';
 import {
+  calibration,
   type EvaluationRow,
+  goldStandings,
   gradableTrials,
   insertEvaluation,
   verdictsOf,

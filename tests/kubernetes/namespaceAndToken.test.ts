@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { openStore } from '../../src/store/open.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { trialLines } from '../../src/store/records/trialResults.ts';
+import { trialLines } from '../../src/store/records/trials.ts';
 import { rawRow } from '../dataset/rows.ts';
 import { baseCommit, SUBMITS, says } from '../support/baseRuns.ts';
 import { cli, REPO, startCli, tempDir } from '../support/cli.ts';

@@ -7,10 +7,14 @@ import type { GatePolicy } from '../../src/report/gate/rules.ts';
 import { findBaseline } from '../../src/results/night/findBaseline.ts';
 import { judgeRun } from '../../src/results/night/judgeRun.ts';
 import type { Store } from '../../src/store/open.ts';
-import { setBaseline } from '../../src/store/records/baselines.ts';
-import { removeRun } from '../../src/store/records/removeRun.ts';
-import { type RunStatus, runById, runByName, setRunStatus } from '../../src/store/records/runs.ts';
-import { awaitsVerdict, beginVerdict, endVerdict, leaveUnjudged } from '../../src/store/records/verdicts.ts';
+import {
+  awaitsVerdict,
+  beginVerdict,
+  endVerdict,
+  leaveUnjudged,
+  setBaseline,
+} from '../../src/store/records/baselines.ts';
+import { type RunStatus, removeRun, runById, runByName, setRunStatus } from '../../src/store/records/runs.ts';
 import { openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 
 const results = mkdtempSync(join(tmpdir(), 'swebatch-nights-'));

@@ -4,7 +4,7 @@ import { goldScore } from '../../src/report/measure/gold.ts';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
-import type { GoldStanding } from '../../src/store/records/calibration.ts';
+import type { GoldStanding } from '../../src/store/records/evaluations.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { openMemory, recordRun } from './recordedRun.ts';
 

@@ -7,11 +7,15 @@ import type { Store } from '../../src/store/open.ts';
 import { all, insert } from '../../src/store/query.ts';
 import { attemptRecord } from '../../src/store/records/attemptBodies.ts';
 import { endCall } from '../../src/store/records/modelCalls.ts';
-import { removeRun } from '../../src/store/records/removeRun.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
-import { imagesOfRun } from '../../src/store/records/runs.ts';
-import { trialLines } from '../../src/store/records/trialResults.ts';
-import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../src/store/records/trials.ts';
+import { imagesOfRun, removeRun } from '../../src/store/records/runs.ts';
+import {
+  beginAttempt,
+  endAttempt,
+  leaseTrial,
+  trialLines,
+  trialsOf,
+} from '../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from './storeFixtures.ts';
 
 let dir: string;

@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pullThrottle } from '../../src/environment/places/images/pull/pullThrottle.ts';
-import { takePull } from '../../src/store/live/pullBudget.ts';
-import { takeRate } from '../../src/store/live/rates.ts';
+import { takePull, takeRate } from '../../src/store/live/rates.ts';
 import { fakeStage, settled } from '../environment/places/images/fakeEngine.ts';
 import { tempDir } from '../support/cli.ts';
 import fc from '../support/property.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SEALED_CLASSES } from '../../src/outcome.ts';
 import { costUnknown } from '../../src/store/records/modelCalls.ts';
-import { IS_RESULT, newestVerdict } from '../../src/store/records/trialResults.ts';
+import { IS_RESULT, newestVerdict } from '../../src/store/records/trials.ts';
 import { freshStore } from './storeFixtures.ts';
 
 const SRC = join(import.meta.dirname, '..', '..', 'src');

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { plannedArm, plannedConfig } from '../../src/run/plan/plannedConfig.ts';
 import { exportConfig } from '../../src/run/record/exportConfig.ts';
-import type { RunRow } from '../../src/store/records/runs.ts';
-import { storedConfig } from '../../src/store/records/storedConfig.ts';
+import { type RunRow, storedConfig } from '../../src/store/records/runs.ts';
 
 const torn = { config: '{"grading": {"dialect": ', imported: 0 } as RunRow;
 

@@ -5,8 +5,13 @@ import { EXIT_CLASSES } from '../../outcome.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { listRuns, type RunRow, spentNano } from '../../store/records/runs.ts';
-import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
-import { classCounts, lastSigns, runningSteps } from '../../store/records/trials.ts';
+import {
+  classCounts,
+  lastSigns,
+  runningSteps,
+  type TrialLine,
+  trialLines,
+} from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';
 import { defineVerb } from '../flags/verb.ts';

@@ -7,14 +7,19 @@ import { formatCost } from '../../money.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { observedIn } from '../../store/records/observed.ts';
-import { armsOf, findRun, type RunRow, spentNano } from '../../store/records/runs.ts';
+import { storedJson } from '../../store/query.ts';
+import { observedIn } from '../../store/records/attemptBodies.ts';
+import {
+  armsOf,
+  findRun,
+  type RunRow,
+  spentNano,
+  storedConfig,
+  storedManifest,
+} from '../../store/records/runs.ts';
 import { commandsOf, messagesOf } from '../../store/records/steps.ts';
-import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
-import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
-import { attemptsOf, classCounts } from '../../store/records/trials.ts';
+import { attemptsOf, classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
-import { storedJson } from '../../store/storedJson.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';

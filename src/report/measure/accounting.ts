@@ -1,5 +1,5 @@
 /** Where the money of an arm went: every attempt counts, also those that were retried. Unknown is never 0. */
-import type { AttemptCost, LedgerLine } from '../../store/records/attemptSums.ts';
+import type { AttemptCost, LedgerLine } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { quantile } from '../statistics/means.ts';
 import { type Bootstrapped, costPerResolved, perResolved } from '../statistics/resampling.ts';

@@ -1,5 +1,5 @@
 /** A score with and without the instances whose gold patch does not pass on this machine: there no model can be right. Pure. */
-import type { GoldStanding } from '../../store/records/calibration.ts';
+import type { GoldStanding } from '../../store/records/evaluations.ts';
 import type { EpochEstimate } from '../statistics/epochs.ts';
 import type { Proportion } from '../statistics/proportions.ts';
 import { type Scored, scoreOf } from './score.ts';

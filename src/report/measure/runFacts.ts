@@ -6,7 +6,7 @@
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import { lineDiff } from '../../base/text/lineDiff.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import type { StoredManifest } from '../../store/records/storedConfig.ts';
+import type { StoredManifest } from '../../store/records/runs.ts';
 
 const FACT_GROUPS = [
   'dataset',

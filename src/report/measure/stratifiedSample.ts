@@ -1,5 +1,5 @@
 /** The estimate for a whole dataset from a run of a sample of it. */
-import type { StoredManifest } from '../../store/records/storedConfig.ts';
+import type { StoredManifest } from '../../store/records/runs.ts';
 import { mean, sum } from '../statistics/means.ts';
 import { type StratifiedEstimate, type StratumResult, stratifiedEstimate } from '../statistics/stratified.ts';
 import type { ScoredTrial } from './score.ts';

@@ -1,7 +1,7 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
 import { type CsvValue, toCsv } from '../../base/text/csv.ts';
 import { nanoToDollars } from '../../money.ts';
-import type { AttemptCost } from '../../store/records/attemptSums.ts';
+import type { AttemptCost } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import { flagsOf } from '../measure/verdict.ts';

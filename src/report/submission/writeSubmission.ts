@@ -21,7 +21,7 @@ import {
   gradingBodies,
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
-import { redoneTrials } from '../../store/records/firstResults.ts';
+import { redoneTrials } from '../../store/records/evaluations.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
 import { predictionsOf } from '../files/predictionsOf.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';

@@ -17,7 +17,7 @@ import type { GradedWhole } from '../../run/record/runReports.ts';
 import { makeAndOpen, refuseRunName } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { type Calibrated, calibration } from '../../store/records/calibration.ts';
+import { type Calibrated, calibration } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';

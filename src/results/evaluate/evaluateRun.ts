@@ -5,7 +5,7 @@ import type { Caller } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/runLock.ts';
 import { databasePath, openForWriting, requireRun } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import { wholeConfig } from '../../store/records/storedConfig.ts';
+import { wholeConfig } from '../../store/records/runs.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
 import { gradingConfig, requireParsers } from './gradingRules.ts';
 

@@ -22,8 +22,7 @@ import { redactorOfArms } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
-import { armsOf, type InstanceRow, instancesOf, type RunRow } from '../../store/records/runs.ts';
-import { wholeConfig } from '../../store/records/storedConfig.ts';
+import { armsOf, type InstanceRow, instancesOf, type RunRow, wholeConfig } from '../../store/records/runs.ts';
 import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
 
 export interface GradingTask {

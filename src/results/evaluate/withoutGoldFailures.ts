@@ -1,7 +1,7 @@
 /** The score without instances whose gold patch does not pass on this machine. */
 import type { StoredReport } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
-import { goldStandings } from '../../store/records/calibration.ts';
+import { goldStandings } from '../../store/records/evaluations.ts';
 
 export interface GoldScore {
   readonly fails: readonly string[];

@@ -21,8 +21,13 @@ import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { type Tell, type Variables, variable } from '../../run/caller.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import type { Store } from '../../store/open.ts';
-import { nightsOf, remeasurementsOfRun, resultsUpTo } from '../../store/records/baselines.ts';
-import { beginVerdict, endVerdict } from '../../store/records/verdicts.ts';
+import {
+  beginVerdict,
+  endVerdict,
+  nightsOf,
+  remeasurementsOfRun,
+  resultsUpTo,
+} from '../../store/records/baselines.ts';
 import { type NamedSide, sidesOfRun } from '../compare/sides.ts';
 import type { PassedOver } from './findBaseline.ts';
 

@@ -14,8 +14,8 @@ import {
   type RunRow,
   runByName,
   spentNano,
+  storedManifest,
 } from '../../store/records/runs.ts';
-import { storedManifest } from '../../store/records/storedConfig.ts';
 
 export interface RemeasureRequest {
   readonly store: Store;

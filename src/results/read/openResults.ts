@@ -6,10 +6,15 @@ import { openForReading, requireRun } from '../../run/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { type EvaluationRow, verdictsOf } from '../../store/records/evaluations.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
-import { armsOf, listRuns, type RunRow, type RunStatus, spentNano } from '../../store/records/runs.ts';
-import { storedManifest } from '../../store/records/storedConfig.ts';
-import { type TrialLine, trialLines } from '../../store/records/trialResults.ts';
-import { classCounts } from '../../store/records/trials.ts';
+import {
+  armsOf,
+  listRuns,
+  type RunRow,
+  type RunStatus,
+  spentNano,
+  storedManifest,
+} from '../../store/records/runs.ts';
+import { classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 
 export interface RecordedRun {
   readonly name: string;

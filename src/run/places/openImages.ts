@@ -10,7 +10,7 @@ import { ownPullBook, type PullBook } from '../../environment/places/images/pull
 import type { StageEvent } from '../../environment/places/images/pull/stageEvents.ts';
 import type { RunImages, RunImagesConfig } from '../../environment/places/images/runImages.ts';
 import { imagesOfSeveralEngines } from '../../environment/places/images/severalEnginesImages.ts';
-import { takePull } from '../../store/live/pullBudget.ts';
+import { takePull } from '../../store/live/rates.ts';
 import type { Store } from '../../store/open.ts';
 import type { Variables } from '../caller.ts';
 import type { RunEvents } from '../events.ts';

@@ -6,7 +6,6 @@ import { gradingHashOf } from '../../dataset/read/rowHash.ts';
 import { datasetHash } from '../../dataset/record.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/eventLog.ts';
 import {
   imagesOfRun,
   instancesOf,
@@ -14,8 +13,10 @@ import {
   setArmConfig,
   setRunBudget,
   setRunConfig,
+  storedManifest,
+  wholeConfig,
 } from '../../store/records/runs.ts';
-import { storedManifest, wholeConfig } from '../../store/records/storedConfig.ts';
+import { insertEvent } from '../../store/records/steps.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../places/imageContents.ts';
 import { UserError } from '../userError.ts';

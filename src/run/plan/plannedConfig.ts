@@ -3,8 +3,7 @@ import { type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/images/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
-import type { ArmRow, RunRow } from '../../store/records/runs.ts';
-import { storedArm, wholeArm, wholeConfig } from '../../store/records/storedConfig.ts';
+import { type ArmRow, type RunRow, storedArm, wholeArm, wholeConfig } from '../../store/records/runs.ts';
 import type { ArmConfig } from './planRecord.ts';
 
 export interface PlannedConfig {

@@ -3,8 +3,7 @@ import { recordOf } from '../../base/isRecord.ts';
 import { shownAddress } from '../../model/describe.ts';
 import { baseUrlOf, PROVIDERS } from '../../model/names.ts';
 import { settleModel } from '../../model/settleModel.ts';
-import type { RunRow } from '../../store/records/runs.ts';
-import { storedManifest } from '../../store/records/storedConfig.ts';
+import { type RunRow, storedManifest } from '../../store/records/runs.ts';
 import type { Caller, Variables } from '../caller.ts';
 import type { ArmConfig } from './planRecord.ts';
 

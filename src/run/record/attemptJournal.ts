@@ -11,8 +11,8 @@ import { type AttemptSuspicion, createScan, type Scan } from '../../grading/susp
 import { exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
+import { wholeArm } from '../../store/records/runs.ts';
 import * as steps from '../../store/records/steps.ts';
-import { wholeArm } from '../../store/records/storedConfig.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { PatchFacts } from '../attempt/choosePatch.ts';
 import type { RunBudget } from '../control/budget.ts';

@@ -1,8 +1,7 @@
 /** The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure. */
 import { stringify } from 'yaml';
 import { nameOf } from '../../config/resolveArms.ts';
-import type { RunRow } from '../../store/records/runs.ts';
-import { wholeConfig } from '../../store/records/storedConfig.ts';
+import { type RunRow, wholeConfig } from '../../store/records/runs.ts';
 import { plannedArms } from '../plan/plannedConfig.ts';
 
 export type ExportedRun = Pick<RunRow, 'config' | 'dataset_source' | 'dataset_hash' | 'imported'>;

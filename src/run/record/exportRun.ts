@@ -18,11 +18,10 @@ import {
   type AttemptRecord,
   attemptRecord,
   attemptRecords,
+  observedIn,
   predictionRows,
 } from '../../store/records/attemptBodies.ts';
-import { observedIn } from '../../store/records/observed.ts';
-import { armsOf, type RunRow, runById } from '../../store/records/runs.ts';
-import { storedConfig, storedManifest } from '../../store/records/storedConfig.ts';
+import { armsOf, type RunRow, runById, storedConfig, storedManifest } from '../../store/records/runs.ts';
 import { crashPoint } from '../control/crash.ts';
 import { pricesOfRun } from './tokenPrices.ts';
 

@@ -1,7 +1,7 @@
 /** Writes down what `swebatch top` shows and no table of the record has. */
 
 import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
-import { type LiveState, writeLiveState } from '../../store/live/liveState.ts';
+import { type LiveState, writeLiveState } from '../../store/live/controls.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import type { ArmRuntime } from '../arms.ts';

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { ProgramCallRecord } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
-import type { ProgramCallRow } from '../../store/records/programCalls.ts';
+import type { ProgramCallRow } from '../../store/records/modelCalls.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 

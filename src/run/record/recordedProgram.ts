@@ -4,8 +4,12 @@ import { DIALECT_NAMES } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
 import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayedWire.ts';
 import type { Store } from '../../store/open.ts';
-import { endedCalls } from '../../store/records/modelCalls.ts';
-import { firstProgramCall, type ProgramCallRow, programCallsOf } from '../../store/records/programCalls.ts';
+import {
+  endedCalls,
+  firstProgramCall,
+  type ProgramCallRow,
+  programCallsOf,
+} from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { messagesOf } from '../../store/records/steps.ts';
 import { callOf } from './ledgerRow.ts';

@@ -1,6 +1,5 @@
 /** What a batch records about its run as a whole. Every function throws when the record cannot be kept. */
 import { assertInPlace, onFullDisk, type Store } from '../../store/open.ts';
-import { insertEvent } from '../../store/records/eventLog.ts';
 import {
   instanceCount,
   type RunRow,
@@ -8,6 +7,7 @@ import {
   setRunBudget,
   setRunStatus,
 } from '../../store/records/runs.ts';
+import { insertEvent } from '../../store/records/steps.ts';
 import {
   classCounts,
   heartbeat,

@@ -7,8 +7,7 @@ import { runReportText } from '../../formats/reports/runReport.ts';
 import type { Dialect } from '../../grading/parsers/logParser.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
-import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
-import { storedManifest } from '../../store/records/storedConfig.ts';
+import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/records/runs.ts';
 import { recordedEnvironment } from '../plan/plannedConfig.ts';
 import { partFolder } from './exportRun.ts';
 

@@ -3,7 +3,7 @@
  * are empty; earlier runs say which ones are long. Pure.
  */
 import { pythonShuffle } from '../../base/python/random.ts';
-import type { PastDuration } from '../../store/records/durations.ts';
+import type { PastDuration } from '../../store/records/trials.ts';
 
 export interface Orderable {
   readonly instanceId: string;

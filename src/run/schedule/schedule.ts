@@ -3,9 +3,8 @@ import type { RunConfig } from '../../config/runConfig.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
 import { orderBySharedLayers } from '../../environment/places/images/imagePlan.ts';
 import type { Store } from '../../store/open.ts';
-import { pastDurations, setPositions } from '../../store/records/durations.ts';
 import { armsOf, instanceFacts, type RunRow } from '../../store/records/runs.ts';
-import { type TrialRow, trialsOf } from '../../store/records/trials.ts';
+import { pastDurations, setPositions, type TrialRow, trialsOf } from '../../store/records/trials.ts';
 import { estimator, orderTrials } from './order.ts';
 
 /** Expected seconds of each trial, from earlier runs; undefined without history. */

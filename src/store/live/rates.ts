@@ -25,7 +25,7 @@ export interface Used {
   tokens: number;
 }
 
-export const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
+const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
 
 /** Takes one request and its tokens out of the limits. Returns 0, or after how many milliseconds there may be room. */
 export function takeRate(db: Store, ask: RateAsk): number {
@@ -49,7 +49,7 @@ export function takeRate(db: Store, ask: RateAsk): number {
   return guarded(db, () => work.immediate());
 }
 
-export const countUse = (db: Store, account: string, at: number, tokens: number): number =>
+const countUse = (db: Store, account: string, at: number, tokens: number): number =>
   change(
     db,
     `INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (?, ?, 1, ?)
@@ -72,7 +72,7 @@ export function waitFor(used: readonly Used[], { at, rpm, tpm, tokens }: RateAsk
 }
 
 /** A request that is larger than the limit itself goes when nothing else counts. */
-export function freeAfter(
+function freeAfter(
   used: readonly Used[],
   column: 'requests' | 'tokens',
   room: number,
@@ -149,4 +149,37 @@ export function ratePausedUntil(db: Store, account: string, at: number): number 
   );
   const until = row?.until ?? 0;
   return until > at && until <= at + LONGEST_PAUSE_MS ? until : 0;
+}
+
+interface PullAsk {
+  readonly registry: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly pulls: number;
+  readonly windowMs: number;
+}
+
+// Pulls from one registry, over all engines and processes of a results root, are requests on an account like those of a model: the account is
+// the registry.
+
+/** Counts the pull and returns 0, or after how many milliseconds there may be room. */
+export function takePull(db: Store, { registry, at, pulls, windowMs }: PullAsk): number {
+  const account = `pulls from ${registry}`;
+  const work = db.transaction((): number => {
+    const from = slotAt(at - windowMs);
+    // What a clock of the future wrote would otherwise count for ever.
+    const used = all<Used>(
+      db,
+      'SELECT slot, requests, tokens FROM rate_uses WHERE account = ? AND slot >= ? AND slot <= ? ORDER BY slot',
+      account,
+      from,
+      slotAt(at) + 4,
+    );
+    const waitMs = freeAfter(used, 'requests', pulls - 1, windowMs, at);
+    if (waitMs > 0) return waitMs;
+    change(db, 'DELETE FROM rate_uses WHERE account = ? AND slot < ?', account, from);
+    countUse(db, account, at, 0);
+    return 0;
+  });
+  return guarded(db, () => work.immediate());
 }

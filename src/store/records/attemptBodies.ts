@@ -2,13 +2,14 @@
  * The large parts of attempts, read by exports: predictions, messages and commands for trajectories, logs and reports of the grader.
  * Each function reads one at a time.
  */
+
 import type { TrajectorySource } from '../../formats/trajectories/trajectoryJson.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
-import { all, first } from '../query.ts';
-import { type ProgramCallFacts, programCallFacts } from './programCalls.ts';
+import { all, first, storedJson } from '../query.ts';
+import { type ProgramCallFacts, programCallFacts } from './modelCalls.ts';
+import { type StoredArm, storedArm } from './runs.ts';
 import { type CommandRow, commandsOf, type MessageRow, messagesOf } from './steps.ts';
-import { type StoredArm, storedArm } from './storedConfig.ts';
 
 type Row = Record<string, unknown>;
 
@@ -99,4 +100,67 @@ export function* gradingBodies(db: Store, trialIds: readonly number[]): Generato
      LEFT JOIN attempts f ON f.id = v.attempt_id LEFT JOIN evaluations e ON e.id = v.evaluation_id WHERE v.trial_id = ?`,
   );
   for (const id of trialIds) yield body.get(id) as GradingBody;
+}
+
+/** The part of the manifest that is known only later: which models answered, which images ran, what was changed. */
+interface Observed {
+  readonly models: readonly {
+    asked: string;
+    answered: string | null;
+    fingerprint: string | null;
+    calls: number;
+  }[];
+  readonly price_versions: readonly string[];
+  readonly image_digests: Readonly<Record<string, readonly string[]>>;
+  readonly histories: Readonly<Record<string, number>>;
+  readonly transports: Readonly<Record<string, number>>;
+  readonly dialects: readonly string[];
+  /** Trials that took more than one attempt, with why each earlier one ended. */
+  readonly tried_again: readonly { arm: string; instance_id: string; epoch: number; ended: string[] }[];
+  readonly verdicts: readonly { source: string; network: string | null; count: number }[];
+  readonly changes: readonly { at: string; change: unknown }[];
+}
+
+const OF_RUN = 'JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ?';
+
+export function observedIn(db: Store, runId: number): Observed {
+  const list = <T>(sql: string) => all<T>(db, sql, runId);
+  const countsOf = (column: string) =>
+    Object.fromEntries(
+      list<{ name: string; n: number }>(
+        `SELECT a.${column} AS name, count(*) AS n FROM attempts a ${OF_RUN} AND a.${column} IS NOT NULL GROUP BY 1 ORDER BY 1`,
+      ).map((r) => [r.name, r.n]),
+    );
+  const images = list<{ id: string; digest: string }>(
+    `SELECT DISTINCT i.instance_id AS id, a.image_digest AS digest FROM attempts a JOIN trials t ON t.id = a.trial_id
+     JOIN instances i ON i.id = t.instance_pk WHERE t.run_id = ? AND a.image_digest IS NOT NULL ORDER BY i.position`,
+  );
+  return {
+    models: list(
+      `SELECT c.model_asked AS asked, c.model_answered AS answered, c.fingerprint, count(*) AS calls
+       FROM model_calls c JOIN attempts a ON a.id = c.attempt_id ${OF_RUN} AND c.state = 'ok' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+    ),
+    price_versions: list<{ v: string }>(
+      `SELECT DISTINCT c.price_version AS v FROM model_calls c JOIN attempts a ON a.id = c.attempt_id ${OF_RUN} AND c.price_version IS NOT NULL ORDER BY 1`,
+    ).map((r) => r.v),
+    image_digests: Object.fromEntries(
+      [...Map.groupBy(images, (r) => r.id)].map(([id, rows]) => [id, rows.map((r) => r.digest)]),
+    ),
+    histories: countsOf('history'),
+    transports: countsOf('transport'),
+    dialects: list<{ d: string }>(
+      'SELECT DISTINCT dialect AS d FROM evaluations WHERE run_id = ? ORDER BY 1',
+    ).map((r) => r.d),
+    tried_again: list<{ arm: string; instance_id: string; epoch: number; ended: string }>(
+      `SELECT m.name AS arm, i.instance_id, t.epoch, json_group_array(a.exit_reason) AS ended FROM attempts a JOIN trials t ON t.id = a.trial_id
+       JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+       WHERE t.run_id = ? AND a.state = 'ended' AND a.id IS NOT t.final_attempt_id GROUP BY t.id ORDER BY t.position`,
+    ).map((r) => ({ ...r, ended: JSON.parse(r.ended) as string[] })),
+    verdicts: list(
+      'SELECT source, network, count(*) AS count FROM evaluations WHERE run_id = ? GROUP BY 1, 2 ORDER BY 1, 2',
+    ),
+    changes: list<{ at: string; data: string }>(
+      `SELECT at, data FROM events WHERE run_id = ? AND type IN ('config_changed', 'limit_changed') ORDER BY seq`,
+    ).map((r) => ({ at: r.at, change: storedJson(r.data) ?? null })),
+  };
 }

@@ -1,8 +1,9 @@
-/** Verdict history: rows are appended, never overwritten. */
-import type { Outcome } from '../../outcome.ts';
+/** Verdict history: rows are appended, never overwritten. First results of trials that ran again, and how gold patches did. */
+
+import type { ExitClass, Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
 import { all, change, first, insert } from '../query.ts';
-import { IS_RESULT } from './trialResults.ts';
+import { IS_RESULT, newestVerdict } from './trials.ts';
 
 export interface EvaluationRow {
   id: number;
@@ -114,3 +115,90 @@ export const gradingDurations = (db: Store, runId: number): number[] =>
     'SELECT duration_ms AS ms FROM evaluations WHERE run_id = ? AND duration_ms > 0',
     runId,
   ).map(({ ms }) => ms);
+
+const ATTEMPTS = 'attempts a JOIN trials t ON t.id = a.trial_id';
+
+/** The first result of a trial that ran again although it had one. */
+export interface FirstResult {
+  readonly exitClass: ExitClass;
+  readonly patchEmpty: boolean;
+  readonly outcome: Outcome | null;
+  readonly resolved: boolean | null;
+}
+
+const FIRST_RESULTS = `SELECT t.id AS trialId, a.exit_class AS exitClass, a.model_patch = '' AS patchEmpty, e.outcome, e.resolved
+  FROM ${ATTEMPTS} LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
+  WHERE t.run_id = ? AND a.id <> t.final_attempt_id AND a.number =
+    (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${IS_RESULT})`;
+
+/** By trial. */
+export const firstResultsOf = (db: Store, runId: number): Map<number, FirstResult> =>
+  new Map(
+    all<FirstRow>(db, FIRST_RESULTS, runId).map(({ trialId, patchEmpty, resolved, ...result }) => [
+      trialId,
+      { ...result, patchEmpty: patchEmpty === 1, resolved: resolved === null ? null : resolved === 1 },
+    ]),
+  );
+
+type FirstRow = Pick<FirstResult, 'exitClass' | 'outcome'> & {
+  readonly trialId: number;
+  readonly patchEmpty: number;
+  readonly resolved: number | null;
+};
+
+/** Verdicts of the trials that earlier sittings decided. */
+export const gradedSoFar = (db: Store, runId: number): { resolved: number; total: number } =>
+  all<{ resolved: number; total: number }>(
+    db,
+    `SELECT count(e.id) AS total, coalesce(sum(e.resolved), 0) AS resolved FROM trials t
+       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
+       WHERE t.run_id = ? AND t.state = 'sealed'`,
+    runId,
+  )[0]!;
+
+/** Instances that were attempted again after a result: no pass@1. */
+export const redoneTrials = (db: Store, runId: number): { instanceId: string; arm: string }[] =>
+  all<{ instanceId: string; arm: string }>(
+    db,
+    `SELECT DISTINCT i.instance_id AS instanceId, m.name AS arm FROM ${ATTEMPTS}
+       JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
+       WHERE t.run_id = ? AND a.exit_class ${IS_RESULT} AND a.id <> t.final_attempt_id ORDER BY 1`,
+    runId,
+  );
+
+/** How the gold patch of an instance did here. */
+export type GoldStanding = 'passes' | 'fails' | 'flaky';
+
+export interface Calibrated {
+  readonly instance_id: string;
+  readonly image_digest: string | null;
+  readonly spec_hash: string;
+  readonly dialect: string;
+  readonly network: string | null;
+  readonly standing: GoldStanding;
+  readonly resolved: number;
+  readonly evaluations: number;
+  readonly last_at: string;
+}
+
+/**
+ * Without evaluations that failed, had no patch or were made elsewhere (imports, regrades). Each set of rules and each network is counted
+ * separately, because gold that fails only without the network is not flaky. The newest of an instance comes last.
+ */
+export function calibration(db: Store): Calibrated[] {
+  const rows = all<Omit<Calibrated, 'standing'>>(
+    db,
+    `SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
+       max(started_at) AS last_at
+     FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
+     GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`,
+  );
+  return rows.map((row) => ({
+    ...row,
+    standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',
+  }));
+}
+
+/** The latest standing of each instance. Scores are also shown without "fails" and "flaky". */
+export const goldStandings = (db: Store): Map<string, Calibrated> =>
+  new Map(calibration(db).map((row) => [row.instance_id, row]));

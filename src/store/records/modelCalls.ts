@@ -1,7 +1,12 @@
-/** The money ledger: one row for every HTTP attempt, begun before the request leaves and ended before its answer is used. */
-import { durably, type Store } from '../open.ts';
-import { all, assignments, change, insert } from '../query.ts';
-import { safeSum } from '../safeSum.ts';
+/**
+ * The money ledger: one row for every HTTP try, begun before the request leaves and ended before its answer is used; the calls of installed
+ * programs; and what the calls and phases of attempts come to.
+ */
+import type { ExitReason } from '../../outcome.ts';
+import { durably, type Store, statement } from '../open.ts';
+import { all, assignments, change, first, insert, storedList } from '../query.ts';
+import { safeSum, TOKENS } from '../safeSum.ts';
+import { armsOf, type RunRow } from './runs.ts';
 
 export interface ModelCallRow {
   id: number;
@@ -111,3 +116,262 @@ const lose = (db: Store, which: string, id: number, why: string): number =>
 
 export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
   all(db, `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`, attemptId);
+
+/** A call of an installed program: what it asked and what it got. */
+export interface ProgramCallRow {
+  attempt_id: number;
+  call: number;
+  step: number;
+  label: string | null;
+  thread: string;
+  dialect: string;
+  operation: 'generate' | 'stream' | 'count_tokens';
+  model: string;
+  first_message: number;
+  reply_message: number | null;
+  answer: 'whole' | 'cut' | 'refused' | 'error';
+  status: number;
+  headers: string;
+  request: Buffer;
+  response: Buffer;
+  failure: string | null;
+}
+
+/** Without what was said. */
+export type ProgramCallFacts = Pick<
+  ProgramCallRow,
+  'call' | 'step' | 'label' | 'thread' | 'first_message' | 'reply_message' | 'answer' | 'status'
+>;
+
+export const insertProgramCall = (db: Store, row: ProgramCallRow): number => insert(db, 'program_calls', row);
+
+export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
+  all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId);
+
+/** In the order in which they came to their ends. */
+export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
+  all(
+    db,
+    `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
+     WHERE attempt_id = ? ORDER BY rowid`,
+    attemptId,
+  );
+
+/** The first call of the agent's own turns in a run, or in one arm of it. */
+export const firstProgramCall = (
+  db: Store,
+  runId: number,
+  armId: number | null,
+): (Pick<ProgramCallRow, 'dialect' | 'model'> & { arm: number }) | undefined =>
+  first(
+    db,
+    `SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ? AND t.arm_id = ifnull(?, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`,
+    runId,
+    armId,
+  );
+
+// What the calls and phases of attempts come to, for reports. Ended attempts have it written down; for any other one, and for one whose calls
+// changed after its end, it is added up from its calls and phases.
+
+/** Calls of attempts by answering model, as the columns of attempt_ledger. */
+const LINE = `c.attempt_id, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls, sum(c.state <> 'ok') AS failed_calls,
+  sum(${costUnknown('c')}) AS unknown_calls, ${safeSum('c.cost_nano')} AS cost_nano,
+  ${TOKENS.map((column) => `${safeSum(`c.${column}`)} AS ${column}`).join(', ')},
+  coalesce(${safeSum(`iif(c.cache_write_tokens > 0 AND json_valid(c.usage),
+    c.usage ->> '$.cache_creation.ephemeral_1h_input_tokens', 0)`)}, 0.0) AS cache_write_1h_tokens,
+  json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
+  json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS price_versions`;
+
+/** Writes down the sums of an attempt that has just ended. */
+export function sumAttempt(db: Store, attemptId: number): void {
+  for (const table of ['attempt_ledger', 'attempt_phases'])
+    change(db, `DELETE FROM ${table} WHERE attempt_id = ?`, attemptId);
+  change(
+    db,
+    `INSERT INTO attempt_ledger SELECT ${LINE} FROM model_calls c WHERE c.attempt_id = ? GROUP BY 1, 2`,
+    attemptId,
+  );
+  change(
+    db,
+    `INSERT INTO attempt_phases SELECT attempt_id, name, ${safeSum('duration_ms')} FROM phases
+     WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY 1, 2`,
+    attemptId,
+  );
+  change(db, 'INSERT OR IGNORE INTO attempt_sums (attempt_id) VALUES (?)', attemptId);
+}
+
+/** A row of attempt_ledger. */
+interface AttemptLine {
+  readonly attempt_id: number;
+  readonly model: string;
+  readonly calls: number;
+  readonly failed_calls: number;
+  readonly unknown_calls: number;
+  readonly cost_nano: number | null;
+  readonly input_tokens: number | null;
+  readonly cache_read_tokens: number | null;
+  readonly cache_write_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly reasoning_tokens: number | null;
+  readonly cache_write_1h_tokens: number;
+  readonly asked: string;
+  readonly price_versions: string;
+}
+
+const OF_RUN =
+  'trials t JOIN attempts a ON a.trial_id = t.id LEFT JOIN attempt_sums k ON k.attempt_id = a.id';
+
+/** By attempt. */
+const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
+  statement(
+    db,
+    `SELECT l.* FROM ${OF_RUN} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = @run
+     UNION ALL
+     SELECT * FROM (SELECT ${LINE} FROM ${OF_RUN} JOIN model_calls c ON c.attempt_id = a.id
+       WHERE t.run_id = @run AND k.attempt_id IS NULL GROUP BY 1, 2)
+     ORDER BY 1`,
+  ).iterate({ run: runId }) as Iterable<AttemptLine>;
+
+/** Where the time went, summed over the attempts of an arm. */
+export interface PhaseTotal {
+  readonly arm: string;
+  readonly name: string;
+  readonly totalMs: number;
+  readonly attempts: number;
+}
+
+export const phaseTotals = (db: Store, runId: number): PhaseTotal[] =>
+  all(
+    db,
+    `SELECT m.name AS arm, p.name, coalesce(sum(p.ms), 0) AS totalMs, count(*) AS attempts FROM (
+       SELECT t.arm_id, s.name, s.total_ms AS ms FROM ${OF_RUN} JOIN attempt_phases s ON s.attempt_id = k.attempt_id WHERE t.run_id = @run
+       UNION ALL
+       SELECT t.arm_id, p.name, ${safeSum('p.duration_ms')} AS ms FROM ${OF_RUN} JOIN phases p ON p.attempt_id = a.id
+       WHERE t.run_id = @run AND k.attempt_id IS NULL AND p.offset_ms >= 0 GROUP BY a.id, p.name
+     ) p JOIN arms m ON m.id = p.arm_id GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`,
+    { run: runId },
+  );
+
+/** What one attempt cost, sealed or not. */
+export interface AttemptCost extends LedgerSums {
+  readonly attemptId: number;
+  readonly trialId: number;
+  readonly number: number;
+  readonly arm: string;
+  readonly instanceId: string;
+  readonly epoch: number;
+  readonly exitReason: ExitReason | null;
+}
+
+/** The ledger summed by arm and answering model. */
+export interface LedgerLine extends LedgerSums {
+  readonly arm: string;
+  /** The model that answered. */
+  readonly model: string;
+  /** Requested models of the answered calls. */
+  readonly asked: readonly string[];
+  readonly failedCalls: number;
+  /** The part of what was written to a cache that is kept for an hour. */
+  readonly cacheWrite1hTokens?: number;
+  readonly priceVersions: readonly string[];
+}
+
+const ATTEMPTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, a.exit_reason AS exitReason
+  FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ?`;
+
+type Attempt = Pick<AttemptCost, 'attemptId' | 'trialId' | 'number' | 'exitReason'>;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Sums = Mutable<LedgerSums>;
+
+const nothing = (): Sums => ({
+  calls: 0,
+  costNano: null,
+  unknownCalls: 0,
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+});
+
+function add(sums: Sums, line: AttemptLine): void {
+  sums.calls += line.calls;
+  if (line.cost_nano !== null) sums.costNano = (sums.costNano ?? 0) + line.cost_nano;
+  sums.unknownCalls += line.unknown_calls;
+  sums.inputTokens += line.input_tokens ?? 0;
+  sums.cacheReadTokens += line.cache_read_tokens ?? 0;
+  sums.cacheWriteTokens += line.cache_write_tokens ?? 0;
+  sums.outputTokens += line.output_tokens ?? 0;
+  sums.reasoningTokens += line.reasoning_tokens ?? 0;
+}
+
+interface Entry {
+  readonly arm: string;
+  readonly model: string;
+  readonly sums: Sums;
+  failedCalls: number;
+  cacheWrite1hTokens: number;
+  readonly asked: Set<string>;
+  readonly priceVersions: Set<string>;
+}
+
+/** What each attempt cost, and the same by arm and model. One line at a time: a large run has a hundred thousand. */
+export function moneyOf(
+  db: Store,
+  run: RunRow,
+  trials: readonly Pick<AttemptCost, 'trialId' | 'arm' | 'instanceId' | 'epoch'>[],
+): { costs: AttemptCost[]; ledger: LedgerLine[] } {
+  const trialOf = new Map(trials.map((trial) => [trial.trialId, trial]));
+  const attempts = new Map<number, Mutable<AttemptCost>>();
+  for (const attempt of statement(db, ATTEMPTS).iterate(run.id) as Iterable<Attempt>) {
+    const { arm, instanceId, epoch } = trialOf.get(attempt.trialId)!;
+    const { attemptId, trialId, number, exitReason } = attempt;
+    attempts.set(attemptId, { attemptId, trialId, number, exitReason, arm, instanceId, epoch, ...nothing() });
+  }
+  const entries = new Map<string, Entry>();
+  for (const line of attemptLines(db, run.id)) {
+    const attempt = attempts.get(line.attempt_id)!;
+    add(attempt, line);
+    const key = `${attempt.arm}\0${line.model}`;
+    const entry = entries.get(key) ?? entryOf(attempt.arm, line.model);
+    entries.set(key, entry);
+    add(entry.sums, line);
+    entry.failedCalls += line.failed_calls;
+    entry.cacheWrite1hTokens += line.cache_write_1h_tokens;
+    entry.asked.add(line.asked);
+    entry.priceVersions.add(line.price_versions);
+  }
+  // Sorted here: SQLite would take five times as long.
+  const costs = [...attempts.values()].sort((a, b) => a.attemptId - b.attemptId);
+  // An imported attempt without calls did not record them, so its cost is unknown. One of ours without calls made none.
+  if (!run.imported) for (const cost of costs) if (cost.calls === 0) cost.costNano = 0;
+  return { costs, ledger: ledgerOf([...entries.values()], db, run) };
+}
+
+const entryOf = (arm: string, model: string): Entry => ({
+  ...{ arm, model, sums: nothing(), failedCalls: 0, cacheWrite1hTokens: 0 },
+  ...{ asked: new Set(), priceVersions: new Set() },
+});
+
+function ledgerOf(entries: readonly Entry[], db: Store, run: RunRow): LedgerLine[] {
+  const position = new Map(armsOf(db, run.id).map((arm) => [arm.name, arm.position]));
+  return entries
+    .map(
+      ({ sums, asked, priceVersions, ...entry }): LedgerLine => ({
+        ...entry,
+        ...sums,
+        asked: textsIn(asked),
+        priceVersions: textsIn(priceVersions),
+      }),
+    )
+    .sort((a, b) => position.get(a.arm)! - position.get(b.arm)! || (a.model < b.model ? -1 : 1));
+}
+
+/** Lists of texts joined, each text once. */
+const textsIn = (lists: Iterable<string>): string[] => [
+  ...new Set([...lists].flatMap((text) => storedList(text, isText))),
+];
+
+const isText = (item: unknown): item is string => typeof item === 'string';

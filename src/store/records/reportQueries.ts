@@ -5,21 +5,21 @@
 import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
-import { all, first } from '../query.ts';
-import { storedJson, storedList } from '../storedJson.ts';
-import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './attemptSums.ts';
-import { type GoldStanding, goldStandings } from './calibration.ts';
-import { type FirstResult, firstResultsOf } from './firstResults.ts';
-import { type ArmRow, armsOf, type RunRow } from './runs.ts';
+import { all, first, storedJson, storedList } from '../query.ts';
+import { type FirstResult, firstResultsOf, type GoldStanding, goldStandings } from './evaluations.ts';
+import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './modelCalls.ts';
 import {
+  type ArmRow,
+  armsOf,
+  type RunRow,
   type StoredArm,
   type StoredConfig,
   type StoredManifest,
   storedArm,
   storedConfig,
   storedManifest,
-} from './storedConfig.ts';
-import { newestVerdict, plausibleReward } from './trialResults.ts';
+} from './runs.ts';
+import { newestVerdict, plausibleReward } from './trials.ts';
 
 interface ReportRun {
   readonly id: number;

@@ -1,6 +1,8 @@
-/** Rows of `runs`, `arms` and `instances`: what was planned. */
-import { guarded, type Store } from '../open.ts';
-import { all, change, first, insert } from '../query.ts';
+/** Rows of `runs`, `arms` and `instances`: what was planned, with which settings; and the removal of a run. */
+
+import { isRecord, recordOf } from '../../base/isRecord.ts';
+import { guarded, StorageError, type Store } from '../open.ts';
+import { all, change, first, insert, storedJson } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
 
 export type RunStatus =
@@ -202,3 +204,103 @@ export const spentNano = (db: Store, runId: number): Spent =>
      WHERE r.id = ?`,
     runId,
   )!;
+
+// The recorded settings of a run and its arms, unchecked. An import or a set of predictions may lack sections or keys; the schema of a section
+// gives the defaults.
+
+/** Settings under their names in a configuration file. */
+type Section = Readonly<Record<string, unknown>>;
+
+export interface StoredArm {
+  readonly agent?: Section;
+  readonly environment?: Section;
+  readonly model?: Section;
+  readonly gateway?: Section;
+}
+
+export interface StoredConfig {
+  readonly run?: Section;
+  readonly grading?: Section;
+  readonly images?: Section;
+  readonly dataset?: Section;
+  readonly arms?: readonly (StoredArm & { readonly name: string })[];
+}
+
+/** run.json at the start of the run: program, machine, templates and so on. For an import, what its files contain. */
+export interface StoredManifest {
+  readonly program?: Section;
+  readonly machine?: Section;
+  /** The engine that the containers ran in; null where none answered. */
+  readonly docker?: Section | null;
+  readonly dataset?: Section;
+  readonly selection?: Section;
+  readonly statistics?: Section;
+  readonly grading?: Section;
+  readonly split?: unknown;
+  /** Digest of each image at the start; null where it was not there yet. */
+  readonly images?: Readonly<Record<string, string | null>>;
+  /** By arm. */
+  readonly templates?: Section;
+  /** By arm. */
+  readonly models?: Section;
+  readonly [more: string]: unknown;
+}
+
+/** For reading: settings that cannot be read are left out. */
+export const storedConfig = (run: Pick<RunRow, 'config'>): StoredConfig => objectIn(run.config);
+
+export const storedArm = (arm: Pick<ArmRow, 'config'>): StoredArm => objectIn(arm.config);
+
+export const storedManifest = (run: Pick<RunRow, 'manifest'>): StoredManifest => objectIn(run.manifest);
+
+/** For work by these settings (resume, grading, an exported configuration), which must not go on with the defaults instead. */
+export const wholeConfig = (run: Pick<RunRow, 'config'>): StoredConfig => wholeIn(run.config, 'run');
+
+export const wholeArm = (arm: Pick<ArmRow, 'config'>): StoredArm => wholeIn(arm.config, 'arm');
+
+const objectIn = (text: string): Section => recordOf(storedJson(text));
+
+function wholeIn(text: string, what: string): Section {
+  const value = storedJson(text);
+  if (isRecord(value)) return value;
+  throw new StorageError(
+    'corrupt',
+    `the stored configuration of the ${what} cannot be read; nothing was started. Take the database from its newest backup`,
+  );
+}
+
+// Removal of a run with everything that was recorded of it: one whose import failed, or one that a person deletes.
+
+const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
+const STEPS = [
+  'leases',
+  'messages',
+  'model_calls',
+  'commands',
+  'phases',
+  'program_calls',
+  'attempt_sums',
+  'attempt_ledger',
+  'attempt_phases',
+];
+
+/** From the leaves to the root, so that no row refers to a deleted one. */
+const STATEMENTS = [
+  'DELETE FROM verdicts WHERE run_id = @run',
+  'DELETE FROM evaluations WHERE run_id = @run',
+  'DELETE FROM events WHERE run_id = @run',
+  'DELETE FROM live_states WHERE run_id = @run',
+  'DELETE FROM controls WHERE run_id = @run',
+  ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
+  "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
+  `DELETE FROM attempts WHERE id IN (${ATTEMPTS})`,
+  ...['trials', 'instances', 'arms'].map((table) => `DELETE FROM ${table} WHERE run_id = @run`),
+  'DELETE FROM runs WHERE id = @run',
+];
+
+export function removeRun(db: Store, runId: number): void {
+  const work = db.transaction(() => {
+    for (const sql of STATEMENTS) db.prepare(sql).run({ run: runId });
+  });
+  guarded(db, () => work.immediate());
+}

@@ -75,3 +75,14 @@ export const endPhase = (db: Store, attemptId: number, seq: number, durationMs: 
     attemptId,
     seq,
   );
+
+export interface EventRow {
+  seq: number;
+  run_id: number;
+  at: string;
+  type: string;
+  data: string;
+}
+
+export const insertEvent = (db: Store, runId: number, at: string, type: string, data: object): number =>
+  insert(db, 'events', { run_id: runId, at, type, data: JSON.stringify(data) });

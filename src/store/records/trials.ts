@@ -2,17 +2,21 @@
  * Trials and attempts: the state machine. pending -> leased -> running -> sealed; a trial that must run again goes back to pending.
  * Every change is a compare-and-set, so the first terminal state of an attempt wins whatever arrives later.
  */
+
 import {
   type ExitClass,
   type ExitReason,
   exitClassOf,
+  type Outcome,
   type PatchSource,
   type PatchState,
+  SEALED_CLASSES,
 } from '../../outcome.ts';
 import { durably, guarded, type Store } from '../open.ts';
 import { all, assignments, change, first, insert } from '../query.ts';
-import { sumAttempt } from './attemptSums.ts';
-import { IS_RESULT, type TrialState } from './trialResults.ts';
+import { knownCost, sumAttempt } from './modelCalls.ts';
+
+type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
 
 export interface TrialRow {
   id: number;
@@ -289,4 +293,112 @@ export function classCounts(db: Store, runId: number): Map<string, number> {
     runId,
   );
   return new Map(rows.map((r) => [r.class, r.n]));
+}
+
+// The result of each trial: the final attempt, the verdict that counts, the cost. Listings, reports, comparisons and exports read the view
+// trial_results; its two rules are also here, for queries about other attempts.
+
+/** A row of the view. */
+export interface TrialResultRow {
+  trial_id: number;
+  run_id: number;
+  run: string;
+  arm: string;
+  model: string;
+  instance_id: string;
+  repo: string;
+  difficulty: string;
+  epoch: number;
+  state: TrialState;
+  weight: number;
+  position: number;
+  attempt_id: number | null;
+  /** The number of that attempt. */
+  attempts: number | null;
+  exit_reason: ExitReason | null;
+  exit_class: ExitClass | null;
+  exit_status: string | null;
+  not_run_reason: string | null;
+  steps: number | null;
+  elapsed_ms: number | null;
+  working_ms: number | null;
+  patch_source: PatchSource | null;
+  patch_state: PatchState | null;
+  patch_sha256: string | null;
+  suspicion: string | null;
+  oom_kills: number | null;
+  evaluation_id: number | null;
+  outcome: Outcome | null;
+  resolved: number | null;
+  resolved_strict: number | null;
+  grade_suspicion: string | null;
+}
+
+/** A reward outside of 0 to 1 is none: somebody else's number, or a broken record. */
+export const plausibleReward = (evaluation: string): string =>
+  `CASE WHEN typeof(${evaluation}.reward) IN ('real', 'integer') AND ${evaluation}.reward BETWEEN 0 AND 1 THEN ${evaluation}.reward END AS reward`;
+
+/** SQL for the id of the evaluation that counts: the newest about the patch of the attempt. */
+export const newestVerdict = (trial: string, attempt: string): string =>
+  `(SELECT max(v.id) FROM evaluations v WHERE v.trial_id = ${trial}.id AND v.patch_sha256 = ${attempt}.patch_sha256)`;
+
+/** SQL: the exit class is that of a result. */
+export const IS_RESULT = `IN (${[...SEALED_CLASSES].map((name) => `'${name}'`).join(', ')})`;
+
+const LISTED = [
+  'trial_id',
+  'arm',
+  'model',
+  'instance_id',
+  'repo',
+  'difficulty',
+  'epoch',
+  'state',
+  'attempt_id',
+  'exit_reason',
+  'exit_class',
+  'not_run_reason',
+  'outcome',
+  'resolved',
+  'steps',
+  'elapsed_ms',
+] as const satisfies readonly (keyof TrialResultRow)[];
+
+/** A trial in listings. `cost_nano` is that of the final attempt, null when a part is unknown. */
+export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
+
+export const trialLines = (db: Store, runId: number): TrialLine[] =>
+  all(
+    db,
+    `SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
+       ${knownCost('v.attempt_id')} AS cost_nano
+     FROM trial_results v WHERE v.run_id = ? ORDER BY v.position`,
+    runId,
+  );
+
+/** How long an attempt took in any run of the results root, for the scheduler's estimates. */
+export interface PastDuration {
+  readonly instanceId: string;
+  readonly model: string;
+  readonly repo: string;
+  readonly seconds: number;
+}
+
+/** Only final attempts that are a result: the time of a trial that an outage ended does not count. */
+export function pastDurations(db: Store): PastDuration[] {
+  return all<PastDuration>(
+    db,
+    `SELECT i.instance_id AS instanceId, m.model AS model, i.repo AS repo, a.elapsed_ms / 1000.0 AS seconds
+     FROM trials t JOIN attempts a ON a.id = t.final_attempt_id JOIN instances i ON i.id = t.instance_pk
+     JOIN arms m ON m.id = t.arm_id
+     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class ${IS_RESULT} ORDER BY a.id`,
+  );
+}
+
+/** Records the order in which trials start. */
+export function setPositions(db: Store, trialIds: readonly number[], first: number): void {
+  db.transaction(() => {
+    for (const [i, id] of trialIds.entries())
+      change(db, 'UPDATE trials SET position = ? WHERE id = ?', first + i, id);
+  }).immediate();
 }

@@ -4,22 +4,21 @@
 import type { Store } from '../open.ts';
 import { all as allRows, first } from '../query.ts';
 import { safeSum } from '../safeSum.ts';
-import type { EvaluationRow as StoredEvaluation } from './evaluations.ts';
-import type { EventRow as StoredEvent } from './eventLog.ts';
-import { type LedgerSums, type ModelCallRow, tokenSums } from './modelCalls.ts';
-import { type ProgramCallFacts, programCallFacts } from './programCalls.ts';
-import type { RunRow as StoredRun } from './runs.ts';
-import type {
-  CommandRow as StoredCommand,
-  MessageRow as StoredMessage,
-  PhaseRow as StoredPhase,
-} from './steps.ts';
-import { newestVerdict, plausibleReward, type TrialResultRow } from './trialResults.ts';
-import type { AttemptRow } from './trials.ts';
+import type { EvaluationRow } from './evaluations.ts';
+import {
+  type LedgerSums,
+  type ModelCallRow,
+  type ProgramCallFacts,
+  programCallFacts,
+  tokenSums,
+} from './modelCalls.ts';
+import type { RunRow } from './runs.ts';
+import type { CommandRow, EventRow, MessageRow, PhaseRow } from './steps.ts';
+import { type AttemptRow, newestVerdict, plausibleReward, type TrialResultRow } from './trials.ts';
 
-export type RunRow = Omit<StoredRun, 'config' | 'manifest' | 'emit_empty'>;
+export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'>;
 /** A trial with its newest attempt, which may still run, or may not be a result, until the trial is sealed. */
-export interface TrialRow
+export interface ShownTrial
   extends Omit<
       TrialResultRow,
       'trial_id' | 'attempt_id' | 'attempts' | 'run' | 'patch_sha256' | 'evaluation_id'
@@ -50,7 +49,7 @@ export interface SlotRow {
   phase: string | null;
   phase_offset_ms: number | null;
 }
-export type EventRow = Omit<StoredEvent, 'run_id'>;
+export type ShownEvent = Omit<EventRow, 'run_id'>;
 export interface TrialHeadRow
   extends Pick<
     TrialResultRow,
@@ -70,14 +69,14 @@ export interface TrialHeadRow
   image: string;
   row: string;
 }
-export type EvaluationRow = Omit<
-  StoredEvaluation,
+export type ShownEvaluation = Omit<
+  EvaluationRow,
   'run_id' | 'trial_id' | 'instance_id' | 'model' | 'spec_hash' | 'image_digest'
 >;
-export type MessageRow = Omit<StoredMessage, 'attempt_id'>;
-export type CommandRow = Omit<StoredCommand, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
+export type ShownMessage = Omit<MessageRow, 'attempt_id'>;
+export type ShownCommand = Omit<CommandRow, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
 type CommandOutlineRow = Pick<
-  StoredCommand,
+  CommandRow,
   'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command'
 >;
 const CALL = [
@@ -99,7 +98,7 @@ const CALL = [
 ] as const satisfies readonly (keyof ModelCallRow)[];
 export type CallRow = Pick<ModelCallRow, (typeof CALL)[number]>;
 export type { ProgramCallFacts };
-export type PhaseRow = Omit<StoredPhase, 'attempt_id'>;
+export type ShownPhase = Omit<PhaseRow, 'attempt_id'>;
 
 const RUN = `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`;
 
@@ -141,8 +140,8 @@ type OfAttempt = [attemptId: number];
 type Between = [attemptId: number, from: number, to: number];
 
 const aboutRuns = ({ all, one }: Reader) => ({
-  runs: all<RunRow>(`SELECT ${RUN} FROM runs ORDER BY id DESC`),
-  run: one<RunRow & { config: string; manifest: string }, OfRun>(
+  runs: all<ShownRun>(`SELECT ${RUN} FROM runs ORDER BY id DESC`),
+  run: one<ShownRun & { config: string; manifest: string }, OfRun>(
     `SELECT ${RUN}, config, manifest FROM runs WHERE id = ?`,
   ),
   runNamed: one<{ id: number }, [name: string]>('SELECT id FROM runs WHERE name = ?'),
@@ -163,24 +162,24 @@ const aboutRuns = ({ all, one }: Reader) => ({
      LEFT JOIN phases p ON p.attempt_id = a.id AND p.seq = (SELECT max(q.seq) FROM phases q WHERE q.attempt_id = a.id)
      WHERE t.run_id = ? ORDER BY a.slot, a.id`,
   ),
-  events: all<EventRow, [runId: number, limit: number]>(
+  events: all<ShownEvent, [runId: number, limit: number]>(
     'SELECT seq, at, type, data FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT ?',
   ),
-  lastEventsByType: all<EventRow, OfRun>(
+  lastEventsByType: all<ShownEvent, OfRun>(
     'SELECT max(seq) AS seq, at, type, data FROM events WHERE run_id = ? GROUP BY type ORDER BY 1 DESC',
   ),
   newestEvent: one<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'),
 });
 
 const aboutTrials = ({ all, one }: Reader) => ({
-  trials: all<TrialRow, [runId: number, limit: number, offset: number]>(
+  trials: all<ShownTrial, [runId: number, limit: number, offset: number]>(
     `${TRIAL} WHERE t.run_id = ? ORDER BY t.position, t.id LIMIT ? OFFSET ?`,
   ),
   trialsPlanned: one<{ n: number }, OfRun>('SELECT count(*) AS n FROM trials WHERE run_id = ?'),
   anyVerdict: one<{ outcome: string }, OfRun>(
     `SELECT outcome FROM (${TRIAL} WHERE t.run_id = ?) WHERE outcome IS NOT NULL LIMIT 1`,
   ),
-  history: all<TrialRow & { run: string; created_at: string }, [instanceId: string]>(
+  history: all<ShownTrial & { run: string; created_at: string }, [instanceId: string]>(
     `SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ?) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,
   ),
   trialHead: one<TrialHeadRow, OfTrial>(
@@ -192,10 +191,10 @@ const aboutTrials = ({ all, one }: Reader) => ({
   attemptIds: all<Pick<AttemptRow, 'id' | 'trial_id' | 'state' | 'ended_at'>, OfRun>(
     'SELECT a.id, a.trial_id, a.state, a.ended_at FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? ORDER BY a.id',
   ),
-  evaluationsOf: all<Omit<EvaluationRow, 'log'>, OfTrial>(
+  evaluationsOf: all<Omit<ShownEvaluation, 'log'>, OfTrial>(
     `SELECT ${EVALUATION} FROM evaluations WHERE trial_id = ? ORDER BY id`,
   ),
-  evaluation: one<EvaluationRow, [id: number]>(`SELECT ${EVALUATION}, log FROM evaluations WHERE id = ?`),
+  evaluation: one<ShownEvaluation, [id: number]>(`SELECT ${EVALUATION}, log FROM evaluations WHERE id = ?`),
 });
 
 const aboutAttempts = ({ all, one }: Reader) => ({
@@ -212,33 +211,33 @@ const aboutAttempts = ({ all, one }: Reader) => ({
     'SELECT engine, began_at AS beganAt, ended_at AS endedAt, how FROM leases WHERE attempt_id = ? ORDER BY id',
   ),
   messageOutline: all<
-    Pick<MessageRow, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },
+    Pick<ShownMessage, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },
     OfAttempt
   >(
     'SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM messages WHERE attempt_id = ? ORDER BY seq',
   ),
-  messages: all<MessageRow, Between>(
+  messages: all<ShownMessage, Between>(
     'SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ? AND seq >= ? AND seq < ? ORDER BY seq',
   ),
   commandOutline: all<CommandOutlineRow, OfAttempt>(
     'SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ? ORDER BY step, idx',
   ),
-  commands: all<CommandRow, Between>(
+  commands: all<ShownCommand, Between>(
     `SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
      FROM commands WHERE attempt_id = ? AND message_seq >= ? AND message_seq < ? ORDER BY step, idx`,
   ),
   /** What the model said, where the record holds no commands: those of other tools. */
-  answers: all<Pick<MessageRow, 'seq' | 'content' | 'data'>, OfAttempt>(
+  answers: all<Pick<ShownMessage, 'seq' | 'content' | 'data'>, OfAttempt>(
     "SELECT seq, content, data FROM messages WHERE attempt_id = ? AND role = 'assistant' ORDER BY seq",
   ),
   calls: all<CallRow, OfAttempt>(
     `SELECT ${CALL.join(', ')} FROM model_calls WHERE attempt_id = ? ORDER BY step, try, id`,
   ),
-  /** Only where a program made calls: older records do not have the column. */
+  /** Of an installed program; the built-in agent has none. */
   callsOfProgram: all<CallRow & { call: number }, OfAttempt>(
     `SELECT ${CALL.join(', ')}, call FROM model_calls WHERE attempt_id = ? AND call IS NOT NULL ORDER BY id`,
   ),
-  phases: all<PhaseRow, OfAttempt>(
+  phases: all<ShownPhase, OfAttempt>(
     'SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ? ORDER BY seq',
   ),
   phaseTotals: all<{ name: string; n: number; ms: number }, OfAttempt>(

@@ -3,9 +3,9 @@ import { gunzipSync } from 'node:zlib';
 import { errorText } from '../../base/text/errorText.ts';
 import type { AttemptRow } from '../../store/records/trials.ts';
 import type {
-  CommandRow,
-  EvaluationRow,
-  MessageRow,
+  ShownCommand,
+  ShownEvaluation,
+  ShownMessage,
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
 import type { EngineStay } from './attemptFacts.ts';
@@ -141,7 +141,7 @@ export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: n
   };
 }
 
-function messageDocument(row: MessageRow, commands: readonly CommandRow[]): MessageDocument {
+function messageDocument(row: ShownMessage, commands: readonly ShownCommand[]): MessageDocument {
   return {
     seq: row.seq,
     role: row.role,
@@ -178,7 +178,7 @@ export function rawChunk(queries: ViewerQueries, attemptId: number, chunk: numbe
 }
 
 function evaluationSummary(
-  row: Omit<EvaluationRow, 'log'>,
+  row: Omit<ShownEvaluation, 'log'>,
   attempt: Pick<AttemptRow, 'patch_sha256'> | undefined,
 ): EvaluationSummary {
   return {

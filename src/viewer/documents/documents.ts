@@ -3,7 +3,7 @@
  * in a static bundle, a key inside a single page. All of them are plain JSON. Names that come from models or datasets are
  * in lists of pairs, so that a test called `__proto__` stays a test.
  */
-import type { CallRow, EventRow, PhaseRow, TrialRow } from '../../store/records/viewerQueries.ts';
+import type { CallRow, ShownEvent, ShownPhase, ShownTrial } from '../../store/records/viewerQueries.ts';
 import type { StepFacts } from '../steps/stepFacts.ts';
 import type { EngineStay, ProgramEnd } from './attemptFacts.ts';
 import type { WithMeanReward, WithNamedRewards, WithReward } from './rewardFields.ts';
@@ -97,10 +97,10 @@ export interface RunDocument {
   phases: { name: string; n: number; ms: number }[];
   breaker: { open: boolean; reason: string; at: string } | null;
   pulls: { now: number; done: number; ms: number };
-  events: EventRow[];
+  events: ShownEvent[];
 }
 
-type ShownRow = Omit<TrialRow, 'suspicion' | 'grade_suspicion' | 'run_id' | 'reward'>;
+type ShownRow = Omit<ShownTrial, 'suspicion' | 'grade_suspicion' | 'run_id' | 'reward'>;
 export interface TrialDocument extends ShownRow, WithReward {
   /** resolved, unresolved, or why the trial is missing from the score. */
   verdict: string;
@@ -243,7 +243,7 @@ export interface AttemptDocument {
   patch: string;
   submission: string | null;
   captured: string | null;
-  phases: PhaseRow[];
+  phases: ShownPhase[];
   outline: OutlineRow[];
   /** The agent's own first; empty for the built-in agent. */
   threads: ThreadDocument[];

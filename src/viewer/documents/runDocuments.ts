@@ -1,5 +1,5 @@
 /** Documents about runs: the list, and one run with its slots and spend. */
-import type { EventRow, RunRow, TrialRow, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { addMoney, type Ledger } from './attemptMoney.ts';
 import {
   type ArmSummary,
@@ -14,8 +14,8 @@ import { tally, trialsWithMoney } from './trialDocuments.ts';
 export function runSummary(
   queries: ViewerQueries,
   ledger: Ledger,
-  run: RunRow,
-  rows: readonly TrialRow[],
+  run: ShownRun,
+  rows: readonly ShownTrial[],
 ): RunSummary {
   return {
     id: run.id,
@@ -37,7 +37,7 @@ export function runSummary(
 
 const SERIES_POINTS = 600;
 
-function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly TrialRow[]) {
+function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly ShownTrial[]) {
   const trials = new Map(rows.map((row) => [row.trial, row]));
   const ended = queries
     .attemptIds(runId)
@@ -58,7 +58,7 @@ function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: r
   return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
 }
 
-function armsOf(trials: readonly TrialRow[], documents: readonly TrialDocument[]): ArmSummary[] {
+function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]): ArmSummary[] {
   const names = [...new Set(trials.map((row) => row.arm))];
   return names.map((arm) => ({
     arm,
@@ -72,7 +72,7 @@ const HELD = new Set(['breaker', 'paused']);
 const FREE = new Set(['resumed', 'run_started', 'run_ended']);
 
 /** The newest of these events says whether the run is held. */
-function breakerOf(events: readonly EventRow[]): RunDocument['breaker'] {
+function breakerOf(events: readonly ShownEvent[]): RunDocument['breaker'] {
   const last = events
     .filter((event) => HELD.has(event.type) || FREE.has(event.type))
     .sort((a, b) => b.seq - a.seq)[0];

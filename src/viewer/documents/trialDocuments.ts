@@ -1,7 +1,7 @@
 /** Documents about trials: the tally of a run, its trials page by page, the history of an instance. */
 import { SEALED_CLASSES } from '../../outcome.ts';
 import { standingOf } from '../../report/measure/verdict.ts';
-import type { TrialRow, ViewerQueries } from '../../store/records/viewerQueries.ts';
+import type { ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { addMoney, type Ledger } from './attemptMoney.ts';
 import {
   type HistoryRow,
@@ -15,7 +15,7 @@ import { readFlags } from './lenient.ts';
 import { rewardOfRows } from './shownRewards.ts';
 
 /** The verdict by the rule of the report, so that page and report never disagree. */
-function verdictOf(row: TrialRow, graded: boolean): string {
+function verdictOf(row: ShownTrial, graded: boolean): string {
   const standing = standingOf(
     {
       state: row.state,
@@ -38,14 +38,14 @@ const count = (names: Iterable<string>): [string, number][] =>
     .sort(([a], [b]) => a.localeCompare(b));
 
 /** As classCounts of the store: a trial that had its result and was asked for once more has not run yet. */
-const classOf = ({ state, exit_class }: TrialRow): string => {
+const classOf = ({ state, exit_class }: ShownTrial): string => {
   if (state === 'running' || state === 'leased') return 'running';
   return exit_class === null || (state === 'pending' && SEALED_CLASSES.has(exit_class))
     ? 'not_run'
     : exit_class;
 };
 
-export function tally(rows: readonly TrialRow[]): Tally {
+export function tally(rows: readonly ShownTrial[]): Tally {
   const isGraded = rows.some((row) => row.outcome !== null);
   const verdicts = rows.map((row) => verdictOf(row, isGraded));
   const resolved = rows.filter((_row, i) => verdicts[i] === 'resolved');
@@ -66,11 +66,11 @@ export function tally(rows: readonly TrialRow[]): Tally {
   };
 }
 
-const suspicions = (row: TrialRow): string[] => [
+const suspicions = (row: ShownTrial): string[] => [
   ...new Set([...readFlags(row.suspicion), ...readFlags(row.grade_suspicion)].map((flag) => flag.rule)),
 ];
 
-function trialDocument(row: TrialRow, money: Money, graded: boolean): TrialDocument {
+function trialDocument(row: ShownTrial, money: Money, graded: boolean): TrialDocument {
   const { suspicion: _suspicion, grade_suspicion: _grade, run_id: _run, reward, ...rest } = row;
   const flags = suspicions(row);
   if ((row.oom_kills ?? 0) > 0) flags.push('oom');
@@ -86,7 +86,7 @@ export function trialsWithMoney(
   queries: ViewerQueries,
   ledger: Ledger,
   runId: number,
-  rows: readonly TrialRow[],
+  rows: readonly ShownTrial[],
 ): TrialDocument[] {
   const attempts = Map.groupBy(queries.attemptIds(runId), (attempt) => attempt.trial_id);
   // The whole run decides, not these rows, so that all pages of a run that is being graded agree.

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { stateLines } from '../../../src/cli/verbs/runs/top.ts';
 import type { ArmRuntime } from '../../../src/run/arms.ts';
 import { keepLiveState } from '../../../src/run/record/liveStates.ts';
-import { readLiveState, writeLiveState } from '../../../src/store/live/liveState.ts';
+import { readLiveState, writeLiveState } from '../../../src/store/live/controls.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 
 const MODEL = { arm: 'a', inFlight: 3, waiting: 0, blockedMs: 0, rateLimited: 0, limit: null };

@@ -10,7 +10,7 @@ import {
   withdrawControl,
 } from '../../../src/store/live/controls.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { removeRun } from '../../../src/store/records/removeRun.ts';
+import { removeRun } from '../../../src/store/records/runs.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');

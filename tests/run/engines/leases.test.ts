@@ -4,7 +4,7 @@ import { createEnginePool } from '../../../src/environment/places/engines/engine
 import { recordLeases } from '../../../src/run/places/sessionEngines.ts';
 import { endLeases, hasLeftEngine, leasesOfRun } from '../../../src/store/live/leases.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { removeRun } from '../../../src/store/records/removeRun.ts';
+import { removeRun } from '../../../src/store/records/runs.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
 

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import { createProgramRecord, requestsOf, unpacked } from '../../../src/run/record/programRecord.ts';
-import type { ProgramCallRow } from '../../../src/store/records/programCalls.ts';
+import type { ProgramCallRow } from '../../../src/store/records/modelCalls.ts';
 import { answeredCall } from '../../support/agents/answeredCall.ts';
 
 const KEY = 'sk-very-secret-0123456789';

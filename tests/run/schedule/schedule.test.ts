@@ -3,9 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { runConfigSchema } from '../../../src/config/runConfig.ts';
 import { expectedSeconds, groupBySharedLayers, scheduleTrials } from '../../../src/run/schedule/schedule.ts';
 import type { Store } from '../../../src/store/open.ts';
-import { pastDurations } from '../../../src/store/records/durations.ts';
 import { instancesOf, type RunRow } from '../../../src/store/records/runs.ts';
-import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../../src/store/records/trials.ts';
+import {
+  beginAttempt,
+  endAttempt,
+  leaseTrial,
+  pastDurations,
+  trialsOf,
+} from '../../../src/store/records/trials.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
 
 const IDS = ['a__a-1', 'a__a-2', 'a__a-3'];

@@ -4,7 +4,7 @@ import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
 import { armCrash } from '../../../run/control/crash.ts';
 import { goOnWithRun } from '../../../run/goOnWithRun.ts';
 import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { awaitsVerdict } from '../../../store/records/verdicts.ts';
+import { awaitsVerdict } from '../../../store/records/baselines.ts';
 import { conclude } from '../../conclude.ts';
 import { integer } from '../../flags/checks.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';

@@ -2,7 +2,7 @@
 import { inert } from '../../../base/text/inert.ts';
 import { workerOn } from '../../../run/control/runLock.ts';
 import { openForReading, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { type LiveState, readLiveState } from '../../../store/live/liveState.ts';
+import { type LiveState, readLiveState } from '../../../store/live/controls.ts';
 import { namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';
