@@ -1,6 +1,5 @@
 // A run in a real database, written through the store's own functions; tests say what happened to each trial.
-import type { ExitReason, Outcome } from '../../src/outcome.ts';
-import { exitClassOf, SEALED_CLASSES } from '../../src/outcome.ts';
+import { type ExitReason, exitClassOf, type Outcome, SEALED_CLASSES } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { insertEvaluation } from '../../src/store/records/evaluations.ts';
 import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';

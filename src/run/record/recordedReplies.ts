@@ -1,14 +1,14 @@
 /** Reads the replies of a recorded run, which `--model replay:RUN` plays again. */
 import { z } from 'zod';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
-import type {
-  CallRecord,
-  Message,
-  ModelErrorCode,
-  ModelErrorResponse,
-  ModelFailureKind,
+import {
+  type CallRecord,
+  type Message,
+  MODEL_ERROR_CODES,
+  type ModelErrorCode,
+  type ModelErrorResponse,
+  type ModelFailureKind,
 } from '../../model/model.ts';
-import { MODEL_ERROR_CODES } from '../../model/model.ts';
 import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
