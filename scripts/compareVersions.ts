@@ -9,10 +9,9 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { compareFolders } from './compareVersions/compareFolders.ts';
-import { ITEMS, type Item, type Shared } from './compareVersions/items.ts';
-import { RULES } from './compareVersions/rules.ts';
-import { createSession } from './compareVersions/session.ts';
+import { compareFolders, RULES } from './compareVersions/compareFolders.ts';
+import { ITEMS, type Item } from './compareVersions/items.ts';
+import { createSession, type Shared } from './compareVersions/session.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -5,8 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { loadavg, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { atMost, barLine } from './bars.ts';
-import { command } from './measuredCommand.ts';
+import { atMost, barLine, command } from './bars.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

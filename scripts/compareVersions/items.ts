@@ -1,19 +1,12 @@
 // What is compared: each item makes one version do something in a folder of its own, and whatever lies there afterwards is compared.
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
-import { convertDatasets, importForeign, regradeLogs, replayTrajectories } from './foreignData.ts';
-import { exportEverything, readEverything, runDemo } from './ownRuns.ts';
-import { recordRequests } from './requests.ts';
-import type { Origin } from './rules.ts';
-import type { Session } from './session.ts';
 
-export interface Shared {
-  /** Holds `here` while a version runs, then `old` and `new`. */
-  readonly work: string;
-  readonly data: string;
-  /** The old version's: the demo's dataset and configuration are taken from one place. */
-  readonly checkout: string;
-}
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Origin } from './compareFolders.ts';
+import { orderOf } from './dumpDatabase.ts';
+import { recordRequests } from './requests.ts';
+import type { Session, Shared } from './session.ts';
 
 export interface Item {
   readonly name: string;
@@ -150,3 +143,153 @@ export const ITEMS: readonly Item[] = [
     run: recordRequests,
   },
 ];
+
+// Public data of the field: logs that the harness graded, trajectories of mini-swe-agent, predictions, datasets.
+
+/** A copy that may be written to; the data may be read-only. */
+function copyOf(source: string, target: string): string {
+  cpSync(source, target, { recursive: true });
+  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
+  chmodSync(target, 0o755);
+  return target;
+}
+
+/** mini-swe-agent's folder as it left it: predictions, and one folder for each trajectory. */
+function unpackTrajectories({ folder }: Session, { data }: Shared): string {
+  const source = join(data, 'data', 'trajectories');
+  const target = copyOf(source, join(folder, 'mini'));
+  for (const name of readdirSync(source).filter((file) => file.endsWith('.tar.gz'))) {
+    const done = spawnSync('tar', ['-xzf', join(source, name), '-C', target]);
+    if (done.status !== 0) throw new Error(`tar of ${name} failed: ${done.stderr}`);
+  }
+  return 'mini';
+}
+
+async function regradeLogs(session: Session, { data }: Shared): Promise<void> {
+  const logs = join(data, 'data', 'grading-logs');
+  const verified = join(data, 'data', 'datasets', 'SWE-bench_Verified_test.parquet');
+  const curated = join(logs, 'curated', 'instances.jsonl');
+  for (const [name, subset] of [
+    ['verified-98', verified],
+    ['curated', curated],
+  ] as const) {
+    copyOf(join(logs, name), join(session.folder, name));
+    for (const dialect of ['v5', 'v4.1']) {
+      const how = ['--regrade', name, '--subset', subset, '--dialect', dialect];
+      await session.call('evaluate', ...how, '--no-write', '--json');
+    }
+    await session.call('evaluate', '--regrade', name, '--subset', subset);
+  }
+}
+
+async function replayTrajectories(session: Session, shared: Shared): Promise<void> {
+  const folder = unpackTrajectories(session, shared);
+  await session.call('replay', folder, '--check', '--json');
+  await session.call('replay', folder, '--check');
+}
+
+async function importForeign(session: Session, shared: Shared): Promise<void> {
+  const { data } = shared;
+  const subset = ['--subset', join(data, 'data', 'datasets', 'SWE-bench_Verified_test.parquet')];
+  const lite = ['--subset', join(data, 'data', 'datasets', 'SWE-bench_Lite_test.parquet')];
+  const logs = join(data, 'data', 'grading-logs', 'verified-98');
+  const aider = join(data, 'data', 'predictions', 'aider-lite');
+  const o = ['-o', 'results'];
+  await session.call('import', unpackTrajectories(session, shared), ...subset, '--run-id', 'mini', ...o);
+  await session.call('import', join(logs, 'run-report.json'), ...subset, '--run-id', 'report', ...o);
+  await session.call('import', logs, ...subset, '--run-id', 'logs', ...o);
+  mkdirSync(join(session.folder, 'aider'));
+  for (const name of readdirSync(aider))
+    cpSync(join(aider, name), join(session.folder, 'aider', 'all_preds.jsonl'));
+  await session.call('import', 'aider', ...lite, '--run-id', 'aider', ...o);
+  for (const run of ['mini', 'report', 'logs']) {
+    await session.call('report', run, ...o, '--json');
+    await session.call('ls', run, ...o, '--json');
+    await session.call('verify', run, ...o, '--json');
+    await session.call('export', run, 'all', ...o);
+  }
+  await session.call('compare', 'report', 'logs', ...o, '--json');
+  await session.call('compare', join(logs, 'run-report.json'), 'logs', ...o, '--json');
+  await session.call('compare', join(logs, 'predictions.jsonl'), 'mini', ...o, '--json');
+  await session.call('compare', join(logs, 'predictions.jsonl'), 'aider/all_preds.jsonl', ...o, '--json');
+}
+
+async function convertDatasets(session: Session, { data }: Shared): Promise<void> {
+  const folder = join(data, 'data', 'datasets');
+  for (const name of readdirSync(folder).sort()) {
+    await session.call('datasets', 'show', join(folder, name), '--json');
+    await session.call('datasets', 'show', join(folder, name), '--ids');
+    await session.call('datasets', 'convert', join(folder, name), `${name}.jsonl`);
+  }
+}
+
+// The demo run with scripted replies, and all that can be read and exported from it.
+const FEW = ['swebatch__cronwheel-23', 'swebatch__mdlite-26', 'swebatch__tabular-28'];
+
+/** One worker, so that both versions do things in the same order. */
+async function runDemo(session: Session, { checkout }: Shared): Promise<void> {
+  const demo = join(checkout, 'datasets', 'demo');
+  const common = [
+    ...['--subset', join(demo, 'demo.jsonl'), '-c', join(checkout, 'configs', 'demo.yaml')],
+    ...['-m', `scripted:${join(demo, 'replies')}`, '--model-latency', '0', '-w', '1'],
+    ...['-c', 'grading.workers=1', '--progress', 'none', '--order', 'dataset'],
+  ];
+  const code = await session.call('run', ...common, '--evaluate', '--run-id', 'demo');
+  if (code !== 0) throw new Error(`the demo run ended with ${code}; does \`npm run demo\` work here?`);
+  // Of trials whose images are there the first one starts, and Docker answers in any order: here no two are asked about at a time.
+  const arms = ['-m', 'replay:demo', '--epochs', '2', '-i', FEW.join(','), '-c', 'images.ahead=0'];
+  await session.call('run', ...common, ...arms, '--evaluate', '--run-id', 'arms');
+  session.keep('order', orderOf('arms', join(session.folder, 'results', 'swebatch.db')));
+  // In a root without runs, so that nothing is foretold from what was measured here.
+  await session.call('run', ...common, '-o', 'empty', '--dry-run', '--run-id', 'plan', '--json');
+}
+
+async function readEverything({ call }: Session): Promise<void> {
+  const o = ['-o', 'results'];
+  const both = async (...args: string[]) => {
+    await call(...args, ...o);
+    await call(...args, ...o, '--json');
+  };
+  await both('ls');
+  for (const run of ['demo', 'arms']) {
+    await both('ls', run);
+    await both('show', run);
+    await call('show', run, '--manifest', ...o);
+    await both('verify', run);
+    for (const format of ['terminal', 'markdown', 'json', 'html'])
+      await call('report', run, ...o, '--format', format);
+  }
+  await both('ls', 'demo', '--class', 'limit');
+  for (const id of FEW) {
+    await both('show', 'demo', id);
+    await call('show', 'demo', id, '--patch', ...o);
+    await call('show', 'demo', id, '--full', ...o);
+  }
+  await both('report', 'demo', '--history');
+  for (const format of ['terminal', 'markdown', 'json', 'html'])
+    await call('compare', 'demo', 'arms', ...o, '--format', format);
+  await both('compare', 'demo', 'arms', '--config');
+  await call('compare', 'results/demo/preds.json', 'results/arms/preds.json', ...o, '--json');
+  await both('baseline', 'set', 'demo');
+  await both('baseline', 'show');
+  await both('compare', 'baseline', 'arms', '--gate', '--max-drop', '1%', '--artifacts', 'gate');
+  await both('baseline', 'remove');
+  await call('view', 'results', '--bundle', 'bundle');
+}
+
+async function exportEverything({ call }: Session): Promise<void> {
+  for (const run of ['demo', 'arms']) {
+    const o = ['-o', 'results'];
+    await call('export', run, 'all', ...o, '--to', `${run}/all`, '--emit-empty');
+    for (const what of ['preds', 'trajs', 'summary', 'manifest'])
+      await call('export', run, what, ...o, '--to', `${run}/${what}`);
+    for (const [what, end] of Object.entries({ csv: 'csv', junit: 'xml', config: 'yaml', html: 'html' }))
+      await call('export', run, what, ...o, '--to', `${run}.${end}`);
+    await call('export', run, 'recording', ...o, '--to', `${run}.recording.gz`);
+    await call('export', run, 'csv', ...o);
+    await call('export', run, 'config', ...o);
+  }
+  const submission = ['-o', 'results', '--split', 'lite', '--system', 'demo', '--to', 'submission'];
+  await call('export', 'demo', 'submission', ...submission);
+}

@@ -2,8 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startFakeModelServer } from '../../tests/support/fakeModelServer.ts';
-import type { Shared } from './items.ts';
-import type { Session } from './session.ts';
+import type { Session, Shared } from './session.ts';
 
 interface Golden {
   instance: { instance_id: string; problem_statement: string };

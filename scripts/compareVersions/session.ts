@@ -3,6 +3,15 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** What all items are given. */
+export interface Shared {
+  /** Holds `here` while a version runs, then `old` and `new`. */
+  readonly work: string;
+  readonly data: string;
+  /** The old version's: the demo's dataset and configuration are taken from one place. */
+  readonly checkout: string;
+}
+
 export interface Session {
   /** Working folder of every call. */
   readonly folder: string;

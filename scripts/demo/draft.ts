@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { run } from '../../src/demo/baseImage.ts';
 import { DEMO_DIR, type DemoRow, streamFile } from '../../src/demo/demoDataset.ts';
-import { run } from '../../src/demo/dockerCalls.ts';
 
 interface RepoFacts {
   version: string;

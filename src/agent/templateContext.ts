@@ -1,6 +1,6 @@
 /** The names each template can use, with stand-in values: templates are checked and rendered with them when the config loads. */
 
-import { float } from '../base/python/float.ts';
+import { float } from '../base/python/values.ts';
 import type { Vars } from '../template/render.ts';
 import { type AgentConfig, agentConfigSchema } from './agentConfig.ts';
 import { dialectOf } from './compat/compatDialect.ts';

@@ -115,3 +115,18 @@ function joined(units: Uint16Array): string {
     text += String.fromCharCode(...units.subarray(at, at + PIECE));
   return text;
 }
+
+const NOT_ASCII = unitTable([[0x7f, 0xffff]]);
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** What is not printable ASCII as JSON escapes it, each UTF-16 unit by itself: `json.dumps` of Python does so by default. */
+export const asciiOnly = (text: string): string =>
+  replaceUnits(text, NOT_ASCII, (code) => String.fromCodePoint(code).split('').map(escaped).join(''));
+
+/** Lone surrogates cannot be written as UTF-8 by other tools: they become U+FFFD, in keys too. */
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k.toWellFormed(), wellFormed(v)]));
+}

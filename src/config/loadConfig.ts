@@ -3,8 +3,8 @@
  * The only side effect is `readFile`.
  */
 import type { z } from 'zod';
-import { issueText } from '../base/issueText.ts';
 import { sha256 } from '../base/sha256.ts';
+import { issueText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { applyCompat } from './applyCompat.ts';

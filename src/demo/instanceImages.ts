@@ -1,12 +1,12 @@
 /** One image per demo instance: the repository at its base commit in /testbed, and no object of any later commit. */
+
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BASE_IMAGE } from './baseImage.ts';
-import { type DemoRow, streamFile, streamName } from './demoDataset.ts';
-import { build, imageContent, run } from './dockerCalls.ts';
+import { BASE_IMAGE, type BaseImage, build, ensureBase, imageContent, run, type Say } from './baseImage.ts';
+import { type DemoRow, readDemoRows, streamFile, streamName } from './demoDataset.ts';
 
 type Wanted = Pick<DemoRow, 'instance_id' | 'repo' | 'base_commit' | 'image'>;
 
@@ -70,4 +70,18 @@ export async function ensureInstanceImages(rows: readonly Wanted[], rebuild: boo
     }
   }
   return built;
+}
+
+interface BuiltDemo {
+  readonly base: BaseImage;
+  /** Names of the images that were built now. */
+  readonly built: readonly string[];
+  readonly images: number;
+}
+
+/** Throws an Error that says what this machine lacks. */
+export async function buildDemoImages(say: Say, rebuild = false): Promise<BuiltDemo> {
+  const base = await ensureBase(say, rebuild);
+  const rows = readDemoRows();
+  return { base, built: await ensureInstanceImages(rows, rebuild), images: rows.length };
 }

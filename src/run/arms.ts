@@ -5,7 +5,7 @@ import type { CreateAgent } from '../agent/contract.ts';
 import type { ArmGateway, Gateway } from '../agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { createGateway } from '../agent/gateway/httpGateway.ts';
-import type { Closing } from '../base/async/closing.ts';
+import type { Closing } from '../base/async/timer.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/factory.ts';

@@ -2,7 +2,7 @@
  * One sitting of a run, new or resumed: builds what the arms need, works through the pending trials, grades as predictions arrive,
  * writes the exports. The caller holds the run's lock.
  */
-import { type Closing, createClosing } from '../base/async/closing.ts';
+import { type Closing, createClosing } from '../base/async/timer.ts';
 import { pathInside } from '../base/files/pathInside.ts';
 import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';

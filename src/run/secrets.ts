@@ -4,8 +4,14 @@
  * `DB_PASSWORD=sunday` would damage every log that mentions a day.
  */
 import { recordOf } from '../base/isRecord.ts';
-import { isOfWords, looksLikeKey } from '../base/text/keyShapes.ts';
-import { createRedactor, type Redactor, type Secret, SHORTEST } from '../base/text/redact.ts';
+import {
+  createRedactor,
+  isOfWords,
+  looksLikeKey,
+  type Redactor,
+  type Secret,
+  SHORTEST,
+} from '../base/text/redact.ts';
 import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import {

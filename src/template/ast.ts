@@ -53,3 +53,13 @@ export type Statement =
       readonly otherwise: readonly Statement[];
     }
   | { readonly kind: 'set'; readonly targets: readonly string[]; readonly value: Expr };
+
+/** What is wrong with a template: at load (syntax, unknown names and filters) or while rendering (undefined values). */
+export class TemplateError extends Error {
+  override readonly name: string = 'TemplateError';
+}
+
+/** Jinja2's StrictUndefined: raised on any use of a value that is not there. */
+export class UndefinedError extends TemplateError {
+  override readonly name: string = 'UndefinedError';
+}

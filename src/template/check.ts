@@ -2,8 +2,7 @@
 
 import { closest } from '../base/text/closest.ts';
 import type { Args, Expr, Statement } from './ast.ts';
-import { FILTERS, TESTS } from './filters.ts';
-import { METHOD_NAMES } from './methods.ts';
+import { FILTERS, METHOD_NAMES, TESTS } from './filters.ts';
 import { parseTemplate } from './parse.ts';
 
 interface Found {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { html } from '../base/text/html.ts';
+import { html } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { attemptPaths, withDocuments } from './bundle.ts';
 import type { RunDocument, TrialPage } from './documents/documents.ts';

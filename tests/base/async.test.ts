@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { retry } from '../../src/base/async/retry.ts';
-import { pause, sleep, startTimer, within } from '../../src/base/async/timer.ts';
+import { pause, retry, sleep, startTimer, within } from '../../src/base/async/timer.ts';
 
 describe('timers', () => {
   beforeEach(() => void vi.useFakeTimers());

@@ -1,12 +1,16 @@
 /** Every sanitiser is fed every dangerous code point and every kind of escape sequence: one table serves all places. */
 import { describe, expect, test } from 'vitest';
-import { csvCell } from '../../src/base/text/csv.ts';
-import { DANGEROUS, DANGERS } from '../../src/base/text/dangerous.ts';
 import { harnessName, pathName } from '../../src/base/text/fileName.ts';
-import { html } from '../../src/base/text/html.ts';
-import { inert } from '../../src/base/text/inert.ts';
-import { markdown } from '../../src/base/text/markdown.ts';
-import { line, plain } from '../../src/base/text/plain.ts';
+import {
+  csvCell,
+  DANGEROUS,
+  DANGERS,
+  html,
+  inert,
+  line,
+  markdown,
+  plain,
+} from '../../src/base/text/inert.ts';
 import { ansiSpans, plain as pageText } from '../../src/viewer/page/text/foreignText.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 

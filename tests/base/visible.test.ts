@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inert as safeText } from '../../src/base/text/inert.ts';
-import { settleLines, showUnseen, stripEscapes } from '../../src/base/text/visible.ts';
+import { inert as safeText, settleLines, showUnseen, stripEscapes } from '../../src/base/text/inert.ts';
 import fc from '../support/property.ts';
 import { HOSTILE } from '../viewer/hostileRun.ts';
 

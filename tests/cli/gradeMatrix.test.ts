@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
 import { startCli } from '../support/cli.ts';
-import { dockerAvailable } from '../support/docker.ts';
+import { dockerAvailable, watchDocker } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';
-import { watchDocker } from '../support/dockerEvents.ts';
 
 const available = await dockerAvailable();
 const dir = mkdtempSync(join(tmpdir(), 'swebatch-matrix-'));

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { retryAfterMs } from '../../src/base/async/retryAfterMs.ts';
+import { retryAfterMs } from '../../src/base/async/timer.ts';
 import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub/hub.ts';
 import { hubAccess } from '../../src/dataset/hub/hubAccess.ts';
 import { loadDataset } from '../../src/dataset/read/loadDataset.ts';

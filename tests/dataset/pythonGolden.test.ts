@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { pythonShuffle } from '../../src/base/python/random.ts';
 import { parseFilter } from '../../src/base/python/regex.ts';
-import { applySlice, parseSlice } from '../../src/base/python/slice.ts';
+import { applySlice, parseSlice } from '../../src/base/python/values.ts';
 import fc from '../support/property.ts';
 
 interface Golden {

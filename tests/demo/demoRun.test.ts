@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { run } from '../../src/demo/baseImage.ts';
 import { readDemoRows } from '../../src/demo/demoDataset.ts';
-import { run } from '../../src/demo/dockerCalls.ts';
 import { cli, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 

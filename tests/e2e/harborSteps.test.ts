@@ -7,16 +7,19 @@ import { agentBench } from '../support/agents/agentBench.ts';
 import { startFakeProvider } from '../support/agents/playedProvider.ts';
 import { tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
-import { NAMES, SCORE, SEARCH, steppedTask } from '../support/kinds/steppedTasks.ts';
 import {
   attemptsIn,
   isThere,
   keptImages,
+  NAMES,
   queryRun,
   removeKept,
   runSteps,
+  SCORE,
+  SEARCH,
+  steppedTask,
   verdictsIn,
-} from '../support/kinds/stepRecords.ts';
+} from '../support/kinds/steppedTasks.ts';
 
 const available = await dockerAvailable();
 

@@ -1,6 +1,6 @@
 // Real containers as the conformance suite takes them.
 import type { TestDocker } from '../support/dockerEnvironment.ts';
-import type { Bench } from './conformance.ts';
+import type { Bench } from './suites/bench.ts';
 
 export const containerBench = (docker: TestDocker): Bench => ({
   start: docker.start,

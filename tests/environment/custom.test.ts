@@ -7,7 +7,8 @@ import { environmentConfigSchema } from '../../src/environment/environmentConfig
 import { createEnvironmentFactory } from '../../src/environment/factory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { REPOSITORY_SCRIPT } from '../support/dockerEnvironment.ts';
-import { type Bench, describeEnvironment, type StartOptions } from './conformance.ts';
+import { describeEnvironment } from './conformance.ts';
+import type { Bench, StartOptions } from './suites/bench.ts';
 
 /** What a module may say of itself beside `createEnvironmentFactory`. */
 interface Conformance {

@@ -1,7 +1,6 @@
 // What containers and the daemon do to attempts, through the whole program: what the model is shown, what the record says, what is left.
 import { afterEach, describe, expect, test } from 'vitest';
-import { docker, dockerAvailable } from '../support/docker.ts';
-import { watchDocker } from '../support/dockerEvents.ts';
+import { docker, dockerAvailable, watchDocker } from '../support/docker.ts';
 import { type Bench, bash, containersOf, expectSound, faultBench, GOOD, SUBMIT } from './support.ts';
 
 const available = await dockerAvailable();

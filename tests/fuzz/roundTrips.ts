@@ -9,8 +9,8 @@ import { OutsideRootError, pathInside } from '../../src/base/files/pathInside.ts
 import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { parseJsonAsPython } from '../../src/base/python/jsonLoad.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../src/base/python/literal.ts';
-import { DANGEROUS } from '../../src/base/text/dangerous.ts';
 import { harnessName, pathName } from '../../src/base/text/fileName.ts';
+import { DANGEROUS } from '../../src/base/text/inert.ts';
 import { createRedactor } from '../../src/base/text/redact.ts';
 import { writePatch } from '../../src/environment/patch/gitPatch.ts';
 import { predsJson, predsJsonl } from '../../src/formats/predictions/predsJson.ts';

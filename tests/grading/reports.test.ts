@@ -1,7 +1,7 @@
 // Run reports, report text as Python writes it, reports of other graders.
 import { describe, expect, test } from 'vitest';
-import { byCodePoint } from '../../src/base/python/codePoints.ts';
 import { pythonJson } from '../../src/base/python/jsonDump.ts';
+import { byCodePoint } from '../../src/base/python/text.ts';
 import { readInstanceReport } from '../../src/formats/reports/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/reports/runReport.ts';
 import { summarize } from '../../src/grading/summarize.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { redactor } from '../../src/base/text/keyShapes.ts';
+import { redactor } from '../../src/base/text/redact.ts';
 import { dispatcherOptions } from '../../src/model/http/httpTransport.ts';
 import type { CallListener, Message } from '../../src/model/model.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readCompletion } from '../../src/model/dialects/chat/chatReply.ts';
 import { assembleStream } from '../../src/model/dialects/chat/chatStream.ts';
 import { providerError } from '../../src/model/dialects/providerError.ts';
-import { completionBody, completionChunks } from '../support/fakeCompletion.ts';
+import { completionBody, completionChunks } from '../support/fakeAnswer.ts';
 import fc from '../support/property.ts';
 
 function reply(message: Record<string, unknown>, finish = 'stop') {

@@ -1,8 +1,7 @@
 // Whatever a model, a repository or a file wrote, a report stays a report.
 import { describe, expect, test } from 'vitest';
 import { columns, shorten } from '../../src/base/text/columns.ts';
-import { markdown } from '../../src/base/text/markdown.ts';
-import { line, plain } from '../../src/base/text/plain.ts';
+import { line, markdown, plain } from '../../src/base/text/inert.ts';
 import type { Document } from '../../src/report/render/document.ts';
 import { duration, money, pointDifference, pValue, rate } from '../../src/report/render/format.ts';
 import { toJson } from '../../src/report/render/json.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { float } from '../../src/base/python/float.ts';
+import { float } from '../../src/base/python/values.ts';
 import { render } from '../../src/template/render.ts';
 
 interface Golden {

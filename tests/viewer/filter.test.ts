@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { csvCell, toCsv } from '../../src/base/text/csv.ts';
+import { csvCell, toCsv } from '../../src/base/text/inert.ts';
 import { compileFilter, type Fields, type FieldValue } from '../../src/viewer/documents/filter.ts';
 import fc from '../support/property.ts';
 

@@ -1,5 +1,5 @@
 /** The text that an installed agent gets as its task. */
-import { float } from '../../base/python/float.ts';
+import { float } from '../../base/python/values.ts';
 import { render, type Vars } from '../../template/render.ts';
 import { PROMPT_TEMPLATE } from '../agentConfig.ts';
 import type { AgentParts } from '../contract.ts';

@@ -3,8 +3,8 @@
  * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in compatDialect.ts.
  */
 
-import { float } from '../../base/python/float.ts';
 import { strip } from '../../base/python/text.ts';
+import { float } from '../../base/python/values.ts';
 import { type CommandResult, EnvironmentError } from '../../environment/environment.ts';
 import type { Message, ModelErrorResponse, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';

@@ -1,6 +1,6 @@
 /** The seeds' graceful degradation: when something that is not critical fails, the agent says so to onDebug and goes on with less. */
 
-import { codePoints, sliceText } from '../../base/python/codePoints.ts';
+import { codePoints, sliceText } from '../../base/python/text.ts';
 import type { Message } from '../../model/model.ts';
 import type { AgentCallbacks, SelectHistory, Summarize } from '../contract.ts';
 import { debugData } from './listeners.ts';

@@ -66,3 +66,60 @@ export async function orAborted<T>(
     signal.removeEventListener('abort', onAbort);
   }
 }
+
+interface RetryOptions {
+  /** How long to wait after the failure of try `tried` (1 is the first); undefined gives up. */
+  readonly delayMs: (error: unknown, tried: number) => number | undefined;
+  /** Said before each wait. */
+  readonly onWait?: (error: unknown, ms: number) => void;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+/** Runs work again after a failure that a wait may mend. A call of a model has its own rules: model/limits/withRetries.ts. */
+export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work();
+    } catch (error) {
+      const ms = options.delayMs(error, tried);
+      if (ms === undefined) throw error;
+      options.onWait?.(error, ms);
+      await (options.sleep ?? sleep)(ms);
+    }
+  }
+}
+
+/** How long `Retry-After` asks to wait: seconds, or an HTTP date, which is 0 when it has passed. undefined for anything else. */
+export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
+  const value = header?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
+  // Date.parse takes almost anything; an HTTP date starts with the name of a day.
+  const at = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
+/** Collects things that were opened one after the other and must be closed on every way out. */
+export interface Closing {
+  /** Closed after all that was added before. */
+  add(close: () => unknown): void;
+  /** Each is closed, whatever becomes of the others. Rejects afterwards with the first failure. */
+  closeAll(): Promise<void>;
+}
+
+export function createClosing(): Closing {
+  const toClose: (() => unknown)[] = [];
+  return {
+    add: (close) => void toClose.push(close),
+    async closeAll() {
+      const failures: unknown[] = [];
+      for (const close of toClose.splice(0)) {
+        try {
+          await close();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}

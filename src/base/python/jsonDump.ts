@@ -1,9 +1,7 @@
 /** Text as Python's json.dumps writes it, so that files of ours and of Python's tools compare byte by byte. */
-import { replaceUnits, unitTable } from '../replaceUnits.ts';
-import { asciiOnly } from '../text/asciiOnly.ts';
-import { wellFormed } from '../text/wellFormed.ts';
-import { byCodePoint } from './codePoints.ts';
-import { PyFloat } from './float.ts';
+import { asciiOnly, replaceUnits, unitTable, wellFormed } from '../replaceUnits.ts';
+import { byCodePoint } from './text.ts';
+import { PyFloat } from './values.ts';
 
 interface Style {
   /** null: everything on one line, with a space after each comma. */

@@ -1,5 +1,5 @@
 /** json.loads with CPython's error messages: mini-swe-agent 2 shows them to the model, so a replay needs them to the letter. */
-import { codePoints } from './codePoints.ts';
+import { codePoints } from './text.ts';
 
 export type Parsed =
   | { readonly ok: true; readonly value: unknown }

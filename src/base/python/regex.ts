@@ -3,8 +3,7 @@
  * filter may meet are rewritten here, and whatever JavaScript then refuses is reported as a mistake in the pattern.
  */
 
-import { linearRegex } from '../regex/linearRegex.ts';
-import { UnsupportedPattern } from '../regex/re2Syntax.ts';
+import { linearRegex, UnsupportedPattern } from '../regex/linearRegex.ts';
 import { errorText } from '../text/errorText.ts';
 
 const INLINE_FLAGS: Readonly<Record<string, string>> = { i: 'i', s: 's', m: 'm', a: '', u: '' };

@@ -1,9 +1,6 @@
 /** Python's idea of values: truth, text, equality, order, length, loops and slices. Throws PythonError where Python raises. */
 import { replaceUnits, type UnitTable } from '../replaceUnits.ts';
-import { byCodePoint, codePoints, sliceText } from './codePoints.ts';
-import { floatText, isFloat, isNumber, PyFloat } from './float.ts';
-import { PythonError } from './pythonError.ts';
-import { applySlice } from './slice.ts';
+import { byCodePoint, codePoints, sliceText } from './text.ts';
 
 export type Dict = Readonly<Record<string, unknown>>;
 export const isDict = (value: unknown): value is Dict =>
@@ -143,4 +140,97 @@ export function slice(
   if (step === 0) throw new PythonError('slice step cannot be zero');
   const spec = { start, stop, step: step ?? 1 };
   return typeof value === 'string' ? applySlice([...value], spec).join('') : applySlice(value, spec);
+}
+
+/** An error that Python itself would raise: a wrong type, a step of zero. The caller turns it into an error of its own. */
+export class PythonError extends Error {
+  override readonly name = 'PythonError';
+}
+
+/**
+ * Python's slice of a list, written as text: what `--slice` means in mini-swe-agent. The text is split at ":", an empty part is None, and
+ * the parts go to `slice(...)`; so a lone number is the stop (`5` = the first five).
+ */
+
+type SliceSpec = {
+  readonly start: number | null;
+  readonly stop: number | null;
+  readonly step: number;
+};
+
+/** As `int()` reads it: surrounding space, a sign, single underscores between digits. */
+const PYTHON_INT = /^\s*[+-]?\d+(?:_\d+)*\s*$/;
+
+type ParsedSlice = { ok: true; slice: SliceSpec } | { ok: false; message: string };
+
+export function parseSlice(text: string): ParsedSlice {
+  const parts = text.split(':');
+  const wrong = (why: string): ParsedSlice => ({
+    ok: false,
+    message: `--slice "${text}" ${why}; write start:stop or start:stop:step, for example 0:5, :10, -5: or ::2`,
+  });
+  if (parts.length > 3) return wrong('has more than three parts');
+  const numbers: (number | null)[] = [];
+  for (const part of parts) {
+    if (part !== '' && !PYTHON_INT.test(part)) return wrong(`has "${part}" where a whole number belongs`);
+    numbers.push(part === '' ? null : Number(part.replaceAll('_', '')));
+  }
+  const [first = null, second = null, step = null] = numbers;
+  if (step === 0) return wrong('has step 0');
+  const [start, stop] = numbers.length === 1 ? [null, first] : [first, second];
+  return { ok: true, slice: { start, stop, step: step ?? 1 } };
+}
+
+/** `items[start:stop:step]`, by the rules of CPython's `slice.indices`. */
+export function applySlice<T>(items: readonly T[], { start, stop, step }: SliceSpec): T[] {
+  const length = items.length;
+  const lowest = step < 0 ? -1 : 0;
+  const highest = step < 0 ? length - 1 : length;
+  const bound = (value: number | null, whenAbsent: number): number => {
+    if (value === null) return whenAbsent;
+    const counted = value < 0 ? value + length : value;
+    return Math.min(Math.max(counted, lowest), highest);
+  };
+  const from = bound(start, step < 0 ? highest : lowest);
+  const to = bound(stop, step < 0 ? lowest : highest);
+  const picked: T[] = [];
+  for (let i = from; step < 0 ? i > to : i < to; i += step) picked.push(items[i]!);
+  return picked;
+}
+
+/** A number that Python would hold as a float, so that 2.0 prints as `2.0`. A plain JavaScript 2 prints as `2`. */
+export class PyFloat {
+  readonly value: number;
+  constructor(value: number) {
+    this.value = value;
+  }
+  valueOf(): number {
+    return this.value;
+  }
+  toJSON(): number {
+    return this.value;
+  }
+  toString(): string {
+    return floatText(this.value);
+  }
+}
+export const float = (value: number): PyFloat => new PyFloat(value);
+
+export const isNumber = (value: unknown): value is number | PyFloat =>
+  typeof value === 'number' || value instanceof PyFloat;
+export const isFloat = (value: unknown): boolean =>
+  value instanceof PyFloat || (typeof value === 'number' && !Number.isInteger(value));
+
+/** repr of a float: shortest digits, always with a point or an exponent, which starts at 1e16 and below 1e-4. */
+function floatText(n: number): string {
+  if (Number.isNaN(n)) return 'nan';
+  if (!Number.isFinite(n)) return n > 0 ? 'inf' : '-inf';
+  const size = Math.abs(n);
+  if (n !== 0 && (size >= 1e16 || size < 1e-4)) {
+    const [digits, exponent] = n.toExponential().split('e') as [string, string];
+    const sign = exponent.startsWith('-') ? '-' : '+';
+    return `${digits}e${sign}${exponent.slice(1).padStart(2, '0')}`;
+  }
+  const text = Object.is(n, -0) ? '-0' : String(n);
+  return text.includes('.') ? text : `${text}.0`;
 }

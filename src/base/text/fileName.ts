@@ -1,6 +1,6 @@
 /** Names of others as one component of a path: it never leaves its folder and is never too long for one. */
 import { sha256 } from '../sha256.ts';
-import { replaceDangerous } from './dangerous.ts';
+import { replaceDangerous } from './inert.ts';
 
 /** File systems end at 255 bytes. */
 const LONGEST = 200;

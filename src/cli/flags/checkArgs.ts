@@ -1,6 +1,6 @@
 /** Checks arguments with a zod schema made from the table of flags: yargs lets NaN, repeats and missing values through. */
 import type { z } from 'zod';
-import { issueText } from '../../base/issueText.ts';
+import { issueText } from '../../base/text/errorText.ts';
 import { UserError } from '../../run/userError.ts';
 import { type Args, alwaysThere, type Flag, type Flags, kebab } from './flags.ts';
 

@@ -6,7 +6,7 @@ import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { buildsOf } from '../../dataset/kinds/datasetKinds.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
-import { buildDemoImages } from '../../demo/buildDemoImages.ts';
+import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { rememberRecipe } from '../../environment/places/images/build/buildRecipes.ts';
 import { type ImagePlan, tooMuch } from '../../environment/places/images/imagePlan.ts';

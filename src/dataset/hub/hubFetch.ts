@@ -1,8 +1,6 @@
 /** The fetch of the hub client: waits after 429 and server errors as the server asks, and gives up on a silent server. */
 
-import { retry } from '../../base/async/retry.ts';
-import { retryAfterMs } from '../../base/async/retryAfterMs.ts';
-import { startTimer } from '../../base/async/timer.ts';
+import { retry, retryAfterMs, startTimer } from '../../base/async/timer.ts';
 
 export interface HubFetchOptions {
   readonly fetch: typeof fetch;

@@ -5,7 +5,7 @@
 
 import type { ZodError } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
-import { kindOf } from '../../base/text/kindOf.ts';
+import { kindOf } from '../../base/text/errorText.ts';
 import { type Instance, imageOf, instanceSchema } from '../instance.ts';
 import type { RawRow } from '../kinds/datasetKind.ts';
 import { parseTestIds } from './testIds.ts';

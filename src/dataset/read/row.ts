@@ -1,6 +1,6 @@
 /** A raw dataset row becomes an Instance: its kind brings its columns under the names of SWE-bench. */
 import { isRecord } from '../../base/isRecord.ts';
-import { kindOf } from '../../base/text/kindOf.ts';
+import { kindOf } from '../../base/text/errorText.ts';
 import { kindOfRow } from '../kinds/datasetKinds.ts';
 import { type NormalisedRow, normaliseColumns } from './readColumns.ts';
 

@@ -1,7 +1,7 @@
 /** FAIL_TO_PASS and PASS_TO_PASS in every form datasets store them: list, JSON text, Python literal text, map keyed by test. */
 
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
-import { kindOf } from '../../base/text/kindOf.ts';
+import { kindOf } from '../../base/text/errorText.ts';
 
 export type TestIds = { ok: true; ids: string[] } | { ok: false; message: string };
 

@@ -5,7 +5,7 @@
 
 import { pythonShuffle } from '../../base/python/random.ts';
 import { parseFilter } from '../../base/python/regex.ts';
-import { applySlice, parseSlice } from '../../base/python/slice.ts';
+import { applySlice, parseSlice } from '../../base/python/values.ts';
 import { headOf, type Instance, type InstanceHead } from '../instance.ts';
 import { type Stratum, stratifiedSample } from './sample.ts';
 

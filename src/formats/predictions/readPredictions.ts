@@ -4,8 +4,8 @@
  * an empty patch. A row without any patch is an error there too, and never an empty patch.
  */
 import { isRecord } from '../../base/isRecord.ts';
+import { kindOf } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
-import { kindOf } from '../../base/text/kindOf.ts';
 import { type Body, ForeignTextError, jsonEntries, parseForeignJson, textOfBody } from '../foreignJson.ts';
 
 export interface Prediction {

@@ -1,6 +1,6 @@
 /** One attempt in the Agent Trajectory Interchange Format (ATIF 1.8), as the models of the harbor package define it. Pure. */
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import { wellFormed } from '../../base/text/wellFormed.ts';
+import { wellFormed } from '../../base/replaceUnits.ts';
 import { nanoToDollars } from '../../money.ts';
 import { type Thread, type ThreadCall, threadsOf } from './conversations.ts';
 import type { TrajectorySource } from './trajectoryJson.ts';

@@ -4,7 +4,7 @@
  */
 
 import { isRecord } from '../../base/isRecord.ts';
-import { wellFormed } from '../../base/text/wellFormed.ts';
+import { wellFormed } from '../../base/replaceUnits.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type ThreadCall, threadsOf } from './conversations.ts';

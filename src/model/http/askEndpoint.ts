@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net';
 import { isRecord } from '../../base/isRecord.ts';
-import { redactor, snippet } from '../../base/text/keyShapes.ts';
+import { redactor, snippet } from '../../base/text/redact.ts';
 import { dialectOf } from '../dialects/choose.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';

@@ -1,7 +1,7 @@
 /** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
 
 import { cutNesting } from '../../base/plausible.ts';
-import { type Redact, snippet } from '../../base/text/keyShapes.ts';
+import { type Redact, snippet } from '../../base/text/redact.ts';
 import { classify, credentialVerdict, type Fault, type Verdict } from '../classify.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import { CredentialError, refusedBecause } from '../clouds/cloudCredentials.ts';

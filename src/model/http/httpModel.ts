@@ -5,7 +5,7 @@
 
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
-import { type Redact, redactor } from '../../base/text/keyShapes.ts';
+import { type Redact, redactor } from '../../base/text/redact.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
 import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';

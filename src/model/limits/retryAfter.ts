@@ -1,6 +1,6 @@
 /** How long a server asks us to wait: `Retry-After` in seconds or as an HTTP date, `retry-after-ms`, and rate-limit reset headers. */
 
-import { retryAfterMs } from '../../base/async/retryAfterMs.ts';
+import { retryAfterMs } from '../../base/async/timer.ts';
 
 export type Wait =
   | { readonly kind: 'none' }

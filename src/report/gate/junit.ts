@@ -1,6 +1,6 @@
 /** JUnit XML for CI: one test case an instance. An outage is an error or skipped, never a failure of the model. */
 
-import { html } from '../../base/text/html.ts';
+import { html } from '../../base/text/inert.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { isGraded, type Standing, standingOf } from '../measure/verdict.ts';
 import type { GateResult } from './gate.ts';

@@ -1,5 +1,5 @@
 /** Reports as JSON: snake_case keys, as in every file of this field; dollars beside nano-dollars; text that no UTF-8 reader takes is replaced. */
-import { wellFormed } from '../../base/text/wellFormed.ts';
+import { wellFormed } from '../../base/replaceUnits.ts';
 import { withDollars } from '../../money.ts';
 
 /** A name of ours is shorter by far; what is longer is somebody's data. */

@@ -3,7 +3,7 @@
  * remove SVG; where SVG is shown, it adds the intervals.
  */
 import { head as beginning } from '../../base/text/columns.ts';
-import { html } from '../../base/text/html.ts';
+import { html } from '../../base/text/inert.ts';
 import type { Bar, Block, Document } from './document.ts';
 
 const STYLE = `body{font:14px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;color:#1b1f24;background:#fff;margin:24px auto;max-width:900px;padding:0 16px}

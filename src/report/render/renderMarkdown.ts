@@ -1,7 +1,6 @@
 /** Blocks as GitHub-flavoured Markdown: for summary.md, step summaries and pull requests. */
 
-import { markdown } from '../../base/text/markdown.ts';
-import { plain } from '../../base/text/plain.ts';
+import { markdown, plain } from '../../base/text/inert.ts';
 import type { Block, Document } from './document.ts';
 
 export const renderMarkdown = (document: Document): string =>

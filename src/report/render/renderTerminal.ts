@@ -1,7 +1,7 @@
 /** Blocks as text of at most `width` columns; nothing from data can move the cursor or change direction. */
 import { stripChars } from '../../base/python/text.ts';
 import { broken, pad, padLeft, shorten, columns as size } from '../../base/text/columns.ts';
-import { plain, line as wholeLine } from '../../base/text/plain.ts';
+import { plain, line as wholeLine } from '../../base/text/inert.ts';
 import type { Block, Document } from './document.ts';
 
 const TERMINAL_WIDTH = 80;

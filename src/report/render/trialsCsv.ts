@@ -1,5 +1,5 @@
 /** One line a trial for spreadsheets. Text that a spreadsheet would run as a formula is prefixed, because ids and models are not ours. */
-import { type CsvValue, toCsv } from '../../base/text/csv.ts';
+import { type CsvValue, toCsv } from '../../base/text/inert.ts';
 import { nanoToDollars } from '../../money.ts';
 import type { AttemptCost } from '../../store/records/modelCalls.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';

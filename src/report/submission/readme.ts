@@ -1,7 +1,7 @@
 /** README.md of an entry: results with their interval, what was pinned, what was tried again, and the checklist. */
 
 import { sha256 } from '../../base/sha256.ts';
-import { markdown } from '../../base/text/markdown.ts';
+import { markdown } from '../../base/text/inert.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { rate } from '../render/format.ts';
 import { proportion } from '../statistics/proportions.ts';

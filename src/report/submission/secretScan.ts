@@ -1,6 +1,6 @@
 /** Looks for secrets in what is about to be published: every value we loaded, and shapes that providers' keys have. Never shows what it found. */
-import { PUBLISHED_SHAPES } from '../../base/text/keyShapes.ts';
-import type { Redactor } from '../../base/text/redact.ts';
+
+import { PUBLISHED_SHAPES, type Redactor } from '../../base/text/redact.ts';
 
 export interface Finding {
   readonly file: string;

@@ -1,5 +1,5 @@
 /** The engines of a sitting: asked whether they answer, written down, and rid of what they kept while they were away. */
-import type { Closing } from '../../base/async/closing.ts';
+import type { Closing } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { reapLeft } from '../../environment/docker/reaper.ts';
 import { currentOwner } from '../../environment/owner.ts';

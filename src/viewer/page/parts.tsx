@@ -1,6 +1,6 @@
 /** Small pieces that several pages share: states, badges, a list picker, a box to filter, a CSV button. */
 import { type ReactNode, useState } from 'react';
-import { toCsv } from '../../base/text/csv.ts';
+import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';
 import type { Column } from './tables/column.ts';

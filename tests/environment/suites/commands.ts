@@ -1,6 +1,6 @@
 // Semantics of one command: a fresh shell each time, merged output, exit codes, working directory, environment, input, size.
 import { describe, expect, test } from 'vitest';
-import type { Suite } from '../conformance.ts';
+import type { Suite } from './bench.ts';
 
 export function commandSuite({ bench, shared }: Suite): void {
   describe('commands', () => {

@@ -1,6 +1,6 @@
 // Timeouts, cancellation, limits: whatever the command does, it ends, and nothing of it is left.
 import { describe, expect, test } from 'vitest';
-import { type Bench, countProcesses, type Suite } from '../conformance.ts';
+import { type Bench, countProcesses, type Suite } from './bench.ts';
 
 /** Far more than a busy machine needs to end what runs, far less than what runs would take. */
 const SOON_MS = 30_000;

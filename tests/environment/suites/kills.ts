@@ -1,6 +1,6 @@
 // Commands that kill whatever they can: their result is what bash gives, and the environment lives on.
 import { describe, expect, test } from 'vitest';
-import type { Bench } from '../conformance.ts';
+import type { Bench } from './bench.ts';
 
 /** As pkill and killall do it, which many images lack. The one who kills spares itself. */
 const killBy = (signal: number, name: string) =>

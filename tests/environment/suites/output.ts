@@ -1,6 +1,6 @@
 // Output: exact bytes, bounded memory, nothing lost and nothing of another command.
 import { describe, expect, test } from 'vitest';
-import type { Bench, Suite } from '../conformance.ts';
+import type { Bench, Suite } from './bench.ts';
 
 const MB = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 // The work brought home: whatever the agent did to files, git and configuration, the patch gives the same tree on a clean checkout.
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/environment/environment.ts';
-import type { Suite } from '../conformance.ts';
+import type { Suite } from './bench.ts';
 
 /** Applies the patch to a copy of the start tree and lists what differs from the work tree: nothing, if the patch is right. */
 async function differences(env: Environment, patch: Uint8Array, workTree: string): Promise<string> {

@@ -9,8 +9,14 @@ import { docker, dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { SIX_TASKS, sixTasks } from '../../support/kinds/sixTasks.ts';
-import { steppedTask } from '../../support/kinds/steppedTasks.ts';
-import { attemptsIn, isThere, keptImages, runSteps, verdictsIn } from '../../support/kinds/stepRecords.ts';
+import {
+  attemptsIn,
+  isThere,
+  keptImages,
+  runSteps,
+  steppedTask,
+  verdictsIn,
+} from '../../support/kinds/steppedTasks.ts';
 
 const available = await dockerAvailable();
 

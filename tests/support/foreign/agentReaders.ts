@@ -11,7 +11,7 @@ import { templatesOf } from '../../../src/agent/loop/templates.ts';
 import { sendableArguments } from '../../../src/agent/loop/toolCall.ts';
 import { invertValue, observationInverter, timeoutInverter } from '../../../src/agent/replay/invert.ts';
 import { textResult } from '../../../src/agent/textResult.ts';
-import { PythonError } from '../../../src/base/python/pythonError.ts';
+import { PythonError } from '../../../src/base/python/values.ts';
 import { createDemux } from '../../../src/environment/docker/demux.ts';
 import {
   createFenceFinder,
@@ -24,11 +24,10 @@ import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.t
 import { classifyPullMessage } from '../../../src/environment/places/images/pull/pullFailure.ts';
 import { SUSPICION_RULES } from '../../../src/grading/suspicion/commandRules.ts';
 import { scanCommand } from '../../../src/grading/suspicion/commands.ts';
+import { TemplateError } from '../../../src/template/ast.ts';
 import { checkTemplate } from '../../../src/template/check.ts';
-import { FILTERS, TESTS } from '../../../src/template/filters.ts';
-import { METHOD_NAMES, methodOf } from '../../../src/template/methods.ts';
+import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';
 import { render } from '../../../src/template/render.ts';
-import { TemplateError } from '../../../src/template/templateError.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 const FENCE_WORDS = [

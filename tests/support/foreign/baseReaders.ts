@@ -1,35 +1,37 @@
 // The ground floor: sanitisers, Python's texts, names, secrets.
-import { retryAfterMs } from '../../../src/base/async/retryAfterMs.ts';
+import { retryAfterMs } from '../../../src/base/async/timer.ts';
 import { OutsideRootError, pathInside } from '../../../src/base/files/pathInside.ts';
 import { familiarName, imageKey, parseReference, sourceOf } from '../../../src/base/imageReference.ts';
 import { cutNesting } from '../../../src/base/plausible.ts';
-import { codePoints, sliceText } from '../../../src/base/python/codePoints.ts';
 import { asciiJson, pythonJson, pythonLine, sortedPythonJson } from '../../../src/base/python/jsonDump.ts';
 import { parseJsonAsPython } from '../../../src/base/python/jsonLoad.ts';
 import { eachLine, eachLineWith, splitLines, universalNewlines } from '../../../src/base/python/lines.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../../src/base/python/literal.ts';
 import { parseFilter } from '../../../src/base/python/regex.ts';
-import { parseSlice } from '../../../src/base/python/slice.ts';
 import * as python from '../../../src/base/python/text.ts';
-import { repr } from '../../../src/base/python/values.ts';
+import { codePoints, sliceText } from '../../../src/base/python/text.ts';
+import { parseSlice, repr } from '../../../src/base/python/values.ts';
 import { linearProblem } from '../../../src/base/regex/linearRegex.ts';
-import { asciiOnly } from '../../../src/base/text/asciiOnly.ts';
+import { asciiOnly, wellFormed } from '../../../src/base/replaceUnits.ts';
 import { closest } from '../../../src/base/text/closest.ts';
 import { broken, columns, head, pad, padLeft, shorten } from '../../../src/base/text/columns.ts';
-import { csvCell } from '../../../src/base/text/csv.ts';
 import { harnessName, pathName } from '../../../src/base/text/fileName.ts';
-import { html } from '../../../src/base/text/html.ts';
-import { inert } from '../../../src/base/text/inert.ts';
+import {
+  csvCell,
+  html,
+  inert,
+  line,
+  markdown,
+  plain,
+  settleLines,
+  showUnseen,
+  stripEscapes,
+} from '../../../src/base/text/inert.ts';
 import { instanceIdProblem } from '../../../src/base/text/instanceId.ts';
 import { lineAt } from '../../../src/base/text/jsonChildren.ts';
-import { isOfWords, looksLikeKey, redactor, snippet } from '../../../src/base/text/keyShapes.ts';
 import { lineDiff } from '../../../src/base/text/lineDiff.ts';
-import { markdown } from '../../../src/base/text/markdown.ts';
-import { line, plain } from '../../../src/base/text/plain.ts';
-import { createRedactor } from '../../../src/base/text/redact.ts';
+import { createRedactor, isOfWords, looksLikeKey, redactor, snippet } from '../../../src/base/text/redact.ts';
 import { parseDuration, parseSize } from '../../../src/base/text/units.ts';
-import { settleLines, showUnseen, stripEscapes } from '../../../src/base/text/visible.ts';
-import { wellFormed } from '../../../src/base/text/wellFormed.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 /** What is written where: after each of them nothing may be left that steers. */

@@ -1,5 +1,5 @@
 // What providers send: bodies, streams, headers, errors, in every dialect.
-import { snippet } from '../../../src/base/text/keyShapes.ts';
+import { snippet } from '../../../src/base/text/redact.ts';
 import { classify } from '../../../src/model/classify.ts';
 import type { Dialect } from '../../../src/model/dialects/dialect.ts';
 import { DIALECT_NAMES } from '../../../src/model/dialects/dialects.ts';

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build, imageContent } from '../../../src/demo/dockerCalls.ts';
+import { build, imageContent } from '../../../src/demo/baseImage.ts';
 import { REPO } from '../cli.ts';
 import { BASE_IMAGE } from '../dockerEnvironment.ts';
 

@@ -1,9 +1,8 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
 import { errorText } from '../../../base/text/errorText.ts';
 import { imageOf } from '../../../dataset/instance.ts';
-import { DEMO_IMAGES } from '../../../demo/baseImage.ts';
-import { buildDemoImages } from '../../../demo/buildDemoImages.ts';
-import { run as runProgram } from '../../../demo/dockerCalls.ts';
+import { DEMO_IMAGES, run as runProgram } from '../../../demo/baseImage.ts';
+import { buildDemoImages } from '../../../demo/instanceImages.ts';
 import { engineClient } from '../../../environment/places/engines/engineClient.ts';
 import { requireBaseline } from '../../../results/night/findBaseline.ts';
 import { beginRun } from '../../../run/begin.ts';

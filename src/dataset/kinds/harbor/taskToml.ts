@@ -1,8 +1,7 @@
 /** task.toml of a Harbor task, schema 1.4 and older: every key that the format has. Keys that it does not have are told and left out. */
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
-import { issueText } from '../../../base/issueText.ts';
-import { errorText } from '../../../base/text/errorText.ts';
+import { errorText, issueText } from '../../../base/text/errorText.ts';
 import { isStepName, stepKey } from './stepName.ts';
 
 /** Newest schema whose keys are read here. */

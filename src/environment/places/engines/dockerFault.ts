@@ -1,6 +1,6 @@
 /** What the Docker client throws, read into facts: status, daemon gone, container gone. */
 import { z } from 'zod';
-import { retry } from '../../../base/async/retry.ts';
+import { retry } from '../../../base/async/timer.ts';
 
 const shape = z.object({
   statusCode: z.number().optional(),

@@ -1,6 +1,6 @@
 /** Text that others wrote: colours are kept, everything that moves, hides or reorders is shown, nothing is ever markup. */
 import Anser from 'anser';
-import { settleLines, showUnseen, stripEscapes } from '../../../base/text/visible.ts';
+import { settleLines, showUnseen, stripEscapes } from '../../../base/text/inert.ts';
 
 /** One line or cell of foreign text. */
 export const plain = (text: string): string => showUnseen(stripEscapes(text));

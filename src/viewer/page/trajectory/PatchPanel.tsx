@@ -1,7 +1,7 @@
 /** The predicted patch, the gold patch and the test output beside each other; a failed test leads to its line. */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState } from 'react';
-import { settleLines } from '../../../base/text/visible.ts';
+import { settleLines } from '../../../base/text/inert.ts';
 import type { AttemptDocument, EvaluationDocument } from '../../documents/documents.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Flags, Foldout, save, Waiting } from '../parts.tsx';

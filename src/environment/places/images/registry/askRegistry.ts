@@ -1,7 +1,7 @@
 /** Asks a registry about an image without pulling it: sizes of its layers for the disk plan, and when a refused puller may come back. */
 
 import { z } from 'zod';
-import { retryAfterMs } from '../../../../base/async/retryAfterMs.ts';
+import { retryAfterMs } from '../../../../base/async/timer.ts';
 import { DOCKER_HUB, type ImageReference } from '../../../../base/imageReference.ts';
 import { errorText } from '../../../../base/text/errorText.ts';
 
