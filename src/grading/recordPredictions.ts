@@ -2,8 +2,8 @@
  * Predictions from outside become an imported run: an arm for each model, a sealed attempt for each patch. From then on they are graded,
  * reported and compared like a run of ours. Recording again under the same name adds an attempt where a patch changed and nothing else.
  */
-import type { LoadedRow } from '../dataset/read/loadDataset.ts';
-import { datasetHash, recordedRow } from '../dataset/record.ts';
+import type { LoadedRow } from '../dataset/dataset.ts';
+import { datasetHash, recordedRow } from '../dataset/dataset.ts';
 import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
 import type { Store } from '../store/open.ts';
 import { insert } from '../store/query.ts';
@@ -24,7 +24,7 @@ import {
   type TrialRow,
   trialsOf,
 } from '../store/records/trials.ts';
-import { patchHash } from './kinds/gradingFrame.ts';
+import { patchHash } from './gradingFrame.ts';
 
 export interface PredictionsRun {
   readonly name: string;

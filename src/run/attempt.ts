@@ -7,14 +7,14 @@ import type { AgentCallbacks, AgentResult, CreateAgent } from '../agent/contract
 import { getUserFriendlyMessage } from '../agent/errors.ts';
 import type { RunConfig } from '../config/runConfig.ts';
 import type { Instance } from '../dataset/instance.ts';
-import { agentTimeoutOf, keepsWork, mcpServersOf, stepsOf } from '../dataset/kinds/datasetKinds.ts';
 import type { CapturedPatch, Environment } from '../environment/environment.ts';
 import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
+import { needsOf, suiteOf } from '../suites/suites.ts';
 import { choosePatch } from './attempt/choosePatch.ts';
 import { captureWork, keepWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
+import { ledAttempt } from './attempt/ledAttempt.ts';
 import { probeEnvironment } from './attempt/probeEnvironment.ts';
-import { workThroughSteps } from './attempt/steppedWork.ts';
 import { crashPoint } from './control/crash.ts';
 import { phaseDeadlines } from './control/deadlines.ts';
 import { followAbort, orAbort } from './control/orAbort.ts';
@@ -35,8 +35,8 @@ export interface AttemptPorts {
   /** Ends attempts of the trial that a person cancels. */
   readonly cancelled?: (trialId: number) => AbortSignal;
   readonly retry: RetryPolicy;
-  /** Verifications between the steps of a task of several. */
-  readonly gates: Pick<StepGates, 'of'>;
+  /** Verifications while the attempt goes on. */
+  readonly gates: Pick<StepGates, 'request'>;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly log: (level: 'debug' | 'warn', message: string, data?: Record<string, unknown>) => void;
@@ -130,9 +130,7 @@ async function work(attempt: Attempt): Promise<Finished> {
     if (environment) {
       const work = await captureWork(leaving, environment, ending);
       captured = work.captured;
-      // Of a task of several steps each end state is kept already.
-      if (keepsWork(trial.instance) && !stepsOf(trial.instance))
-        workImage = await keepWork(leaving, environment, ending);
+      if (needsOf(trial.instance).endState) workImage = await keepWork(leaving, environment, ending);
       // What the engine took with it was the result.
       if (work.lost && !isSubmission(attempt, result)) ending = endingOfError(work.lost, signal, true);
     }
@@ -170,12 +168,14 @@ async function runTask(attempt: Attempt, environment: Environment): Promise<Agen
   const create = agentsIn(attempt, environment);
   const run = (task: string, config: AgentConfig, callbacks: AgentCallbacks) =>
     orAbort(create(config, callbacks).run(task, exposedFields(arm.agent, instance)), signal);
-  const steps = stepsOf(instance);
-  if (!steps) return run(instance.problem_statement, withinTaskTime(arm.agent, instance), journal.callbacks);
-  return workThroughSteps({
-    ...{ environment, steps, journal, signal, now: ports.now, config: arm.agent, runAgent: run },
-    gate: (step) => ports.gates.of(trial, journal.number, step, signal),
-  });
+  const lead = suiteOf(instance).lead?.(instance);
+  if (!lead) return run(instance.problem_statement, withinTaskTime(arm.agent, instance), journal.callbacks);
+  return lead(
+    ledAttempt({
+      ...{ environment, journal, signal, now: ports.now, config: arm.agent, runAgent: run },
+      gradeRequest: () => ports.gates.request(trial, journal.number, signal),
+    }),
+  );
 }
 
 /** Agents of one attempt, one after the other: they ask one model, so that its replies go on where they were. */
@@ -191,7 +191,7 @@ function agentsIn({ journal, ports, signal, trial, warn }: Attempt, environment:
   return (config: AgentConfig, callbacks: AgentCallbacks): ReturnType<CreateAgent> =>
     arm.createAgent({
       ...{ instanceId, model, environment, gateway: arm.gateway, config },
-      mcpServers: mcpServersOf(instance),
+      mcpServers: needsOf(instance).toolServers ?? [],
       callbacks: {
         ...callbacks,
         onError: (_ctx, { error, message, metadata }) =>
@@ -205,7 +205,7 @@ function agentsIn({ journal, ports, signal, trial, warn }: Attempt, environment:
 
 /** A task may give its agent less time than the configuration does, never more. */
 function withinTaskTime(config: AgentConfig, instance: Instance): AgentConfig {
-  const ofTask = agentTimeoutOf(instance);
+  const ofTask = needsOf(instance).agentS;
   if (ofTask === undefined) return config;
   const configured = config.wall_time_limit_seconds;
   return { ...config, wall_time_limit_seconds: configured > 0 ? Math.min(configured, ofTask) : ofTask };

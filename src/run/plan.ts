@@ -1,7 +1,6 @@
 /** Prepares configuration, dataset and selection of a run, and reports every mistake before anything is started or paid. */
 import type { DatasetConfig } from '../config/datasetConfig.ts';
-import type { Dataset } from '../dataset/read/loadDataset.ts';
-import { datasetHash } from '../dataset/record.ts';
+import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select/select.ts';
 import { shownAddress } from '../model/describe.ts';
 import { trialLines } from '../store/records/trials.ts';

@@ -1,11 +1,10 @@
 /** A trial with its arm, its instance and its images. */
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
-import { buildsOf } from '../dataset/kinds/datasetKinds.ts';
-import { rememberRecipe } from '../environment/places/images/build/buildRecipes.ts';
 import type { Store } from '../store/open.ts';
-import { type InstanceFacts, instanceFacts, type RunRow, rowTextOf } from '../store/records/runs.ts';
+import { type InstanceFacts, instanceFacts, kindsOf, type RunRow, rowTextOf } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
+import { loadSuites, rememberBuilds } from '../suites/suites.ts';
 import type { ArmRuntime } from './arms.ts';
 import type { TrialLabel } from './events.ts';
 
@@ -15,8 +14,10 @@ export interface PlannedInstance {
   readonly instance: Instance;
 }
 
-export const plannedInstances = (store: Store, run: RunRow): Map<number, PlannedInstance> =>
-  new Map(
+/** Of a run, by their keys in the record. Their suites are loaded. */
+export async function plannedInstances(store: Store, run: RunRow): Promise<Map<number, PlannedInstance>> {
+  await loadSuites(kindsOf(store, run.id));
+  return new Map(
     instanceFacts(store, run.id).map((row) => [
       row.id,
       {
@@ -27,6 +28,7 @@ export const plannedInstances = (store: Store, run: RunRow): Map<number, Planned
       },
     ]),
   );
+}
 
 export interface PlannedTrial {
   readonly id: number;
@@ -70,7 +72,6 @@ export const plannedTrial = (
 export function imageToBring(trial: PlannedTrial): string | undefined {
   const { arm, image } = trial;
   if (arm.environment.environment_class !== 'docker') return undefined;
-  if (image.startsWith(`${OWN_HOST}/`))
-    for (const build of buildsOf(trial.instance)) rememberRecipe(build.image, build);
+  if (image.startsWith(`${OWN_HOST}/`)) rememberBuilds(trial.instance);
   return image;
 }

@@ -1,5 +1,6 @@
 import { inert } from '../base/text/inert.ts';
-import { type Dataset, type LoadOptions, loadDataset } from '../dataset/read/loadDataset.ts';
+import type { Dataset } from '../dataset/dataset.ts';
+import { type LoadOptions, loadDataset } from '../suites/loadDataset.ts';
 import { UserError } from './userError.ts';
 
 /** The rows of a dataset. Throws a UserError with every reason why it cannot be used. `env` has the settings of the hub. */

@@ -122,7 +122,7 @@ async function sit(
   );
   closing.add(() => engine?.close());
   keepEngines(engines, { store, run, events, isoNow, onError: brokenRecord(stop) }, closing);
-  const instances = plannedInstances(store, run);
+  const instances = await plannedInstances(store, run);
   // A row that cannot be read ends the sitting before anything starts.
   for (const trial of toDo) void instances.get(trial.instance_pk)!.instance;
   const session = { stored, ports, engines, engine, dir, arms, instances };

@@ -4,10 +4,11 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isProFolder, readProFolder } from '../../src/dataset/kinds/pro/proFolder.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { addDataset } from '../../src/run/datasets/addDataset.ts';
 import { checkDataset } from '../../src/run/datasets/checkDataset.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
+import { pro } from '../../src/suites/pro/pro.ts';
+import { suiteOfFolder } from '../../src/suites/suites.ts';
 
 const row = (id: string, more = {}) => ({
   ...{ instance_id: id, repo: 'a/b', base_commit: 'abc', problem_statement: 'x, "y"' },
@@ -45,8 +46,8 @@ describe.each(['csv', 'jsonl'] as const)('a clone of SWE-bench Pro with rows as 
   test('is read with its scripts; what it lacks is told for each instance', async () => {
     const dir = { path: mkdtempSync(join(tmpdir(), 'swebatch-added-')) };
     const clone = proClone(dir.path, form);
-    expect(isProFolder(clone)).toBe(true);
-    const [first] = readProFolder(clone, 'swe-bench-pro');
+    expect(suiteOfFolder(clone)).toBe('swe-bench-pro');
+    const [first] = pro.folders!.read(clone);
     expect(first?.instance).toMatchObject({
       ...{
         kind: 'swe-bench-pro',

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { datasetText } from '../../src/dataset/convert.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { datasetText } from '../../src/dataset/dataset.ts';
 import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { instanceOf } from './rows.ts';
 
 test.each(['json', 'jsonl'] as const)(

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { retryAfterMs } from '../../src/base/async/timer.ts';
 import { type PullOptions, pullDataset, verifySnapshot } from '../../src/dataset/hub/hub.ts';
 import { hubAccess } from '../../src/dataset/hub/hubAccess.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { type FakeHub, startFakeHub } from '../support/fakeHub.ts';
 import { rawRow } from './rows.ts';
 

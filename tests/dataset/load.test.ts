@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { datasetHash, recordedRow } from '../../src/dataset/dataset.ts';
 import { headOf } from '../../src/dataset/instance.ts';
 import { jsonLines } from '../../src/dataset/read/jsonLines.ts';
-import { type LoadOptions, loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import type { LocateOptions } from '../../src/dataset/read/locate.ts';
-import { datasetHash, recordedRow } from '../../src/dataset/record.ts';
+import { type LoadOptions, loadDataset } from '../../src/suites/loadDataset.ts';
 import { rawRow } from './rows.ts';
 
 let dir: string;

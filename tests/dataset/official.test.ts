@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { selectInstances } from '../../src/dataset/select/select.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 const dataDir = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'datasets');
 async function load(source: string, split?: string) {

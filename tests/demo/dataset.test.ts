@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { draftRows, git } from '../../scripts/demo/draft.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import { DEMO_DIR, DEMO_FILE, readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 const rows = readDemoRows();
 const ids = rows.map((row) => row.instance_id);

@@ -10,10 +10,10 @@ import { readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { ensureInstanceImages } from '../../src/demo/instanceImages.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
-import { evaluatePrediction } from '../../src/grading/evaluatePrediction.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
+import { evaluatePrediction } from '../../src/suites/sweBench/evaluatePrediction.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const available = await dockerAvailable();

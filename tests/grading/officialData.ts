@@ -3,8 +3,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Instance } from '../../src/dataset/instance.ts';
-import { loadDataset } from '../../src/dataset/read/loadDataset.ts';
 import type { InstanceReport } from '../../src/formats/reports/instanceReport.ts';
+import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 export const DATA = join(import.meta.dirname, '..', '..', '..', 'shared', 'data');
 export const hasData = existsSync(join(DATA, 'grading-logs')) && existsSync(join(DATA, 'datasets'));

@@ -1,8 +1,8 @@
 // Predictions from outside as a run in the database: recorded once, extended, graded history, reports, calibration.
+
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { LoadedRow } from '../../src/dataset/read/loadDataset.ts';
-import { normaliseRow } from '../../src/dataset/read/row.ts';
+import type { LoadedRow } from '../../src/dataset/dataset.ts';
 import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
 import type { Prediction } from '../../src/formats/predictions/readPredictions.ts';
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';
@@ -19,6 +19,7 @@ import {
 import { instancesOf } from '../../src/store/records/runs.ts';
 import { attemptsOf, trialsOf } from '../../src/store/records/trials.ts';
 import { verifyRun } from '../../src/store/verifyRun.ts';
+import { normaliseRow } from '../support/suites.ts';
 
 let db: Store;
 beforeEach(() => {

@@ -1,4 +1,5 @@
 // The harness's folders: written by us, found again wherever they lie, regraded without containers.
+
 import {
   cpSync,
   existsSync,
@@ -15,12 +16,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { harnessName } from '../../src/base/text/fileName.ts';
 import type { Instance } from '../../src/dataset/instance.ts';
-import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { findInstanceFolders } from '../../src/formats/harness/findInstanceFolders.ts';
 import { instanceFolder, runMetadataText, runReportName } from '../../src/formats/harness/logLayout.ts';
 import { writeInstanceLogs } from '../../src/formats/harness/writeInstanceLogs.ts';
-import type { EvaluationResult } from '../../src/grading/kinds/gradingFrame.ts';
+import type { EvaluationResult } from '../../src/grading/gradingFrame.ts';
 import { regradeFolder } from '../../src/grading/regradeFolder.ts';
+import { normaliseRow } from '../support/suites.ts';
 import { DATA, hasData, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 let root = '';

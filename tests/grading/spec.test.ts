@@ -1,6 +1,6 @@
 // Grade specs: rows of every kind, scripts made from facts, hashes, and reasons where a row cannot be graded.
+
 import { describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { type GradeSpec, resolveGradeSpec, withExitCode } from '../../src/grading/specs/spec.ts';
 import {
   modifiedPaths,
@@ -8,6 +8,7 @@ import {
   testDirectives,
   touchedPaths,
 } from '../../src/grading/specs/synthesise.ts';
+import { normaliseRow } from '../support/suites.ts';
 import { hasData, OTHER_SPLITS, officialLogs, PYTHON_SPLITS, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 const TEST_PATCH = [

@@ -1,13 +1,14 @@
 // What the strict reading doubts, rule by rule, and what it leaves alone.
+
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../src/dataset/read/row.ts';
 import { examine } from '../../src/grading/doubts/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
 import { cpuMs } from '../support/cpuTime.ts';
+import { normaliseRow } from '../support/suites.ts';
 
 const diff = (...paths: string[]) => paths.map((path) => `diff --git a/${path} b/${path}\n`).join('');
 const BODY = 'PASSED t.py::a\nPASSED t.py::b\n===== 2 passed in 0.01s =====\n';

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
-import { datasetText } from '../../dataset/convert.ts';
+import type { Dataset } from '../../dataset/dataset.ts';
+import { datasetText } from '../../dataset/dataset.ts';
 import { pullDataset, verifySnapshot } from '../../dataset/hub/hub.ts';
 import { hubAccess } from '../../dataset/hub/hubAccess.ts';
 import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
-import type { Dataset } from '../../dataset/read/loadDataset.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { addDataset } from '../../run/datasets/addDataset.ts';
 import { checkDataset } from '../../run/datasets/checkDataset.ts';
@@ -204,7 +204,7 @@ async function convert(options: Options): Promise<number> {
   if (existsSync(options.out!))
     throw new UserError(`${options.out} exists already`, { hint: 'name another file' });
   const dataset = await load(options);
-  if (dataset.rows.some(({ instance }) => instance.kind === 'harbor'))
+  if (dataset.needsFolders)
     throw new UserError(`${dataset.path} holds task folders, which cannot be written as rows`);
   const text = datasetText(
     dataset.rows.map((row) => row.instance),

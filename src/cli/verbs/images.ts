@@ -4,11 +4,9 @@ import { imageKey, OWN_HOST } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import { buildsOf } from '../../dataset/kinds/datasetKinds.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
-import { rememberRecipe } from '../../environment/places/images/build/buildRecipes.ts';
 import { type ImagePlan, tooMuch } from '../../environment/places/images/imagePlan.ts';
 import type { ImageService } from '../../environment/places/images/imageService.ts';
 import { type ImagesConfig, parsePolicy } from '../../environment/places/images/imagesConfig.ts';
@@ -16,6 +14,7 @@ import type { StageEvent } from '../../environment/places/images/pull/stageEvent
 import { openImages } from '../../run/places/engines.ts';
 import { requireDataset } from '../../run/requireDataset.ts';
 import { UserError } from '../../run/userError.ts';
+import { rememberBuilds } from '../../suites/suites.ts';
 import { type ImagesArgs, type ImagesSettings, imagesFlags, settingsOf } from '../flags/imagesFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
@@ -51,12 +50,11 @@ async function imagesOf(args: ImagesArgs): Promise<string[]> {
   if (selection.kind === 'invalid') throw new UserError(selection.problems.join('\n'));
   const usable = selection.rows.filter(({ row }) => row.refused === undefined);
   // A large dataset has its rows in its file, and is read again only where an image is built.
-  const builds = usable.flatMap(({ row }) =>
-    row.head && !imageOf(row.head).startsWith(`${OWN_HOST}/`) ? [] : buildsOf(row.instance),
+  const built = usable.flatMap(({ row }) =>
+    row.head && !imageOf(row.head).startsWith(`${OWN_HOST}/`) ? [] : rememberBuilds(row.instance),
   );
-  for (const build of builds) rememberRecipe(build.image, build);
   const images = usable.map(({ row }) => imageOf(row.instance));
-  return [...new Set([...images, ...builds.map(({ image }) => image)])];
+  return [...new Set([...images, ...built])];
 }
 
 /** One line for each thing worth knowing; the bytes of a pull every five seconds. */

@@ -7,8 +7,9 @@ import type { ZodError } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
 import { kindOf } from '../../base/text/errorText.ts';
 import { type Instance, imageOf, instanceSchema } from '../instance.ts';
-import type { RawRow } from '../kinds/datasetKind.ts';
 import { parseTestIds } from './testIds.ts';
+
+export type RawRow = Readonly<Record<string, unknown>>;
 
 export type NormalisedRow =
   | { readonly ok: true; readonly instance: Instance }
@@ -50,8 +51,8 @@ function describe(error: ZodError, raw: RawRow): string[] {
   });
 }
 
-/** `kind` is the name of a kind of dataset; undefined for SWE-bench. */
-export function normaliseColumns(raw: RawRow, kind?: string, baseIsHead = false): NormalisedRow {
+/** `kind` is the name of a suite; undefined for SWE-bench. `headIsBase`: rows name no commit that can be looked up. */
+export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false): NormalisedRow {
   const used = new Set<string>([...TEXT_COLUMNS, ...IMAGE_COLUMNS]);
   const messages: string[] = [];
 
@@ -89,7 +90,7 @@ export function normaliseColumns(raw: RawRow, kind?: string, baseIsHead = false)
   if (commit !== '' && !GIT_REVISION.test(commit))
     messages.push(`base_commit ${JSON.stringify(commit.slice(0, 80))} is not a commit`);
   if (
-    !baseIsHead &&
+    !headIsBase &&
     needsCommit(raw) &&
     (candidate.base_commit === undefined || candidate.base_commit === '')
   )

@@ -4,7 +4,7 @@ import type { Instance, InstanceHead } from '../instance.ts';
 import { DatasetChangedError } from './datasetChanged.ts';
 import type { RawEntry } from './jsonLines.ts';
 import { rowOfLine } from './jsonLines.ts';
-import { normaliseRow } from './row.ts';
+import type { NormalisedRow } from './readColumns.ts';
 import { rowHashOf } from './rowHash.ts';
 
 interface Place {
@@ -39,14 +39,18 @@ function bytesAt({ path, start, length }: Place): Uint8Array {
   }
 }
 
-/** Gives a row the image that was asked for its whole dataset, where one was. */
-export type WithImage = (instance: Instance) => Instance;
+/** How rows of a dataset become instances. */
+export interface RowReading {
+  normalise(row: unknown): NormalisedRow;
+  /** Gives an instance the image that was asked for its whole dataset, where one was. */
+  withImage(instance: Instance): Instance;
+}
 
 /** Throws when the file has changed since it was read first. */
-function readAgain(place: Place, rowHash: string, withImage: WithImage): Instance {
+function readAgain(place: Place, rowHash: string, reading: RowReading): Instance {
   try {
-    const row = normaliseRow(rowOfLine(bytesAt(place)));
-    if (row.ok && rowHashOf(row.instance) === rowHash) return withImage(row.instance);
+    const row = reading.normalise(rowOfLine(bytesAt(place)));
+    if (row.ok && rowHashOf(row.instance) === rowHash) return reading.withImage(row.instance);
   } catch {
     // Said below.
   }
@@ -61,19 +65,19 @@ export interface RowInFile {
 }
 
 /** `instance` is of the prototype: rows of one file share it, and a copy of a row does not read it. */
-const rowsIn = (path: string, withImage: WithImage) => ({
+const rowsIn = (path: string, reading: RowReading) => ({
   get instance(): Instance {
     const row = this as unknown as RowInFile & Omit<Place, 'path'>;
-    return readAgain({ path, start: row.start, length: row.length }, row.rowHash, withImage);
+    return readAgain({ path, start: row.start, length: row.length }, row.rowHash, reading);
   },
 });
 
 /** Keeps of each row only its head. Texts that many rows share are kept once. */
 export function leaveInFile(
   path: string,
-  withImage: WithImage,
+  reading: RowReading,
 ): (entry: RawEntry, instance: Instance, rowHash: string) => RowInFile {
-  const file = rowsIn(path, withImage);
+  const file = rowsIn(path, reading);
   const texts = new Map<string, string>();
   const once = (text: string) => {
     const known = texts.get(text);

@@ -22,7 +22,15 @@ import { redactorOfArms } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
-import { armsOf, type InstanceRow, instancesOf, type RunRow, wholeConfig } from '../../store/records/runs.ts';
+import {
+  armsOf,
+  type InstanceRow,
+  instancesOf,
+  kindsOf,
+  type RunRow,
+  wholeConfig,
+} from '../../store/records/runs.ts';
+import { loadSuites } from '../../suites/suites.ts';
 import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
 
 export interface GradingTask {
@@ -65,7 +73,7 @@ const GRACE_S = 30;
 /** The caller holds the run's lock. */
 export async function gradeRun(task: GradingTask, caller: Caller): Promise<Evaluation> {
   const { store, root, run, config } = task;
-  const instances = gradableInstances(task);
+  const instances = await gradableInstances(task);
   const redactor = redactorOfArms(caller.env, armsOf(store, run.id));
   const events = createEvents(undefined, cleanedBy(redactor));
   const work = { run: run.name, root, workers: config.workers, events };
@@ -134,7 +142,11 @@ async function gradeAll(
   }
 }
 
-function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<number, PlannedInstance> {
+async function gradableInstances({
+  store,
+  run,
+  only,
+}: GradingTask): Promise<ReadonlyMap<number, PlannedInstance>> {
   const planned = instancesOf(store, run.id);
   const unknown = [...(only ?? [])].filter((id) => !planned.some((row) => row.instance_id === id));
   if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
@@ -143,6 +155,7 @@ function gradableInstances({ store, run, only }: GradingTask): ReadonlyMap<numbe
       `there is nothing to grade in ${run.name}: it was imported from verdicts alone, without patches`,
       { hint: 'import the predictions and their report together' },
     );
+  await loadSuites(kindsOf(store, run.id));
   return new Map(planned.map((row) => [row.id, { row, instance: instanceOf(row, run) }]));
 }
 

@@ -1,5 +1,5 @@
 /** By which rules, with which parsers and against which rows predictions are graded. */
-import type { Dataset } from '../../dataset/read/loadDataset.ts';
+import type { Dataset } from '../../dataset/dataset.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import { loadParsers } from '../../grading/userParsers.ts';

@@ -1,7 +1,7 @@
 /** End states that were kept of attempts whose results do not count: of a process that died, or of a step before the engine was away. */
 import { errorText } from '../../base/text/errorText.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
-import { imagesOfWork } from '../../grading/kinds/keptWork.ts';
+import { imagesOfWork } from '../../grading/keptWork.ts';
 import type { Store } from '../../store/open.ts';
 import { abandonedWorks, noteWork } from '../../store/records/evaluations.ts';
 

@@ -1,9 +1,9 @@
 /** What a dataset holds: kinds, images, licence, and everything that will not run or cannot be graded here, with the reason. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Dataset } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import type { Dataset } from '../../dataset/read/loadDataset.ts';
-import { planGrading } from '../../grading/kinds/gradingKinds.ts';
+import { planGrading } from '../../suites/suites.ts';
 
 export interface Unfit {
   readonly instance_id: string;

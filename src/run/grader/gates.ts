@@ -1,19 +1,13 @@
-/** Verifications between the steps of an attempt. What they run in is made when the first is asked for: most suites have none. */
+/** Verifications while an attempt goes on. What they run in is made when the first is asked for: most suites have none. */
 import type { EnvironmentFactory } from '../../environment/environment.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import type { Gate } from '../../grading/kinds/gradingKind.ts';
-import { planGrading } from '../../grading/kinds/gradingKinds.ts';
+import type { LedAttempt } from '../../suites/suite.ts';
+import { rememberBuilds } from '../../suites/suites.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import { type FactoryParts, gradingFactory } from './gradeTrial.ts';
 
 export interface StepGates {
-  /** undefined: the next step begins whatever came of this one. */
-  of(
-    trial: PlannedTrial,
-    attempt: number,
-    step: string,
-    signal: AbortSignal,
-  ): ((image: string) => ReturnType<Gate>) | undefined;
+  request(trial: PlannedTrial, attempt: number, signal: AbortSignal): ReturnType<LedAttempt['gradeRequest']>;
   close(): Promise<void>;
 }
 
@@ -21,17 +15,11 @@ export function createGates(parts: FactoryParts, runName: string): StepGates {
   const { config } = parts;
   let made: Promise<EnvironmentFactory> | undefined;
   return {
-    of({ id, instance }, attempt, step, signal) {
-      const planned = planGrading(instance, { dialect: config.dialect });
-      const gate = planned.ok ? planned.plan.gates?.get(step) : undefined;
-      return (
-        gate &&
-        (async (image) => {
-          made ??= gradingFactory(parts);
-          const owner = currentOwner(runName, `gate-${id}.${attempt}`);
-          return gate({ image, patch: null, factory: await made, config, owner, signal });
-        })
-      );
+    async request({ id, instance }, attempt, signal) {
+      rememberBuilds(instance);
+      made ??= gradingFactory(parts);
+      const owner = currentOwner(runName, `gate-${id}.${attempt}`);
+      return { factory: await made, config, owner, signal };
     },
     close: async () => (await made)?.close(),
   };

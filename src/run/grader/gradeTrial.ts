@@ -7,11 +7,11 @@ import type { EnginePool } from '../../environment/places/engines/enginePool.ts'
 import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingEnvironment.ts';
-import { type EvaluationResult, patchHash } from '../../grading/kinds/gradingFrame.ts';
-import { planGrading } from '../../grading/kinds/gradingKinds.ts';
+import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { ArmRow, RunRow } from '../../store/records/runs.ts';
+import { planGrading } from '../../suites/suites.ts';
 import type { RunEvents, TrialLabel } from '../events.ts';
 import { recordedEnvironment } from '../plan/plannedConfig.ts';
 import type { PlannedInstance } from '../plannedTrial.ts';

@@ -1,20 +1,23 @@
-/** Tasks that an arm of the run cannot work on as they are: their servers of tools (MCP), and their steps. */
+/** Tasks that an arm of the run cannot work on as they are: their servers of tools (MCP), and end states that have to be kept. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { refusalOfServers } from '../../agent/agents.ts';
-import { mcpServersOf, stepsOf } from '../../dataset/kinds/datasetKinds.ts';
-import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
+import type { LoadedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { needsOf } from '../../suites/suites.ts';
 
 export interface ArmFacts {
   readonly agent: Pick<AgentConfig, 'agent_class'>;
   readonly environment: Pick<EnvironmentConfig, 'environment_class'>;
 }
 
-/** Its end states are graded, one after each step: only containers of an engine can be kept as images. */
-const refusalOfSteps = ({ environment: { environment_class } }: ArmFacts): string | undefined =>
+/** Only containers of an engine can be kept as images. */
+const refusalOfKeeping = (
+  who: string,
+  { environment: { environment_class } }: ArmFacts,
+): string | undefined =>
   environment_class === 'docker'
     ? undefined
-    : `it has several steps, whose end states are kept with environment.environment_class docker alone, and not with ${environment_class}`;
+    : `${who} are kept with environment.environment_class docker alone, and not with ${environment_class}`;
 
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
 export const beyondAgents = <R extends LoadedRow>(
@@ -24,13 +27,12 @@ export const beyondAgents = <R extends LoadedRow>(
   Promise.all(
     rows.map(async (row) => {
       if (row.head || row.refused !== undefined) return row;
-      const servers = mcpServersOf(row.instance);
-      const stepped = stepsOf(row.instance) !== undefined;
+      const { toolServers = [], keepsEndStates } = needsOf(row.instance);
       const reasons = new Set<string>();
       for (const arm of arms) {
         const refusals = [
-          await refusalOfServers(arm.agent.agent_class, servers),
-          stepped ? refusalOfSteps(arm) : undefined,
+          await refusalOfServers(arm.agent.agent_class, toolServers),
+          keepsEndStates === undefined ? undefined : refusalOfKeeping(keepsEndStates, arm),
         ];
         for (const reason of refusals) if (reason !== undefined) reasons.add(reason);
       }

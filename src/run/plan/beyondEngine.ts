@@ -1,8 +1,8 @@
 /** Tasks that ask for more processors than the engine has: no container of theirs would start there. */
 
-import { processorsOf } from '../../dataset/kinds/datasetKinds.ts';
-import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
+import type { LoadedRow } from '../../dataset/dataset.ts';
 import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { needsOf } from '../../suites/suites.ts';
 import type { Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { enginesNeeded } from './preflight.ts';
@@ -12,7 +12,7 @@ const ANSWER_MS = 5000;
 
 /** A row that was left in its file is of a kind that asks for nothing, and of a refused one nothing was read. */
 const askedBy = (row: LoadedRow): number =>
-  row.head || row.refused !== undefined ? 0 : processorsOf(row.instance);
+  row.head || row.refused !== undefined ? 0 : (needsOf(row.instance).processors ?? 0);
 
 /** `cpus`: of the smallest engine that is used. */
 export const beyondEngine = <R extends LoadedRow>(rows: readonly R[], cpus: number): readonly R[] =>

@@ -1,9 +1,9 @@
 /** A continued run must be the same run: a change is refused with a readable difference, or recorded as a boundary. */
 import { FIELD_CLASSES } from '../../config/identity.ts';
+import { datasetHash } from '../../dataset/dataset.ts';
 import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/rowHash.ts';
-import { datasetHash } from '../../dataset/record.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import {

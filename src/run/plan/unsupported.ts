@@ -1,7 +1,7 @@
 /** Tasks that cannot run here: all are named before anything starts, or left out where the user says so. */
 import { inert } from '../../base/text/inert.ts';
+import type { LoadedRow } from '../../dataset/dataset.ts';
 import { headOf } from '../../dataset/instance.ts';
-import type { LoadedRow } from '../../dataset/read/loadDataset.ts';
 import type { Tell } from '../caller.ts';
 import { UserError } from '../userError.ts';
 

@@ -5,7 +5,6 @@
 import type { AgentCallbacks } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
-import { type KeptStep, keptWork } from '../../grading/kinds/keptWork.ts';
 import type { SuspicionRule } from '../../grading/suspicion/commandRules.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
 import { exitClassOf } from '../../outcome.ts';
@@ -61,8 +60,8 @@ export interface AttemptJournal {
   endedByAgentBefore(): number;
   /** A sentence that stays with the attempt. */
   note(text: string): void;
-  /** The end states that there are so far, of a task of several steps. */
-  keptWork(kept: readonly KeptStep[]): void;
+  /** What is kept so far for the grading, where a suite keeps it while the attempt goes on. */
+  recordWork(work: string): void;
   environmentStarted(info: EnvironmentInfo): void;
   /** From now on an agent that ignores its signal can neither spend money nor write. */
   closeToAgent(): void;
@@ -122,7 +121,7 @@ export function openJournal(
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),
-    keptWork: (kept) => void noteWork(store, attempt.id, keptWork(kept)),
+    recordWork: (work) => void noteWork(store, attempt.id, work),
     environmentStarted(info) {
       notes.push(...info.notes);
       trials.noteEnvironment(store, attempt.id, {

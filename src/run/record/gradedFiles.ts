@@ -3,7 +3,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { instanceFolder } from '../../formats/harness/logLayout.ts';
 import { writeInstanceLogs } from '../../formats/harness/writeInstanceLogs.ts';
-import type { EvaluationResult } from '../../grading/kinds/gradingFrame.ts';
+import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
 import { partFolder } from './exportRun.ts';

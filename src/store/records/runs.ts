@@ -143,6 +143,14 @@ export const instanceFacts = (db: Store, runId: number): InstanceFacts[] =>
 export const rowTextOf = (db: Store, instancePk: number): string =>
   first<{ row: string }>(db, 'SELECT row FROM instances WHERE id = ?', instancePk)!.row;
 
+/** The suites that instances of a run name; null for those that name none. */
+export const kindsOf = (db: Store, runId: number): (string | null)[] =>
+  all<{ kind: string | null }>(
+    db,
+    `SELECT DISTINCT json_extract(row, '$.kind') AS kind FROM instances WHERE run_id = ?`,
+    runId,
+  ).map(({ kind }) => kind);
+
 export const instanceCount = (db: Store, runId: number): number =>
   first<{ n: number }>(db, 'SELECT count(*) AS n FROM instances WHERE run_id = ?', runId)?.n ?? 0;
 

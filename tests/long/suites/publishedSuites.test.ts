@@ -2,11 +2,11 @@
 //   SWEBATCH_SUITES=../clones npm run test:long -- publishedSuites
 // with scaleapi/SWE-bench_Pro-os@ca10a60a, kimjune01/swebench-pro-audit@354b3c02, multi-swe-bench/experiments@89888f16 (as
 // `multi-swe-bench-experiments`) and SWE-bench-Live/RepoLaunch-trajectory-archive@e068854f.
+
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { createDockerFactory, type DockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
@@ -15,13 +15,13 @@ import { readVerdictMap } from '../../../src/formats/reports/verdictMap.ts';
 import { resolutionOf } from '../../../src/grading/grade.ts';
 import { gradingConfigSchema } from '../../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
-import { planGrading } from '../../../src/grading/kinds/gradingKinds.ts';
-import { entryScript } from '../../../src/grading/kinds/pro/entryScript.ts';
-import { runRowParser } from '../../../src/grading/kinds/rowParser.ts';
 import { doubtedScores } from '../../../src/report/measure/publishedDoubts.ts';
+import { runRowParser } from '../../../src/suites/live/rowParser.ts';
+import { entryScript } from '../../../src/suites/pro/gradePro.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';
 import { comparedTo, liveOutputs } from '../../support/kinds/publishedLive.ts';
+import { normaliseRow, planGrading } from '../../support/suites.ts';
 
 const clones = process.env.SWEBATCH_SUITES ?? '';
 const at = (...parts: string[]): string => join(clones, ...parts);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import type { EvaluationResult } from '../../../src/grading/kinds/gradingFrame.ts';
+import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { createEvents, type RunEvent } from '../../../src/run/events.ts';
 import { recordVerdict } from '../../../src/run/grader/recordVerdict.ts';
 import { writeGradedFiles } from '../../../src/run/record/gradedFiles.ts';

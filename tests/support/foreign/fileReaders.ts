@@ -1,4 +1,5 @@
 // Files of other tools, rows of datasets, configurations.
+
 import { readRecording } from '../../../src/agent/replay/readRecording.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import { translateActionRegex } from '../../../src/config/actionRegex.ts';
@@ -6,10 +7,8 @@ import { ConfigError } from '../../../src/config/configError.ts';
 import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
 import { readYaml } from '../../../src/config/readYaml.ts';
-import { readTaskToml } from '../../../src/dataset/kinds/harbor/taskToml.ts';
 import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
-import { normaliseRow } from '../../../src/dataset/read/row.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
 import { traceText } from '../../../src/environment/places/images/build/buildTrace.ts';
 import { needsBuildKit } from '../../../src/environment/places/images/build/needsBuildKit.ts';
@@ -41,6 +40,8 @@ import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
 import { reasonOf } from '../../../src/results/import/exitReasons.ts';
 import { inspectDifference } from '../../../src/results/import/inspectDifference.ts';
 import { instanceOfSample, verdictOfSample } from '../../../src/results/import/inspectSamples.ts';
+import { readTaskToml } from '../../../src/suites/harbor/taskToml.ts';
+import { normaliseRow } from '../suites.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 const WORDS = [

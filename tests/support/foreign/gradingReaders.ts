@@ -1,19 +1,25 @@
 // Logs of tests, patches, scripts of datasets.
-import { r2eExpected, r2eGold, r2eStatement } from '../../../src/dataset/kinds/r2eRows.ts';
-import { withRestore } from '../../../src/grading/assets.ts';
+
 import { examine } from '../../../src/grading/doubts/doubts.ts';
 import { doubtfulPaths } from '../../../src/grading/doubts/patchDoubts.ts';
 import { patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
 import { classifyLog } from '../../../src/grading/infra.ts';
-import { rewardFromJson, rewardFromText } from '../../../src/grading/kinds/harbor/reward.ts';
-import { judgeR2e, r2eStatuses } from '../../../src/grading/kinds/r2e/gradeR2e.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
 import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
 import { gymResetPaths, gymScript } from '../../../src/grading/specs/sweGym.ts';
 import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
+import { rewardFromJson, rewardFromText } from '../../../src/suites/harbor/verifyTask.ts';
+import {
+  judgeR2e,
+  r2eExpected,
+  r2eGold,
+  r2eStatement,
+  r2eStatuses,
+} from '../../../src/suites/r2eGym/r2eGym.ts';
+import { withRestore } from '../../../src/suites/sweBench/evaluatePrediction.ts';
 import { type Reader, readersOf } from './reader.ts';
 import { LOG_OPENINGS } from './worstText.ts';
 

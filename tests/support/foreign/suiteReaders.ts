@@ -1,12 +1,11 @@
 // Logs and patches of suites that are graded by rules of their own.
-import { livePytest } from '../../../src/grading/kinds/live/liveStatuses.ts';
-import { behind, withoutTail } from '../../../src/grading/kinds/multiSwe/shape.ts';
-import { shapeOf } from '../../../src/grading/kinds/multiSwe/shapesByRepo.ts';
-import { withoutBinaryHunks } from '../../../src/grading/kinds/pro/entryScript.ts';
-import { passedIn } from '../../../src/grading/kinds/pro/gradePro.ts';
-import { rebenchShape } from '../../../src/grading/kinds/rebench/rebenchShapes.ts';
-import { withoutTiming } from '../../../src/grading/kinds/setVerdict.ts';
+
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
+import { withoutTiming } from '../../../src/grading/setVerdict.ts';
+import { livePytest } from '../../../src/suites/live/live.ts';
+import { behind, shapeOf, withoutTail } from '../../../src/suites/multiSwe/shapes.ts';
+import { passedIn, withoutBinaryHunks } from '../../../src/suites/pro/gradePro.ts';
+import { rebenchShape } from '../../../src/suites/rebenchV2/rebenchShapes.ts';
 import { readersOf } from './reader.ts';
 
 const REBENCH = ['pytest', 'pytest_v2', 'sympy', 'gradle_custom', 'react_pdf'].map(

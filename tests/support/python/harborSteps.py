@@ -1,4 +1,4 @@
-# Makes tests/grading/fixtures/harborSteps.json: methods of harbor 0.25.0 itself, run on stand-ins for what they are given.
+# Makes tests/suites/harbor/fixtures/harborSteps.json: methods of harbor 0.25.0 itself, run on stand-ins for what they are given.
 # python3.12 harborSteps.py UNPACKED_WHEEL OUT.json
 import ast, enum, json, random, sys, types
 src=open(f'{sys.argv[1]}/harbor/trial/trial.py').read()

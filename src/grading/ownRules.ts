@@ -1,0 +1,178 @@
+/**
+ * Suites with rules of their own: files go into a fresh container, one script runs, and what it left is judged. The suite gives files,
+ * script and judgement; everything around them is the same for all.
+ */
+
+import type { ContainerNeeds } from '../base/containerNeeds.ts';
+import { sha256 } from '../base/sha256.ts';
+import { type Instance, imageOf } from '../dataset/instance.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { GradeSuspicion } from './doubts/doubts.ts';
+import { doubtfulPaths, few, finding, limitMet } from './doubts/patchDoubts.ts';
+import { patchedPaths } from './doubts/patchPaths.ts';
+import { type DoubtedRun, runDoubts } from './doubts/runDoubts.ts';
+import {
+  type Ending,
+  type EvaluationResult,
+  type GradeRequest,
+  inFreshContainer,
+  type PlannedGrading,
+} from './gradingFrame.ts';
+import type { Dialect } from './parsers/logParser.ts';
+import { runTests, type TestRun } from './runTests.ts';
+import type { SetVerdict } from './setVerdict.ts';
+import { touchedPaths } from './specs/synthesise.ts';
+
+export type Judged =
+  | { readonly ok: true; readonly verdict: SetVerdict; readonly log: string; readonly applied: boolean }
+  | {
+      readonly ok: false;
+      /** `invalid`: the tests left no result. `ungradable`: the result has a shape that is not known here. */
+      readonly outcome: 'invalid' | 'ungradable' | 'infra';
+      readonly message: string;
+      readonly log: string;
+      /** The suite itself counts it as not resolved; otherwise it is an error there. */
+      readonly counts?: boolean;
+    };
+
+export interface OwnRules {
+  readonly instance: Instance;
+  readonly container?: ContainerNeeds | undefined;
+  readonly script: string;
+  readonly cwd: string;
+  /** Everything else that decides the verdict. */
+  readonly decides: unknown;
+  /** By absolute path inside. */
+  files(patch: string): Readonly<Record<string, string>>;
+  judge(environment: Environment, run: TestRun, request: GradeRequest): Promise<Judged>;
+}
+
+const SETUP_TIMEOUT_S = 120;
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+async function putFiles(
+  environment: Environment,
+  files: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+) {
+  const folders = [...new Set(Object.keys(files).map((path) => path.slice(0, path.lastIndexOf('/'))))];
+  const command = `mkdir -p ${folders.map(quoted).join(' ')}`;
+  await environment.execute(command, { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal });
+  for (const [path, text] of Object.entries(files)) await environment.putFile(path, text, 0o755);
+}
+
+/** Text of a file inside, with its middle left out above the limit of outputs; undefined where there is none. */
+export async function textInside(
+  environment: Environment,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly text: string; readonly whole: boolean } | undefined> {
+  const { output, exitCode, omittedBytes } = await environment.execute(`cat ${quoted(path)}`, {
+    ...{ cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal },
+  });
+  return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
+}
+
+/** The same doubts as for SWE-bench, but for those that read its logs. The suites put the row's tests in place themselves, after the patch or over it. */
+export function ownDoubts(
+  { patch: goldPatch, test_patch: testPatch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
+  patch: string,
+  run: DoubtedRun,
+): readonly GradeSuspicion[] {
+  const own = new Set(touchedPaths(testPatch));
+  const colliding = patchedPaths(patch).filter((path) => own.has(path));
+  return [
+    ...doubtfulPaths({ goldPatch, testPatch, failToPass, passToPass }, patch),
+    ...(colliding.length > 0
+      ? [finding('test_files_changed', "the patch changes the row's test files", few(colliding), false)]
+      : []),
+    ...runDoubts(run),
+  ].map((found) => ({ ...found, inferred: true }));
+}
+
+function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged): Ending {
+  const { instance_id: id } = rules.instance;
+  if (!judged.ok)
+    return {
+      outcome: run.oomKilled ? 'infra' : judged.outcome,
+      resolved: judged.counts ? false : null,
+      log: judged.log,
+      infraReason: run.oomKilled ? 'oom' : null,
+      errorMessage: `${id}: ${judged.message}`,
+    };
+  const { resolved, status } = judged.verdict;
+  const verdict = {
+    patch_is_None: false,
+    patch_exists: true,
+    patch_successfully_applied: judged.applied,
+    resolved,
+    tests_status: status,
+  };
+  const oom = !resolved && run.oomKilled;
+  const suspicion = ownDoubts(rules.instance, patch, run);
+  return {
+    outcome: oom ? 'infra' : resolved ? 'resolved' : 'unresolved',
+    resolved,
+    resolvedStrict: resolved && !suspicion.some(({ strict }) => strict),
+    suspicion,
+    report: { [id]: verdict },
+    log: judged.log,
+    infraReason: oom ? 'oom' : null,
+    errorMessage: judged.applied ? null : `${id}: the patch does not apply; the tests ran without it`,
+  };
+}
+
+function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): Ending {
+  return {
+    outcome: run.oomKilled ? 'infra' : 'timeout',
+    infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
+    repeatAlone: !run.oomKilled,
+    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
+    log: run.log,
+    errorMessage: `${instance.instance_id}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${instance.instance_id}`,
+  };
+}
+
+async function work(rules: OwnRules, request: GradeRequest, environment: Environment): Promise<Ending> {
+  const { config, signal, onPhase } = request;
+  onPhase?.('apply');
+  const patch = request.patch ?? '';
+  await putFiles(environment, rules.files(patch), signal);
+  onPhase?.('test');
+  const run = await runTests(environment, rules.script, { timeoutS: config.timeout, cwd: rules.cwd, signal });
+  const base = { script: rules.script, exitCode: run.exitCode, repeatAlone: run.lost };
+  if (run.timedOut) return { ...base, ...timedOut(rules, run, config.timeout) };
+  onPhase?.('grade');
+  return { ...base, ...endingOf(rules, patch, run, await rules.judge(environment, run, request)) };
+}
+
+/** The grading of one instance by rules of its own. */
+export function planOwnRules(rules: OwnRules, dialect: Dialect = 'v5'): PlannedGrading {
+  const { instance, container, script } = rules;
+  if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
+    return notGradable(instance, 'it expects no tests at all');
+  const image = imageOf(instance);
+  const { FAIL_TO_PASS, PASS_TO_PASS } = instance;
+  const specHash = sha256(JSON.stringify({ image, script, FAIL_TO_PASS, PASS_TO_PASS, more: rules.decides }));
+  const grade = (request: GradeRequest): Promise<EvaluationResult> => {
+    const runs = request.patch !== null && request.patch !== '';
+    const frame = {
+      instanceId: instance.instance_id,
+      image,
+      container,
+      script,
+      dialect,
+      specHash,
+      request,
+      runs,
+    };
+    return inFreshContainer(frame, (environment) => work(rules, request, environment));
+  };
+  return { ok: true, plan: { specHash, grade } };
+}
+
+export const notGradable = ({ instance_id }: Instance, why: string): PlannedGrading => ({
+  ok: false,
+  reason: `${instance_id} cannot be graded: ${why}`,
+});

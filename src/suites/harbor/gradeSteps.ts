@@ -1,0 +1,225 @@
+/**
+ * A task of several steps. Each step is verified in the state that the agent left it in, in containers of their own: the container of the
+ * agent never holds a test. Where a step decides whether the next begins, that happens while the attempt goes on, and its verdict is kept.
+ */
+import { z } from 'zod';
+import type { GradeSuspicion } from '../../grading/doubts/doubts.ts';
+import type { Ending, EvaluationResult, GradeRequest } from '../../grading/gradingFrame.ts';
+import { OUTCOMES } from '../../outcome.ts';
+import type { HarborStep, HarborTask } from './harborTask.ts';
+import { type KeptStep, keptSteps, type Verify } from './steps.ts';
+import { frameOf, ungradable, verification, type Wanted } from './verification.ts';
+import { mainOf } from './verifyTask.ts';
+
+interface SteppedTask extends Omit<Wanted, 'testFolders'> {
+  readonly steps: readonly HarborStep[];
+}
+
+const stepVerdict = z.object({
+  outcome: z.enum(OUTCOMES),
+  /** null: its verifier gave none. */
+  rewards: z.record(z.string(), z.number()).nullable(),
+  message: z.string().nullable(),
+  infraReason: z.string().nullable(),
+  log: z.string().nullable(),
+  exitCode: z.number().nullable(),
+  durationMs: z.number(),
+});
+type StepVerdict = z.infer<typeof stepVerdict>;
+
+/** Of the log of a step that was verified in between: the rest of it is in no file. */
+const LOG_KEPT = 512 * 1024;
+
+const verdictOf = (result: EvaluationResult): StepVerdict => ({
+  outcome: result.outcome,
+  rewards: result.rewards ?? null,
+  message: result.errorMessage,
+  infraReason: result.infraReason,
+  log: result.log === null ? null : result.log.slice(-LOG_KEPT),
+  exitCode: result.exitCode,
+  durationMs: result.durationMs,
+});
+
+/** The tests of the step go over those that all steps have. */
+const ofStep = (task: SteppedTask, step: HarborStep, image: string): Wanted => ({
+  ...task,
+  image,
+  task: { ...task.task, artifacts: step.artifacts, verifier: step.verifier } satisfies HarborTask,
+  testFolders: ['tests', `steps/${step.name}/tests`],
+});
+
+const shown = (rewards: Readonly<Record<string, number>>): string =>
+  Object.entries(rewards)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+/** How a step is verified before the next one begins; undefined for one without a least reward. */
+export function verifierOfStep(task: SteppedTask, step: HarborStep): Verify | undefined {
+  const least = step.min_rewards;
+  if (!least) return undefined;
+  return async (request) => {
+    const run = (alone: boolean) => verification(ofStep(task, step, request.work), { ...request, alone });
+    const first = await run(false);
+    const result = first.repeatAlone && !first.engineLost ? await run(true) : first;
+    const verdict = verdictOf(result);
+    const failed = gateFailure(verdict.rewards, least);
+    const lost = result.engineLost || (result.outcome === 'infra' && result.log === null);
+    return {
+      goesOn: failed === undefined,
+      says: failed ?? shown(verdict.rewards ?? {}),
+      verdict,
+      ...(lost && { lost: result.errorMessage ?? 'its verifier could not run' }),
+    };
+  };
+}
+
+interface Verified extends StepVerdict {
+  readonly name: string;
+  /** Absent for one that was verified before. */
+  readonly result?: EvaluationResult;
+}
+
+async function verified(task: SteppedTask, kept: KeptStep, request: GradeRequest): Promise<Verified> {
+  const { step: name, image } = kept;
+  const before = stepVerdict.safeParse(kept.verdict);
+  if (before.success) return { name, ...before.data };
+  const step = task.steps.find((one) => one.name === name);
+  if (image === null || !step) return { name, ...ENDED };
+  const result = await verification(ofStep(task, step, image), { ...request, work: image });
+  return { name, ...verdictOf(result), log: result.log, result };
+}
+
+/** As missing it would be out of the count, and whoever worked there chose that end. */
+const ENDED: StepVerdict = {
+  ...{ outcome: 'invalid', rewards: null, infraReason: null, log: null, exitCode: null, durationMs: 0 },
+  message: 'the container ended before its end state could be kept',
+};
+
+/** The gate of the last of them held the others back. */
+const notBegun = (names: readonly string[]): GradeSuspicion => ({
+  rule: 'steps_not_begun',
+  says: 'a step had less than its least reward, so that the steps after it were not begun',
+  evidence: names.join(', '),
+  ...{ strict: true, inferred: false },
+});
+
+function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): Ending {
+  const { strategy = 'mean' } = task;
+  const id = instance.instance_id;
+  const combined = combinedRewards(
+    strategy,
+    ran.map(({ rewards }) => rewards),
+  );
+  const broken = ran.find(({ rewards }) => rewards === null);
+  if (broken) {
+    const told = combined === null ? 'no reward' : shown(combined);
+    const failed = broken.outcome === 'invalid';
+    return {
+      outcome: broken.outcome === 'resolved' || broken.outcome === 'unresolved' ? 'infra' : broken.outcome,
+      ...(failed && { resolved: false, resolvedStrict: false }),
+      infraReason: broken.infraReason,
+      errorMessage: `${id}: step ${broken.name} has no reward: ${broken.message}. Harbor leaves such a step out, and would say: ${told}`,
+    };
+  }
+  const main = mainOf(combined ?? {});
+  if (!main.ok) return { outcome: 'infra', infraReason: 'no_reward', errorMessage: `${id}: ${main.message}` };
+  const { reward } = main.found;
+  const resolved = reward >= 1;
+  const left = steps.slice(ran.length).map(({ name }) => name);
+  const each = ran.flatMap(({ name, rewards }) =>
+    Object.entries(rewards!).map(([key, value]) => [`${name}/${key}`, value] as const),
+  );
+  return {
+    ...{ outcome: resolved ? 'resolved' : 'unresolved', resolved, reward },
+    rewards: { ...combined, ...Object.fromEntries(each) },
+    resolvedStrict: resolved && left.length === 0,
+    suspicion: left.length > 0 ? [notBegun(left)] : [],
+  };
+}
+
+const reportOf = (id: string, patch: string | null, resolved: boolean | null | undefined) => ({
+  [id]: {
+    patch_is_None: patch === null,
+    patch_exists: patch !== null && patch !== '',
+    patch_successfully_applied: true,
+    resolved: resolved ?? false,
+  },
+});
+
+export async function gradeSteps(task: SteppedTask, request: GradeRequest): Promise<EvaluationResult> {
+  const { instance } = task;
+  const id = instance.instance_id;
+  const frame = frameOf(task, request);
+  if (request.work === undefined)
+    return ungradable(
+      frame,
+      `${id}: a task of several steps is graded by the states that its agent left after each step; a patch alone does not have them`,
+    );
+  const ran: Verified[] = [];
+  for (const kept of keptSteps(request.work)) {
+    const one = await verified(task, kept, request);
+    // Once more with nothing beside it, or when the engine is back: the other steps then too.
+    if (one.result?.repeatAlone && !request.alone) return one.result;
+    if (one.result?.engineLost || one.outcome === 'ungradable') return one.result!;
+    ran.push(one);
+  }
+  const ending = endingOf(task, ran);
+  const empty = await ungradable(frame, '');
+  const results = ran.flatMap(({ result }) => result ?? []);
+  const judged = ending.resolved === undefined ? null : reportOf(id, request.patch, ending.resolved);
+  return {
+    ...{ ...empty, errorMessage: null, report: judged },
+    ...{ limits: results[0]?.limits ?? null, imageDigest: results[0]?.imageDigest ?? null },
+    ...ending,
+    suspicion: [...results.flatMap(({ suspicion }) => suspicion), ...(ending.suspicion ?? [])],
+    log: ran.map(({ name, log }) => `=== step ${name} ===\n${log ?? ''}`).join('\n'),
+    exitCode: ran.at(-1)?.exitCode ?? null,
+    runLog: results.flatMap(({ runLog }) => runLog),
+    durationMs: ran.reduce((sum, { durationMs }) => sum + durationMs, 0),
+  };
+}
+
+/** The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit. Pure. */
+
+export type Rewards = Readonly<Record<string, number>>;
+type Strategy = 'mean' | 'final';
+
+/** As Python adds floats since 3.12: with what rounding lost, by Neumaier. */
+function pythonSum(values: readonly number[]): number {
+  let sum = 0;
+  let lost = 0;
+  for (const value of values) {
+    const next = sum + value;
+    lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+    sum = next;
+  }
+  return lost !== 0 && Number.isFinite(lost) ? sum + lost : sum;
+}
+
+const rewardNamed = (rewards: Rewards, name: string): number | undefined =>
+  Object.hasOwn(rewards, name) ? rewards[name] : undefined;
+
+/**
+ * Of the steps that ran, in their order; null for a step whose verifier gave none. `final` takes the last as it is. `mean` takes the mean of
+ * each name over the steps that have rewards; a name that one of them lacks counts as 0 there.
+ */
+export function combinedRewards(strategy: Strategy, steps: readonly (Rewards | null)[]): Rewards | null {
+  if (strategy === 'final') return steps.at(-1) ?? null;
+  const given = steps.filter((rewards) => rewards !== null);
+  const names = new Set(given.flatMap(Object.keys));
+  if (names.size === 0) return null;
+  const mean = (name: string) =>
+    pythonSum(given.map((rewards) => rewardNamed(rewards, name) ?? 0)) / given.length;
+  // A name may be that of a property which every object has.
+  return Object.fromEntries([...names].map((name) => [name, mean(name)]));
+}
+
+/** Why the steps that follow are not begun; undefined where they are. A reward that is missing is below every limit. */
+export function gateFailure(rewards: Rewards | null, least: Rewards): string | undefined {
+  for (const [name, limit] of Object.entries(least)) {
+    const reward = rewards === null ? undefined : rewardNamed(rewards, name);
+    if (reward === undefined) return `it has no reward "${name}", and ${limit} is the least to go on`;
+    if (reward < limit) return `its reward "${name}" is ${reward}, and ${limit} is the least to go on`;
+  }
+  return undefined;
+}

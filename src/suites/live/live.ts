@@ -1,0 +1,170 @@
+/**
+ * SWE-bench-Live: rows that bring their commands and their log parser. The commands run in the row's image, and the parser, ours for pytest or
+ * the row's own in Python, reads what they print.
+ */
+
+import { z } from 'zod';
+import { tokens, withoutAnsi } from '../../base/python/text.ts';
+import { type Instance, imageOf } from '../../dataset/instance.ts';
+import type { RawRow } from '../../dataset/read/readColumns.ts';
+import type { Environment } from '../../environment/environment.ts';
+import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
+import { type Judged, notGradable, planOwnRules, textInside } from '../../grading/ownRules.ts';
+import { STATUS_WORDS } from '../../grading/parsers/logParser.ts';
+import type { TestRun } from '../../grading/runTests.ts';
+import { type Expected, listsOf, type SetVerdict } from '../../grading/setVerdict.ts';
+import type { SpecOptions } from '../../grading/specs/spec.ts';
+import type { Suite } from '../suite.ts';
+import { runRowParser } from './rowParser.ts';
+
+export const live: Suite = {
+  rows: { columns },
+  refusal: ({ image }) =>
+    image?.includes('sweb.eval.win.') ? 'its image is one of Windows containers' : undefined,
+  grading,
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const IMAGE_COLUMNS = ['image', 'image_name', 'docker_image'] as const;
+
+/** Most rows name no image; the convention differs from the official one only in the namespace. */
+function columns(raw: RawRow): RawRow {
+  if (IMAGE_COLUMNS.some((name) => raw[name] != null)) return raw;
+  const id = textOf(raw.instance_id).toLowerCase().replaceAll('__', '_1776_');
+  return { ...raw, image: `starryzhang/sweb.eval.x86_64.${id}` };
+}
+
+/** Words of others are kept: only those with "pass" or "fail" in them count. */
+export type LiveStatuses = ReadonlyMap<string, string>;
+
+/** As its evaluation reads a log of pytest: an expected failure counts as a failure there. */
+export function livePytest(log: string): LiveStatuses {
+  const found = new Map<string, string>();
+  for (const line of log.split('\n')) {
+    if (!STATUS_WORDS.some((word) => line.startsWith(word))) continue;
+    const [status, name] = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
+    if (status === undefined || name === undefined) continue;
+    const word = status.toLowerCase();
+    found.set(name, word.includes('pass') ? 'pass' : word.includes('skip') ? 'skip' : 'fail');
+  }
+  return found;
+}
+
+/** Names whose status has a word in it. */
+export const namesWith = (statuses: LiveStatuses, word: 'pass' | 'fail'): ReadonlySet<string> =>
+  new Set([...statuses].filter(([, status]) => status.toLowerCase().includes(word)).map(([name]) => name));
+
+/**
+ * What SWE-bench-Live types into one shell of the container: patch of the tests, patch of the model, rebuild, tests, and what prints the
+ * results. Only what the last one prints is the log. Pure.
+ */
+export const LIVE = { folder: '/mnt_tmp', log: '/mnt_tmp/swebatch_log.txt' } as const;
+
+interface LiveCommands {
+  readonly rebuild: readonly string[];
+  readonly test: readonly string[];
+  readonly print: readonly string[];
+}
+
+const APPLY = 'git apply --reject  --whitespace=nowarn ';
+
+/** An `export` or a `cd` of one command holds for the next, because all of them run in one shell. */
+export function liveScript({ rebuild, test, print }: LiveCommands): string {
+  const joined = (commands: readonly string[]) => commands.join(' ; ');
+  const own = joined(print).trim() !== '';
+  const tests = own ? joined(test) : 'bash run_test.sh > testlog.out 2>&1';
+  return `
+cd /testbed
+${APPLY} ${LIVE.folder}/test.patch
+${APPLY} ${LIVE.folder}/fix.patch || echo '>>>>> Patch Apply Failed'
+${joined(rebuild)}
+${own ? '' : `cp ${LIVE.folder}/run_test.sh run_test.sh`}
+${tests}
+{
+${own ? joined(print) : 'cat testlog.out'}
+} > ${LIVE.log} 2>&1
+`;
+}
+
+/** What `run_test.sh` holds, for rows without commands that print. */
+export const runTestScript = ({ test }: LiveCommands): string => `${test.join(' ; ')}\n`;
+
+const commands = z.array(z.string()).nullish();
+const rowSchema = z.object({
+  test_cmds: z.array(z.string()).min(1),
+  rebuild_cmds: commands,
+  print_cmds: commands,
+});
+
+/**
+ * No expected test failed, and every F2P test passed. A P2P test that the log does not name, or that was skipped, is
+ * tolerated. An F2P list that names a test twice counts as long as its set.
+ */
+export function noneFailed(
+  expected: Expected,
+  passed: ReadonlySet<string>,
+  failed: ReadonlySet<string>,
+): SetVerdict {
+  const status = listsOf(
+    expected,
+    (name) => passed.has(name),
+    (name) => failed.has(name),
+  );
+  const broken = [...expected.failToPass, ...expected.passToPass].some((name) => failed.has(name));
+  return { resolved: !broken && expected.failToPass.every((name) => passed.has(name)), status };
+}
+
+/** The verdict on the statuses of a run. */
+export function judgeLive(instance: Instance, statuses: LiveStatuses) {
+  const { FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass } = instance;
+  return noneFailed({ failToPass, passToPass }, namesWith(statuses, 'pass'), namesWith(statuses, 'fail'));
+}
+
+async function judge(
+  instance: Instance,
+  parser: string,
+  environment: Environment,
+  run: TestRun,
+  request: GradeRequest,
+): Promise<Judged> {
+  const printed = await textInside(environment, LIVE.log, request.signal);
+  const log = withoutAnsi(printed?.text ?? '').replaceAll('\r', '');
+  if (printed === undefined)
+    return { ok: false, outcome: 'invalid', message: 'its commands did not come to their end', log: run.log };
+  const where = { instanceId: instance.instance_id, image: imageOf(instance) };
+  const parsed = isPytest(parser)
+    ? ({ ok: true, statuses: livePytest(log) } as const)
+    : await runRowParser(parser, log, where, request);
+  if (!parsed.ok) return { ...parsed, log };
+  if (parsed.statuses.size === 0)
+    return { ok: false, outcome: 'invalid', message: 'its log names no test at all', log };
+  const applied = !run.log.split('\n').includes('>>>>> Patch Apply Failed');
+  return { ok: true, verdict: judgeLive(instance, parsed.statuses), log, applied };
+}
+
+const isPytest = (parser: string): boolean => parser.trim().toLowerCase() === 'pytest';
+const isPython = (parser: string): boolean => /^(?:async )?def parser\(/m.test(parser);
+
+function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+  const row = rowSchema.safeParse(instance.extra);
+  if (!row.success) return notGradable(instance, 'its test_cmds cannot be read');
+  const given = instance.log_parser ?? instance.extra.parser;
+  const parser = typeof given === 'string' ? given : '';
+  if (!isPytest(parser) && !isPython(parser))
+    return notGradable(instance, `its log parser ${JSON.stringify(parser.slice(0, 40))} is not known here`);
+  const { test_cmds: test, rebuild_cmds, print_cmds } = row.data;
+  const asked = { test, rebuild: rebuild_cmds ?? [], print: print_cmds ?? [] };
+  return planOwnRules(
+    {
+      ...{ instance, script: liveScript(asked), cwd: '/testbed' },
+      decides: { parser, testPatch: instance.test_patch },
+      files: (patch) => ({
+        [`${LIVE.folder}/test.patch`]: instance.test_patch,
+        [`${LIVE.folder}/fix.patch`]: patch,
+        [`${LIVE.folder}/run_test.sh`]: runTestScript(asked),
+      }),
+      judge: (environment, run, request) => judge(instance, parser, environment, run, request),
+    },
+    dialect,
+  );
+}

@@ -1,0 +1,236 @@
+/** Reads a whole dataset and checks every row: either all rows are good, or all problems are listed. */
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { isRecord } from '../base/isRecord.ts';
+import { sha256 } from '../base/sha256.ts';
+import { kindOf } from '../base/text/kindOf.ts';
+import type { Dataset, LoadedRow } from '../dataset/dataset.ts';
+import { BUILT, imageNameOf } from '../dataset/imageNames.ts';
+import type { Instance } from '../dataset/instance.ts';
+import { DATASET_ALIASES } from '../dataset/knownDatasets.ts';
+import { addedDataset } from '../dataset/read/addedDatasets.ts';
+import { jsonLines, type RawEntry, type RawProblem } from '../dataset/read/jsonLines.ts';
+import { type LocateOptions, locateDataset } from '../dataset/read/locate.ts';
+import { type NormalisedRow, normaliseColumns } from '../dataset/read/readColumns.ts';
+import { readJson } from '../dataset/read/readJson.ts';
+import { readParquet } from '../dataset/read/readParquet.ts';
+import { rowHashOf } from '../dataset/read/rowHash.ts';
+import { leaveInFile, piecesOf, type RowReading } from '../dataset/read/rowInFile.ts';
+import type { FolderTask } from './suite.ts';
+import { loadSuite, SWE_BENCH, suiteOf, suiteOfFolder, suiteOfRow } from './suites.ts';
+
+interface DatasetProblem {
+  readonly line?: number;
+  readonly instanceId?: string;
+  /** A sentence that names the place: "data.jsonl line 3 (django__django-1): base_commit is missing". */
+  readonly message: string;
+}
+
+export type LoadResult =
+  | { readonly ok: true; readonly dataset: Dataset }
+  | { readonly ok: false; readonly problems: readonly DatasetProblem[] };
+
+/** A smaller file is held in memory. */
+const HELD_BYTES = 64 * 2 ** 20;
+
+type Found = RawEntry | RawProblem;
+type Keep = (entry: RawEntry, instance: Instance, rowHash: string) => LoadedRow;
+const hold: Keep = ({ line }, instance, rowHash) => ({ instance, rowHash, line });
+
+/** A raw row of a suite that is loaded becomes an Instance: the suite brings its columns under the names of SWE-bench. */
+export function normaliseRow(given: unknown): NormalisedRow {
+  if (!isRecord(given)) return { ok: false, messages: [`the row is ${kindOf(given)}, not an object`] };
+  const kind = suiteOfRow(given);
+  if (kind === SWE_BENCH) return normaliseColumns(given);
+  const { rows } = suiteOf({ kind });
+  return normaliseColumns(rows?.columns(given) ?? given, kind, rows?.headIsBase);
+}
+
+/** The image of an instance where somebody chose other images for its whole dataset. As it is, where it cannot have what was chosen, which `imageRefusal` tells. */
+function withChosenImage(instance: Instance, images: string | undefined): Instance {
+  if (images === undefined) return instance;
+  const image =
+    images === BUILT ? suiteOf(instance).builtImage?.(instance) : imageNameOf(images, instance.instance_id);
+  return image === undefined ? instance : { ...instance, image };
+}
+
+/** Why it cannot run with these images, as a clause; undefined when it can. */
+const imageRefusal = (instance: Instance, images: string | undefined): string | undefined =>
+  images === BUILT && suiteOf(instance).builtImage?.(instance) === undefined
+    ? 'its image cannot be built, for no Dockerfile comes with it'
+    : undefined;
+
+interface Rows {
+  readonly found: Iterable<Found>;
+  readonly keep: Keep;
+}
+
+async function readRows(
+  path: string,
+  heldBytes: number,
+  reading: RowReading,
+  seen: (bytes: Uint8Array) => void,
+): Promise<Rows> {
+  const suffix = extname(path).toLowerCase();
+  const lines = suffix !== '.parquet' && suffix !== '.json' && statSync(path).size > heldBytes;
+  if (lines && !startsAsArray(path))
+    return { found: jsonLines(piecesOf(path, seen)), keep: leaveInFile(path, reading) };
+  const bytes = await readFile(path);
+  seen(bytes);
+  const { entries, problems } =
+    suffix === '.parquet' ? await readParquet(bytes) : readJson(bytes, suffix === '.json' ? 'json' : 'jsonl');
+  return { found: [...entries, ...problems].sort((a, b) => a.line - b.line), keep: hold };
+}
+
+/** People give JSON and JSON Lines either suffix. */
+function startsAsArray(path: string): boolean {
+  for (const piece of piecesOf(path, () => {})) {
+    const text = new TextDecoder().decode(piece).trimStart();
+    if (text !== '') return text.startsWith('[');
+  }
+  return false;
+}
+
+/** In an object keyed by id, rows may leave the id out but not contradict it. */
+function withKey(row: unknown, key: string | undefined): { row: unknown; contradiction?: string } {
+  if (key === undefined || typeof row !== 'object' || row === null || Array.isArray(row)) return { row };
+  const inner = (row as Record<string, unknown>).instance_id;
+  if (inner === undefined) return { row: { instance_id: key, ...row } };
+  if (inner === key || typeof inner !== 'string') return { row };
+  return { row, contradiction: `has the key "${key}", but its instance_id is "${inner}"` };
+}
+
+/** Collects rows and problems over all files of one dataset. */
+function collector({ images, heldBytes = HELD_BYTES }: LoadOptions) {
+  const reading: RowReading = {
+    normalise: normaliseRow,
+    withImage: (instance) => withChosenImage(instance, images),
+  };
+  const rows: LoadedRow[] = [];
+  const problems: DatasetProblem[] = [];
+  const firstPlace = new Map<string, number>();
+
+  async function add(path: string, seen: (bytes: Uint8Array) => void): Promise<void> {
+    const { found, keep } = await readRows(path, heldBytes, reading, seen);
+    const unit = extname(path).toLowerCase() === '.parquet' ? 'row' : 'line';
+    const report = (line: number, message: string, instanceId?: string) => {
+      const place = line > 0 ? `${path} ${unit} ${line}` : path;
+      const who =
+        instanceId === undefined ? '' : ` (${JSON.stringify(instanceId).slice(1, -1).slice(0, 140)})`;
+      problems.push({
+        ...(line > 0 && { line }),
+        ...(instanceId !== undefined && { instanceId }),
+        message: `${place}${who}: ${message}`,
+      });
+    };
+    for (const entry of found) {
+      if ('message' in entry) {
+        report(entry.line, entry.message);
+        continue;
+      }
+      const { row, contradiction } = withKey(entry.row, entry.key);
+      if (isRecord(row)) await loadSuite(suiteOfRow(row));
+      const normalised = normaliseRow(row);
+      const id = normalised.ok ? normalised.instance.instance_id : normalised.instanceId;
+      if (contradiction) report(entry.line, contradiction, id);
+      if (!normalised.ok) for (const message of normalised.messages) report(entry.line, message, id);
+      if (id !== undefined) {
+        const first = firstPlace.get(id);
+        if (first === undefined) firstPlace.set(id, entry.line);
+        else report(entry.line, `the same instance_id as ${unit} ${first}`, id);
+      }
+      if (normalised.ok) {
+        const { instance } = normalised;
+        // The hash is of the row alone: other images are no other task.
+        const row = keep(entry, reading.withImage(instance), rowHashOf(instance));
+        const refused = suiteOf(instance).refusal?.(instance) ?? imageRefusal(instance, images);
+        rows.push(refused === undefined ? row : Object.assign(row, { refused }));
+      }
+    }
+  }
+  return { add, rows, problems };
+}
+
+export interface LoadOptions extends LocateOptions {
+  /** Rows of a larger file of JSON Lines stay there. */
+  readonly heldBytes?: number;
+  /** Names of images in the place of those that rows name, as imageNames.ts reads them. */
+  readonly images?: string | undefined;
+}
+
+export async function loadDataset(source: string, options: LoadOptions = {}): Promise<LoadResult> {
+  const added = addedDataset(source, options.env);
+  if (!added) return loadPlace(source, options);
+  const { split = added.split ?? undefined } = options;
+  const loaded = await loadPlace(added.path, { ...options, split, images: added.images });
+  if (!loaded.ok) return loaded;
+  const { dataset } = loaded;
+  if (dataset.fileHash !== added.fileHash && dataset.split === added.split)
+    return {
+      ok: false,
+      problems: [
+        {
+          message: `${source} (${added.path}) has changed since it was added; "datasets add" takes it as it is now`,
+        },
+      ],
+    };
+  return { ok: true, dataset: { ...dataset, source, revision: added.revision ?? dataset.revision } };
+}
+
+async function loadPlace(source: string, options: LoadOptions): Promise<LoadResult> {
+  const folder = await folderDataset(source, options.images);
+  if (folder) return { ok: true, dataset: folder };
+  const location = locateDataset(source, options);
+  if (!location.ok) return { ok: false, problems: [{ message: location.message }] };
+  const { files, revision, split } = location.found;
+  const { add, rows, problems } = collector(options);
+  const hash = createHash('sha256');
+  for (const path of files) await add(path, (bytes) => void hash.update(bytes));
+  if (problems.length === 0 && rows.length === 0)
+    problems.push({ message: `${files.join(', ')}: the dataset holds no instances` });
+  if (problems.length > 0) return { ok: false, problems };
+  const dataset = { source, path: files[0]!, files, split, revision, fileHash: hash.digest('hex'), rows };
+  return { ok: true, dataset };
+}
+
+/** "12 tasks: task.toml has …, for example in fix-tests": one line for each thing, however many tasks have it. */
+function collected(tasks: readonly FolderTask[]): string[] {
+  const where = new Map<string, string[]>();
+  for (const { id, warnings } of tasks)
+    for (const text of warnings) where.set(text, [...(where.get(text) ?? []), id]);
+  return [...where].map(([text, ids]) =>
+    ids.length === 1 ? `${ids[0]}: ${text}` : `${ids.length} tasks, such as ${ids[0]}: ${text}`,
+  );
+}
+
+/** A folder of task folders: each task is a row. Undefined where the source is no such folder. */
+async function folderDataset(source: string, images?: string): Promise<Dataset | undefined> {
+  if ((DATASET_ALIASES as readonly string[]).includes(source)) return undefined;
+  if (!statSync(source, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+  const suite = await loadSuite(suiteOfFolder(source) ?? SWE_BENCH);
+  if (!suite?.folders) return undefined;
+  const path = resolve(source);
+  const tasks = suite.folders.read(path);
+  return {
+    ...{
+      source,
+      path,
+      files: [path],
+      split: null,
+      revision: null,
+      needsFolders: suite.folders.needed ?? false,
+    },
+    fileHash: sha256(tasks.map(({ id, hash }) => `${id} ${hash}\n`).join('')),
+    rows: tasks.map((task, i) => {
+      const refused = task.refused ?? imageRefusal(task.instance, images);
+      const instance = withChosenImage(task.instance, images);
+      return {
+        ...{ instance, rowHash: task.hash, line: i + 1 },
+        ...(refused !== undefined && { refused }),
+      };
+    }),
+    warnings: collected(tasks),
+  };
+}

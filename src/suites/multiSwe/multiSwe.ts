@@ -1,0 +1,176 @@
+/**
+ * Multi-SWE-bench: no id column, issues apart from the task, tests as maps. Its image brings the script that applies the fix and runs the
+ * tests. The run with the fix is compared with the runs that its row records, without any patch and with the tests alone.
+ */
+
+import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
+import type { Instance } from '../../dataset/instance.ts';
+import type { RawRow } from '../../dataset/read/readColumns.ts';
+import type { PlannedGrading } from '../../grading/gradingFrame.ts';
+import { type Judged, notGradable, planOwnRules } from '../../grading/ownRules.ts';
+import { ParserError } from '../../grading/parsers/logParser.ts';
+import type { SetVerdict } from '../../grading/setVerdict.ts';
+import type { SpecOptions } from '../../grading/specs/spec.ts';
+import type { Suite } from '../suite.ts';
+import { type Shape, shapeOf, type TestSets } from './shapes.ts';
+
+export const multiSwe: Suite = {
+  rows: { columns },
+  needs: ({ repo }) => ({ container: { cwd: `/home/${repo.split('/').at(-1)!}` } }),
+  grading,
+};
+
+const FIXED = ['fixed_tests', 'f2p_tests', 's2p_tests', 'n2p_tests'] as const;
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+function columns(raw: RawRow): RawRow {
+  const { org, number } = raw;
+  // A row that was converted before names its repository with its owner.
+  if (raw.instance_id != null) return raw;
+  const repo = textOf(raw.repo);
+  const issues = Array.isArray(raw.resolved_issues) ? raw.resolved_issues.filter(isRecord) : [];
+  const statement = issues.length > 0 ? issues : [raw];
+  const fixed = FIXED.map((name) => raw[name]).filter(isRecord);
+  return {
+    ...raw,
+    instance_id: `${org}__${repo}-${number}`,
+    repo: `${org}/${repo}`,
+    base_commit: isRecord(raw.base) ? raw.base.sha : undefined,
+    problem_statement: statement.map((issue) => `${textOf(issue.title)}\n${textOf(issue.body)}`).join('\n\n'),
+    hints_text: raw.hints,
+    patch: raw.fix_patch,
+    FAIL_TO_PASS: Object.assign({}, ...fixed),
+    PASS_TO_PASS: raw.p2p_tests,
+    image: `mswebench/${org}_m_${repo}:pr-${number}`.toLowerCase(),
+  };
+}
+
+const names = z.array(z.string()).default([]);
+const runSchema = z.object({ passed_tests: names, failed_tests: names, skipped_tests: names });
+const listed = z.record(z.string(), z.unknown()).nullish();
+
+/** What its row says of the runs before, and which tests have to change how. */
+export const multiRowSchema = z.object({
+  run_result: runSchema,
+  test_patch_result: runSchema,
+  p2p_tests: listed,
+  f2p_tests: listed,
+  s2p_tests: listed,
+  n2p_tests: listed,
+});
+export type MultiRow = z.infer<typeof multiRowSchema>;
+
+type Status = 'PASS' | 'FAIL' | 'SKIP' | 'NONE';
+
+function statuses({ passed, failed, skipped }: TestSets): Map<string, Status> {
+  const found = new Map<string, Status>();
+  for (const name of passed) found.set(name, 'PASS');
+  for (const name of failed) found.set(name, 'FAIL');
+  for (const name of skipped) found.set(name, 'SKIP');
+  return found;
+}
+
+const setsOf = (run: z.infer<typeof runSchema>): TestSets => ({
+  passed: new Set(run.passed_tests),
+  failed: new Set(run.failed_tests),
+  skipped: new Set(run.skipped_tests),
+});
+
+/** A name on two lists: the harness refuses such a log, and the instance is an error there. */
+export const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined =>
+  [...passed].find((name) => failed.has(name) || skipped.has(name)) ??
+  [...failed].find((name) => skipped.has(name));
+
+/** Why the run with the fix is not what the row asks for; undefined when it is. */
+function broken(row: MultiRow, fix: ReadonlyMap<string, Status>): string | undefined {
+  const run = statuses(setsOf(row.run_result));
+  const test = statuses(setsOf(row.test_patch_result));
+  const all = [...new Set([...run.keys(), ...test.keys(), ...fix.keys()])];
+  const of = (found: ReadonlyMap<string, Status>, name: string): Status => found.get(name) ?? 'NONE';
+  if (fix.size === 0) return 'no test results were found in the log';
+  const newly = all.find((name) => of(test, name) === 'PASS' && of(fix, name) === 'FAIL');
+  if (newly !== undefined) return `${newly} passed before the patch and fails with it`;
+  if (!all.some((name) => of(test, name) !== 'PASS' && of(fix, name) === 'PASS'))
+    return 'no test passes that did not pass before';
+  const odd = all.find(
+    (name) =>
+      ['NONE', 'SKIP'].includes(of(test, name)) && of(fix, name) === 'FAIL' && of(run, name) === 'PASS',
+  );
+  if (odd !== undefined) return `${odd} passed without any patch and fails with it`;
+  const wanted = [
+    [row.p2p_tests, 'PASS'],
+    [row.f2p_tests, 'FAIL'],
+    [row.s2p_tests, 'SKIP'],
+    [row.n2p_tests, 'NONE'],
+  ] as const;
+  for (const [list, before] of wanted)
+    for (const name of Object.keys(list ?? {}))
+      if (of(fix, name) !== 'PASS' || of(test, name) !== before)
+        return `${name} was to pass, and to be ${before} before`;
+  return undefined;
+}
+
+export function multiVerdict(
+  row: MultiRow,
+  fix: TestSets,
+): SetVerdict & { readonly why: string | undefined } {
+  const why = broken(row, statuses(fix));
+  const sort = (lists: readonly MultiRow['p2p_tests'][]) => {
+    const all = lists.flatMap((list) => Object.keys(list ?? {}));
+    return {
+      success: all.filter((name) => fix.passed.has(name)),
+      failure: all.filter((name) => !fix.passed.has(name)),
+    };
+  };
+  return {
+    resolved: why === undefined,
+    why,
+    status: {
+      FAIL_TO_PASS: sort([row.f2p_tests, row.s2p_tests, row.n2p_tests]),
+      PASS_TO_PASS: sort([row.p2p_tests]),
+      FAIL_TO_FAIL: { success: [], failure: [] },
+      PASS_TO_FAIL: { success: [], failure: [] },
+    },
+  };
+}
+
+const FIX_PATCH = '/home/fix.patch';
+const SCRIPT = 'bash /home/fix-run.sh\n';
+
+/** The verdict on the text of a run. */
+export function judgeMultiLog(row: MultiRow, shape: Shape, log: string): Judged {
+  const lost = (message: string): Judged => ({ ok: false, outcome: 'invalid', message, log });
+  try {
+    const sets = shape(log);
+    const twice = contradicts(sets);
+    if (twice !== undefined) return lost(`the log says of ${twice} that it passed and that it did not`);
+    if (sets.passed.size + sets.failed.size + sets.skipped.size === 0)
+      return lost('the log names no test at all');
+    return { ok: true, verdict: multiVerdict(row, sets), log, applied: !/^error: /m.test(log) };
+  } catch (error) {
+    if (!(error instanceof ParserError)) throw error;
+    return lost(`the log cannot be read: ${error.message}`);
+  }
+}
+
+const filled = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
+  const { extra, repo } = instance;
+  if (filled(extra.number_interval) || filled(extra.tag))
+    return notGradable(instance, 'the shape of its log goes by a range of numbers, which is not known here');
+  const shape = shapeOf(repo, Number(extra.number));
+  if (!shape) return notGradable(instance, `the shape of the logs of ${repo} is not known here`);
+  const row = multiRowSchema.safeParse(extra);
+  if (!row.success) return notGradable(instance, 'its run_result and test_patch_result cannot be read');
+  return planOwnRules(
+    {
+      ...{ instance, script: SCRIPT, cwd: '/home' },
+      decides: { row: row.data },
+      files: (patch) => ({ [FIX_PATCH]: patch }),
+      judge: async (_, run) => judgeMultiLog(row.data, shape, run.log),
+    },
+    dialect,
+  );
+}

@@ -1,0 +1,128 @@
+/** SWE-bench Pro: rows of the hub, and its own repository, which keeps the scripts that grade them. */
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { isRecord } from '../../base/isRecord.ts';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { normaliseColumns, type RawRow } from '../../dataset/read/readColumns.ts';
+import { rowHashOf } from '../../dataset/read/rowHash.ts';
+import type { FolderTask, Suite } from '../suite.ts';
+import { gradePro, textOf, unquoted } from './gradePro.ts';
+import { proBuilds, proImage } from './proImage.ts';
+
+const NAME = 'swe-bench-pro';
+
+export const pro: Suite = {
+  rows: { columns: proColumns },
+  folders: { read: readProFolder },
+  needs: () => ({ container: { cwd: '/app' } }),
+  builtImage: proImage,
+  builds: proBuilds,
+  grading: gradePro,
+};
+
+const PUBLISHED = 'jefzda/sweap-images';
+const LONGEST_TAG = 128;
+/** Published under the whole name of its repository, unlike all others of it. */
+const WHOLE_NAME = 'instance_element-hq__element-web-ec0f940ef0e8e3b61078f145f34dc40d1938e6c5-vnan';
+
+/** The tag as Pro's own tools make it from repository and id, for rows that state none. */
+export function proTag(id: string, repo: string): string {
+  const [owner = '', name = ''] = repo.toLowerCase().split('/');
+  const hash = id.replaceAll('instance_', '');
+  if (id === WHOLE_NAME) return `${owner}.element-web-${hash}`.slice(0, LONGEST_TAG);
+  const short = owner.includes('element-hq') && name.includes('element-web') ? 'element' : name;
+  return `${owner}.${short}-${hash.replace(/-vnan$/, '')}`.slice(0, LONGEST_TAG);
+}
+
+/** The prompt is the statement with requirements and interface below it. */
+function proColumns(raw: RawRow): RawRow {
+  // A row that names its image was converted before: its statement is whole.
+  if (raw.image != null) return raw;
+  const parts = [unquoted(raw.problem_statement)];
+  if (textOf(raw.requirements)) parts.push(`Requirements:\n${unquoted(raw.requirements)}`);
+  if (textOf(raw.interface)) parts.push(`New interfaces introduced:\n${unquoted(raw.interface)}`);
+  const tag = textOf(raw.dockerhub_tag) || proTag(textOf(raw.instance_id), textOf(raw.repo));
+  return {
+    ...raw,
+    problem_statement: typeof raw.problem_statement === 'string' ? parts.join('\n\n') : raw.problem_statement,
+    image: `${PUBLISHED}:${tag}`,
+  };
+}
+
+const SCRIPTS = 'run_scripts';
+const ROW_FOLDERS = ['', 'helper_code'] as const;
+
+function rowFiles(dir: string): string[] {
+  return ROW_FOLDERS.map((name) => join(dir, name))
+    .filter((folder) => statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true)
+    .flatMap((folder) =>
+      readdirSync(folder)
+        .filter((name) => /\.(?:jsonl|csv)$/.test(name))
+        .sort()
+        .map((name) => join(folder, name)),
+    );
+}
+
+/** Cells of the CSV are Python literals, which stay text here: the columns that hold lists are parsed, never evaluated. */
+function rowsIn(path: string): unknown[] {
+  const text = readFileSync(path, 'utf8');
+  if (path.endsWith('.csv')) return parseCsv(text, { columns: true, bom: true, relax_column_count: true });
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line): unknown => JSON.parse(line));
+}
+
+const textAt = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+
+function withScripts(dir: string, raw: RawRow, id: string): RawRow {
+  const scripts = join(dir, SCRIPTS, id);
+  const dockerfile = (name: string) => textAt(join(dir, 'dockerfiles', name, id, 'Dockerfile'));
+  return {
+    ...raw,
+    run_script: raw.run_script ?? textAt(join(scripts, 'run_script.sh')),
+    parser: raw.parser ?? textAt(join(scripts, 'parser.py')),
+    base_dockerfile: raw.base_dockerfile ?? dockerfile('base_dockerfile'),
+    instance_dockerfile: raw.instance_dockerfile ?? dockerfile('instance_dockerfile'),
+  };
+}
+
+/**
+ * A clone of SWE-bench Pro's repository as tasks: rows of its .jsonl or .csv file, each with the run_script.sh, the parser.py and the
+ * Dockerfiles that the repository keeps in folders named like the instance. All text of a task is hashed with its row. A row that cannot be
+ * read is a task that is refused, so that the others can run.
+ */
+function readProFolder(dir: string): readonly FolderTask[] {
+  const tasks = new Map<string, FolderTask>();
+  for (const path of rowFiles(dir))
+    rowsIn(path).forEach((raw, at) => {
+      if (!isRecord(raw)) return;
+      const id = typeof raw.instance_id === 'string' ? raw.instance_id : `${path}:${at + 1}`;
+      if (!tasks.has(id)) tasks.set(id, taskOf(dir, raw, id));
+    });
+  return [...tasks.values()];
+}
+
+function taskOf(dir: string, raw: RawRow, id: string): FolderTask {
+  const path = join(dir, SCRIPTS, id);
+  const safe = instanceIdProblem(id);
+  const read = safe === null ? normaliseColumns(proColumns(withScripts(dir, raw, id)), NAME) : undefined;
+  if (read?.ok) {
+    const { instance } = read;
+    const missing = ['run_script', 'parser'].filter((name) => instance.extra[name] === '');
+    const warnings =
+      missing.length > 0 ? [`${missing.join(' and ')} missing in ${SCRIPTS}: it cannot be graded`] : [];
+    return { id, path, instance, hash: rowHashOf(instance), warnings };
+  }
+  const refused = safe === null ? (read?.messages ?? []).join('; ') : `its id ${safe}`;
+  const instance = { ...emptyInstance(id), kind: NAME };
+  return { id, path, instance, hash: rowHashOf(instance), refused, warnings: [] };
+}
+
+const emptyInstance = (id: string) => ({
+  ...{ instance_id: id, repo: '', base_commit: '', problem_statement: '', hints_text: '', patch: '' },
+  ...{ test_patch: '', version: '', created_at: '', environment_setup_commit: '', difficulty: '' },
+  ...{ FAIL_TO_PASS: [], PASS_TO_PASS: [], extra: {} },
+});

@@ -1,0 +1,98 @@
+/**
+ * A suite: how its tasks are read, what they need, how an agent is led through one, and how it is graded. Each suite is one folder beside this file and
+ * one line in suites.ts. The rest of the program knows suites by this contract alone.
+ */
+import type { AgentResult } from '../agent/contract.ts';
+import type { ContainerNeeds } from '../base/containerNeeds.ts';
+import type { McpServer } from '../base/mcpServer.ts';
+import type { Instance } from '../dataset/instance.ts';
+import type { RawRow } from '../dataset/read/readColumns.ts';
+import type { Environment } from '../environment/environment.ts';
+import type { BuildRecipe } from '../environment/places/images/build/buildRecipes.ts';
+import type { GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
+import type { SpecOptions } from '../grading/specs/spec.ts';
+import type { ExitReason } from '../outcome.ts';
+
+export interface Suite {
+  /** Rows of files: their columns under the names of SWE-bench. `headIsBase`: the head of the image's repository is where a task begins. */
+  readonly rows?: { columns(raw: RawRow): RawRow; readonly headIsBase?: boolean };
+  /** Folders that hold tasks: all of them. `needed`: also while a task runs, so that it cannot be written as a row. */
+  readonly folders?: { read(dir: string): readonly FolderTask[]; readonly needed?: boolean };
+  /** Why a task cannot run here, as a clause; undefined when it can. Told before anything starts. */
+  refusal?(instance: Instance): string | undefined;
+  needs?(instance: Instance): TaskNeeds;
+  /** Images that no registry has, and how each is built. */
+  builds?(instance: Instance): readonly ImageBuild[];
+  /** The name of the image that the task's own recipe makes, where `datasets add --images built` asks for it; undefined where it has no recipe. */
+  builtImage?(instance: Instance): string | undefined;
+  /** Of a task whose agent runs more than once: leads it through. undefined: the agent runs once, on the problem statement. */
+  lead?(instance: Instance): ((attempt: LedAttempt) => Promise<AgentResult>) | undefined;
+  grading(instance: Instance, options: SpecOptions): PlannedGrading;
+}
+
+/** What a task asks for, as plain data; what is absent it does not ask for. */
+export interface TaskNeeds {
+  readonly container?: ContainerNeeds;
+  /** The most processors that one of its containers asks for, those of its grading included. */
+  readonly processors?: number;
+  /** Seconds that the task gives its agent. */
+  readonly agentS?: number | undefined;
+  /** Servers of tools that its agent is to have. */
+  readonly toolServers?: readonly McpServer[];
+  /** What is graded is the end state of the container: it is kept when the agent is done. Where it cannot be kept, the patch is graded. */
+  readonly endState?: boolean;
+  /** Set where the task cannot run without end states that are kept: who says so, as the beginning of a clause. */
+  readonly keepsEndStates?: string;
+}
+
+export interface ImageBuild extends BuildRecipe {
+  readonly image: string;
+}
+
+/** One task of a folder; `id` names it also where it cannot be read. */
+export interface FolderTask {
+  readonly id: string;
+  readonly path: string;
+  readonly instance: Instance;
+  /** Hash of everything that decides what is asked and how it is graded. */
+  readonly hash: string;
+  /** Why it cannot run here. It may be left out of a run; it is never run in part. */
+  readonly refused?: string;
+  readonly warnings: readonly string[];
+}
+
+/** What a suite that leads an agent through a task may do in the attempt. */
+export interface LedAttempt {
+  readonly environment: Environment;
+  readonly signal: AbortSignal;
+  /**
+   * Runs the agent from its beginning to its end on one part of the task. The limits are those of the attempt: what earlier runs used is gone, and an
+   * agent whose limits are used up is not started.
+   */
+  runAgent(part: AgentPart): Promise<AgentRun>;
+  beginPhase(name: string): void;
+  /** A sentence that stays with the attempt. */
+  note(text: string): void;
+  /** Writes down what is kept so far: `GradeRequest.work` of the grading. */
+  recordWork(work: string): void;
+  /** For a grading while the attempt goes on, in containers of its own. */
+  gradeRequest(): Promise<Omit<GradeRequest, 'patch'>>;
+  /** Waits for work that may ignore the signal. */
+  orEnd<T>(work: Promise<T>): Promise<T>;
+}
+
+export interface AgentPart {
+  /** Messages say it as their task step. */
+  readonly name: string;
+  readonly instruction: string;
+  /** Seconds that the task gives its agent for this part. */
+  readonly agentS?: number | undefined;
+}
+
+export interface AgentRun {
+  /** With the steps and the cost of all runs so far. */
+  readonly result: AgentResult;
+  readonly reason: ExitReason;
+  /** For people; null where the reason says enough. */
+  readonly message: string | null;
+}

@@ -1,0 +1,149 @@
+/**
+ * The suites, one line each, in the order in which they are asked. A line says how tasks of the suite are recognised; all else is in its folder and
+ * loaded when the first of its tasks is met. Whoever has an instance has its suite: what reads instances from files or from the record loads it.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRecord } from '../base/isRecord.ts';
+import type { Instance } from '../dataset/instance.ts';
+import type { RawRow } from '../dataset/read/readColumns.ts';
+import { rememberRecipe } from '../environment/places/images/build/buildRecipes.ts';
+import type { PlannedGrading } from '../grading/gradingFrame.ts';
+import type { SpecOptions } from '../grading/specs/spec.ts';
+import type { Suite, TaskNeeds } from './suite.ts';
+
+interface SuiteLine {
+  /** As instances say it in `kind`. */
+  readonly name: string;
+  readonly isRow?: (raw: RawRow) => boolean;
+  readonly isFolder?: (dir: string) => boolean;
+  readonly load: () => Promise<Suite>;
+}
+
+const SUITES: readonly SuiteLine[] = [
+  {
+    name: 'harbor',
+    isFolder: (dir) => holds(dir, 'task.toml', '*/task.toml', 'tasks/*/task.toml'),
+    load: async () => (await import('./harbor/harbor.ts')).harbor,
+  },
+  {
+    name: 'multi-swe-bench',
+    isRow: (raw) => raw.org != null && raw.number != null,
+    load: async () => (await import('./multiSwe/multiSwe.ts')).multiSwe,
+  },
+  {
+    name: 'swe-bench-pro',
+    isRow: (raw) =>
+      isText(raw.dockerhub_tag) ||
+      (isText(raw.before_repo_set_cmd) && raw.selected_test_files_to_run !== undefined),
+    isFolder: (dir) =>
+      holds(dir, 'run_scripts/') &&
+      holds(dir, '*.jsonl', '*.csv', 'helper_code/*.jsonl', 'helper_code/*.csv'),
+    load: async () => (await import('./pro/pro.ts')).pro,
+  },
+  {
+    name: 'swe-bench-live',
+    isRow: (raw) => Array.isArray(raw.test_cmds),
+    load: async () => (await import('./live/live.ts')).live,
+  },
+  {
+    name: 'swe-rebench-v2',
+    isRow: (raw) =>
+      isRecord(raw.install_config) && String(raw.image ?? raw.image_name ?? '').includes('swerebenchv2/'),
+    load: async () => (await import('./rebenchV2/rebenchV2.ts')).rebenchV2,
+  },
+  {
+    name: 'r2e-gym',
+    isRow: (raw) =>
+      raw.kind === 'r2e-gym' ||
+      [raw.repo_name, raw.docker_image, raw.commit_hash].every((value) => isText(value) && value !== ''),
+    load: async () => (await import('./r2eGym/r2eGym.ts')).r2eGym,
+  },
+];
+
+/** Rows that no other suite knows, and instances without a kind. */
+export const SWE_BENCH = 'swe-bench';
+const sweBench: SuiteLine = {
+  name: SWE_BENCH,
+  load: async () => (await import('./sweBench/sweBench.ts')).sweBench,
+};
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** Whether something lies in a folder at one of these paths. `*` stands for any name that does not begin with a dot; a folder ends with "/". */
+function holds(dir: string, ...paths: readonly string[]): boolean {
+  return paths.some((path) => {
+    const star = path.indexOf('*');
+    if (star < 0) return existsSync(join(dir, path));
+    const folder = join(dir, path.slice(0, star));
+    const [ending = '', ...below] = path.slice(star + 1).split('/');
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return false;
+    const names = readdirSync(folder).filter((name) => !name.startsWith('.') && name.endsWith(ending));
+    return names.some((name) => existsSync(join(folder, name, ...below)));
+  });
+}
+
+/** The name of the suite that a raw row is of. */
+export const suiteOfRow = (raw: RawRow): string =>
+  SUITES.find(({ isRow }) => isRow?.(raw))?.name ?? SWE_BENCH;
+
+/** The name of the suite whose tasks a folder holds. */
+export const suiteOfFolder = (dir: string): string | undefined =>
+  SUITES.find(({ isFolder }) => isFolder?.(dir))?.name;
+
+/** By name. */
+const loaded = new Map<string, Suite>();
+
+/** Loads a suite; undefined where no suite has the name. */
+export async function loadSuite(name: string): Promise<Suite | undefined> {
+  const known = loaded.get(name);
+  if (known) return known;
+  const suite = await [sweBench, ...SUITES].find((line) => line.name === name)?.load();
+  if (suite) loaded.set(name, suite);
+  return suite;
+}
+
+/** Loads the suites of instances that come from the record. */
+export async function loadSuites(kinds: Iterable<string | null | undefined>): Promise<void> {
+  for (const kind of new Set(kinds)) await loadSuite(kind ?? SWE_BENCH);
+}
+
+/** A record may name a suite that this version does not have: its tasks need nothing, and cannot be graded. */
+const unknownSuite = (name: string): Suite => ({
+  grading: ({ instance_id }) => ({
+    ok: false,
+    reason: `${instance_id} cannot be graded: no rules are known for tasks of kind "${name}"`,
+  }),
+});
+
+/** The suite of an instance, which was loaded by whoever read the instance. */
+export function suiteOf({ kind = SWE_BENCH }: Pick<Instance, 'kind'>): Suite {
+  const suite = loaded.get(kind);
+  if (suite) return suite;
+  if ([sweBench, ...SUITES].some(({ name }) => name === kind))
+    throw new Error(`the suite ${kind} was not loaded`);
+  return unknownSuite(kind);
+}
+
+/** What a task asks for; a row of SWE-bench asks for nothing. */
+export const needsOf = (instance: Instance): TaskNeeds => suiteOf(instance).needs?.(instance) ?? {};
+
+/** Says how the images of an instance are built that no registry has, before anybody asks for them. Returns their names. */
+export function rememberBuilds(instance: Instance): string[] {
+  const builds = suiteOf(instance).builds?.(instance) ?? [];
+  for (const { image, ...recipe } of builds) rememberRecipe(image, recipe);
+  return builds.map(({ image }) => image);
+}
+
+/** How an instance is graded. */
+export function planGrading(instance: Instance, options: SpecOptions = {}): PlannedGrading {
+  const suite = suiteOf(instance);
+  const refused = suite.refusal?.(instance);
+  if (refused !== undefined)
+    return { ok: false, reason: `${instance.instance_id} cannot be graded: ${refused}` };
+  // An image of the tests is asked for by nobody else.
+  rememberBuilds(instance);
+  return suite.grading(instance, options);
+}

@@ -1,0 +1,167 @@
+// Harbor tasks of several steps: what each step gets from task.toml and its folder, and what is refused.
+
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { stepsOf } from '../../../src/suites/harbor/harbor.ts';
+import { harborTaskOf } from '../../../src/suites/harbor/harborTask.ts';
+import { loadDataset } from '../../../src/suites/loadDataset.ts';
+import { harborTask } from '../../support/kinds/harborTask.ts';
+import { needsOf } from '../../support/suites.ts';
+
+const IMAGE = '[environment]\ndocker_image = "debian:12"\n';
+const TWO = {
+  'instruction.md': null,
+  'steps/one/instruction.md': 'Do one.\n',
+  'steps/one/workdir/setup.sh': 'touch ready\n',
+  'steps/two/instruction.md': 'Do two.\n',
+  'steps/two/tests/test.sh': '#!/bin/bash\n',
+};
+const STEPS = '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n';
+
+async function task(toml: string, files: Readonly<Record<string, string | null>> = {}) {
+  const folder = harborTask(mkdtempSync(join(tmpdir(), 'steps-')), 'task', {
+    'task.toml': toml,
+    ...TWO,
+    ...files,
+  });
+  const loaded = await loadDataset(folder);
+  if (!loaded.ok) throw new Error(loaded.problems[0]!.message);
+  return { folder, row: loaded.dataset.rows[0]!, warnings: loaded.dataset.warnings };
+}
+
+describe('steps', () => {
+  test('have their instructions, limits, verifiers and gates; what a step does not say is that of the task', async () => {
+    const { row, warnings } = await task(`multi_step_reward_strategy = "final"
+artifacts = ["/all"]
+${IMAGE}cpus = 1
+[agent]
+timeout_sec = 100
+[verifier]
+timeout_sec = 30
+user = "grader"
+env = { A = "1", B = "1" }
+[[verifier.collect]]
+command = "first"
+[[steps]]
+name = "one"
+min_reward = 0.5
+artifacts = ["/own"]
+[steps.agent]
+timeout_sec = 40
+[steps.healthcheck]
+command = "test -e ready"
+[steps.verifier]
+timeout_sec = 20
+env = { B = "2" }
+[[steps.verifier.collect]]
+command = "second"
+[[steps]]
+name = "two"
+min_reward = { reward = 1.0, style = 0.25 }
+[steps.verifier.environment]
+docker_image = "grader:1"
+cpus = 6
+`);
+    expect(row.refused).toBeUndefined();
+    expect(warnings).toEqual([]);
+    expect(harborTaskOf(row.instance)).toMatchObject({
+      strategy: 'final',
+      steps: [
+        {
+          name: 'one',
+          instruction: 'Do one.\n',
+          agent_timeout_s: 40,
+          healthcheck: expect.stringContaining("check 'test -e ready'"),
+          min_rewards: { reward: 0.5 },
+          artifacts: [{ source: '/all' }, { source: '/own' }],
+          verifier: {
+            timeout_s: 20,
+            user: 'grader',
+            env: { A: '1', B: '2' },
+            collect: [{ command: 'first' }, { command: 'second' }],
+          },
+        },
+        {
+          name: 'two',
+          agent_timeout_s: 100,
+          min_rewards: { reward: 1, style: 0.25 },
+          artifacts: [{ source: '/all' }],
+          // Harbor's steps have a limit of 600 s of their own.
+          verifier: { timeout_s: 600, separate: { image: 'grader:1', bundled: true, room: { cpus: 6 } } },
+        },
+      ],
+    });
+    expect(needsOf(row.instance).processors).toBe(6);
+    expect(needsOf(row.instance).container!.lifetimeS).toBeGreaterThan(40 + 20 + 100 + 600);
+    expect(row.instance.problem_statement).toBe('# Step 1: one\n\nDo one.\n\n# Step 2: two\n\nDo two.\n');
+  });
+
+  test('find the images of their verifiers as Harbor does: of the nearest folder or name, the mode of the nearest that says one', async () => {
+    const { row } = await task(
+      `${IMAGE}[verifier]\nenvironment_mode = "separate"\n${STEPS}[steps.verifier]\nenvironment_mode = "shared"\n`,
+      { 'steps/one/tests/Dockerfile': 'FROM debian:12\n' },
+    );
+    const { steps, builds } = harborTaskOf(row.instance);
+    expect(steps!.map(({ verifier }) => verifier.separate?.bundled)).toEqual([true, undefined]);
+    expect(builds).toEqual([
+      { image: steps![0]!.verifier.separate!.image, folder: 'steps/one/tests', timeout_s: 600 },
+    ]);
+  });
+
+  test('bring files into the work tree, as long as the folder is what it was', async () => {
+    const { row, folder } = await task(`${IMAGE}${STEPS}`);
+    const [one, two] = stepsOf(row.instance)!;
+    expect(one!.files().map(({ path }) => path)).toEqual(['setup.sh']);
+    expect(two!.files()).toEqual([]);
+    writeFileSync(join(folder, 'steps', 'two', 'instruction.md'), 'Do something else.\n');
+    expect(() => one!.files()).toThrow('has changed or is gone since the run began');
+  });
+
+  test('count in the hash of the task', async () => {
+    const plain = (await task(`${IMAGE}${STEPS}`)).row.rowHash;
+    expect((await task(`${IMAGE}${STEPS}`)).row.rowHash).toBe(plain);
+    for (const path of ['steps/one/workdir/more', 'steps/two/tests/more', 'steps/one/solution/solve.sh'])
+      expect((await task(`${IMAGE}${STEPS}`, { [path]: 'x' })).row.rowHash).not.toBe(plain);
+  });
+
+  test('an empty list is a task of one step', async () => {
+    const { row } = await task(`steps = []\n${IMAGE}`, { 'instruction.md': 'Do it.\n' });
+    expect(stepsOf(row.instance)).toBeUndefined();
+    expect(row.instance.problem_statement).toBe('Do it.\n');
+  });
+});
+
+test.each([
+  [`${STEPS}`, { 'steps/two/instruction.md': null }, 'it has no steps/two/instruction.md'],
+  [`${STEPS}`, { 'tests/test.sh': null }, 'it has neither steps/one/tests/test.sh nor tests/test.sh'],
+  [`${STEPS}`, { 'steps/one/trajectory.json': '{}' }, 'steps/one/trajectory.json gives the agent'],
+  [`${STEPS}`, { 'steps/two/tests/docker-compose.yaml': '' }, 'steps/two/tests/docker-compose.yaml asks for'],
+  ['[[steps]]\nname = "../tests"\n', {}, 'steps.0.name: is no name of a folder'],
+  ['[[steps]]\nname = ".."\n', {}, 'steps.0.name: is no name of a folder'],
+  ['[[steps]]\nname = "aux.md"\n', {}, 'steps.0.name: is no name of a folder'],
+  ['[[steps]]\nname = "one"\n[[steps]]\nname = "ONE"\n', {}, 'steps: have one name twice'],
+  ['[[steps]]\nname = "one"\nmin_reward = "much"\n', {}, 'steps.0.min_reward'],
+  ['[[steps]]\nname = "one"\n[steps.agent]\nuser = "other"\n', {}, 'step one has another user for its agent'],
+  [
+    '[[steps]]\nname = "one"\n[steps.agent]\nnetwork_mode = "no-network"\n',
+    {},
+    'step one has another network for its agent',
+  ],
+  [
+    `[[steps]]\nname = "one"\n[steps.verifier]\nenv = { KEY = "\${KEY}" }\n`,
+    {},
+    'step one.verifier.env.KEY wants $KEY of this machine',
+  ],
+  ['[[steps]]\nname = "one"\n[steps.verifier.environment]\ngpus = 1\n', {}, 'asks for a GPU'],
+])('%j with %j is refused: %s', async (toml, files, reason) => {
+  const { row } = await task(`${IMAGE}${toml}`, files);
+  expect(row.refused).toContain(reason);
+});
+
+test('a key that steps do not have is a warning', async () => {
+  const { row, warnings } = await task(`${IMAGE}[[steps]]\nname = "one"\ncolour = "red"\n`);
+  expect(row.refused).toBeUndefined();
+  expect(warnings).toEqual(['task: task.toml has a key that is not known here: steps.0.colour']);
+});

@@ -1,0 +1,57 @@
+// Log shapes of SWE-rebench V2 that have names of SWE-bench's parsers. `rebench-golden.json` has made logs and the tests that the suite's own
+// lib/agent/log_parsers.py (SWE-rebench/SWE-rebench-V2@c71902a8) calls passed in them; null where it raises.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ParserError } from '../../../src/grading/parsers/logParser.ts';
+import { extendRegistry, OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
+import { withoutTiming } from '../../../src/grading/setVerdict.ts';
+import { rebenchShape } from '../../../src/suites/rebenchV2/rebenchShapes.ts';
+
+interface Golden {
+  readonly id: string;
+  readonly log: string;
+  readonly passed: readonly string[] | null;
+}
+const golden = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'fixtures/rebench-golden.json'), 'utf8'),
+) as Golden[];
+
+function passedBy(id: string, log: string, dialect: 'v5' | 'v4.1'): string[] {
+  const statuses = rebenchShape(undefined, id)!(log, { instanceId: 'a__b-1', version: '', dialect });
+  const named = new Map([...statuses].map(([name, status]) => [withoutTiming(name), status]));
+  return [...named].flatMap(([name, status]) => (status === 'PASSED' ? [name] : [])).toSorted();
+}
+
+describe.each(['v5', 'v4.1'] as const)('under %s', (dialect) => {
+  test("45 shapes say the same tests passed as the suite's own parsers", () => {
+    expect(new Set(golden.map(({ id }) => id)).size).toBe(45);
+    for (const { id, log, passed } of golden) {
+      const where = `${id} on ${JSON.stringify(log)}`;
+      if (passed === null) expect(() => passedBy(id, log, dialect), where).toThrow(ParserError);
+      else expect(passedBy(id, log, dialect), where).toEqual(passed.toSorted());
+    }
+  });
+
+  test.each([
+    ['parse_log_gradle_custom', 'Suite > adds() PASSED (0.5s)', ['Suite > adds()']],
+    ['parse_log_gradle_custom', 'Suite > waits\nPASSED', []],
+    ['parse_log_react_pdf', 'PASS a (1s) x', ['a (1s) x']],
+    ['parse_log_pytest', 'PASSED t.py::a\nXFAIL t.py::a', ['t.py::a']],
+    ['parse_log_pytest_v2', 'PASSED t.py::a[x y]', ['t.py::a[x']],
+    ['parse_log_sympy', 'test_last ok      [OK]', ['test_last']],
+  ])('%s reads %j as its suite does, where harness 5 reads it in another way', (id, log, passed) => {
+    expect(passedBy(id, log, dialect)).toEqual(passed);
+  });
+});
+
+test('shapes that the suite does not have are not known, whatever SWE-bench has; a parser of the user goes first', () => {
+  for (const id of ['parse_log_eslint', 'parse_log_ocaml_v4', 'pytest', ''])
+    expect(rebenchShape(extendRegistry({}), id)).toBeUndefined();
+  const mine = () => new Map([['a', 'PASSED']]);
+  expect(rebenchShape(extendRegistry({ parse_log_ocaml_v4: mine, parse_log_jq: mine }), 'parse_log_jq')).toBe(
+    mine,
+  );
+  expect(rebenchShape(extendRegistry({ ocaml: mine }), 'ocaml')).toBe(mine);
+  expect(rebenchShape(extendRegistry({}), 'parse_log_maven')).not.toBe(OFFICIAL_PARSERS.parse_log_maven);
+});
