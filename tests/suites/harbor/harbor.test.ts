@@ -5,8 +5,9 @@ import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Dataset } from '../../../src/dataset/dataset.ts';
 import { harborTaskOf } from '../../../src/suites/harbor/harborTask.ts';
-import { type Dataset, loadDataset } from '../../../src/suites/loadDataset.ts';
+import { loadDataset } from '../../../src/suites/loadDataset.ts';
 import { harborTask } from '../../support/kinds/harborTask.ts';
 import { needsOf, planGrading } from '../../support/suites.ts';
 
