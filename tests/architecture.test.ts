@@ -20,21 +20,25 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   demo: GROUND,
   agent: [...GROUND, 'model', 'environment', 'template'],
   grading: [...GROUND, 'environment', 'dataset', 'store'],
+  suites: [...GROUND, 'agent', 'environment', 'dataset', 'grading'],
   config: [...GROUND, 'template', 'dataset', 'model', 'environment', 'agent', 'grading'],
   report: [...GROUND, 'store', 'dataset'],
   run: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    'suites',
   ],
   results: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    'suites',
     'run',
   ],
   viewer: [...GROUND, 'store', 'report', 'run', 'results'],
   cli: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],
+    'suites',
     ...['run', 'results', 'viewer', 'demo'],
   ],
 };
@@ -87,11 +91,11 @@ const HOME: Record<string, string | readonly string[]> = {
   yargs: 'cli',
   'cli-progress': 'cli',
   pino: 'run',
-  'csv-parse': 'dataset/kinds',
+  'csv-parse': 'suites/pro',
   yauzl: 'formats/zip',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
-  'smol-toml': 'dataset/kinds',
+  'smol-toml': 'suites/harbor',
 };
 
 interface Import {

@@ -24,7 +24,7 @@ export const instanceSchema = z.object({
   eval_script: z.string().optional(),
   log_parser: z.string().optional(),
   eval_type: z.enum(['pass_and_fail', 'fail_only']).optional(),
-  /** A kind of dataset in kinds/, set by its reader; absent for SWE-bench. */
+  /** The name of its suite (src/suites/), set by its reader; absent for SWE-bench. */
   kind: z.string().optional(),
   /** Everything else the row carried, untouched. */
   extra: z.record(z.string(), z.unknown()).default({}),

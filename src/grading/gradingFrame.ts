@@ -8,7 +8,6 @@ import type { Environment, EnvironmentFactory, Owner } from '../environment/envi
 import type { RunLogLine } from '../formats/harness/runLogText.ts';
 import type { InstanceReport } from '../formats/reports/instanceReport.ts';
 import type { Outcome } from '../outcome.ts';
-import type { FetchAsset } from '../suites/sweBench/evaluatePrediction.ts';
 import { createRunLog, type RunLog } from './createRunLog.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
@@ -30,7 +29,6 @@ export interface GradeRequest {
   readonly alone?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onPhase?: ((phase: string) => void) | undefined;
-  readonly fetchAsset?: FetchAsset;
   readonly now?: () => Date;
 }
 

@@ -1,6 +1,6 @@
 // Rows that tests of the dataset folder share.
 import type { Instance } from '../../src/dataset/instance.ts';
-import { normaliseColumns } from '../../src/dataset/read/readColumns.ts';
+import { normaliseRow } from '../support/suites.ts';
 
 export const rawRow = (id: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
   instance_id: id,
@@ -15,7 +15,7 @@ export const rawRow = (id: string, more: Record<string, unknown> = {}): Record<s
 });
 
 export function instanceOf(id: string, more: Record<string, unknown> = {}): Instance {
-  const row = normaliseColumns(rawRow(id, more));
+  const row = normaliseRow(rawRow(id, more));
   if (!row.ok) throw new Error(row.messages.join('; '));
   return row.instance;
 }

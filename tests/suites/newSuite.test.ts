@@ -1,5 +1,5 @@
-// A new kind of dataset is one module here, one there and a line in each table. A copy of the sources gets one as CONTRIBUTING says, and the
-// program of the copy adds its dataset, checks it, plans a run and grades predictions in containers.
+// A new suite is one folder and one line. A copy of the sources gets one as CONTRIBUTING says, and the program of the copy adds its dataset, checks it,
+// plans a run and grades predictions in containers.
 
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -14,23 +14,15 @@ const available = await dockerAvailable();
 const dir = tempDir('kind-');
 const copy = join(dir, 'swebatch');
 
-const READER = `import type { DatasetKind } from './datasetKind.ts';
+const TOY = `import { notGradable, planOwnRules } from '../../grading/ownRules.ts';
+import { allPassed } from '../../grading/setVerdict.ts';
+import type { Suite } from '../suite.ts';
 
-export const toy: DatasetKind = {
-  name: 'toy',
+export const toy: Suite = {
   rows: {
-    is: (raw) => raw.toy !== undefined,
     columns: (raw) => ({ ...raw, instance_id: \`toy-\${raw.toy}\`, repo: 'toy/toy', base_commit: 'HEAD', problem_statement: 'play', FAIL_TO_PASS: ['said'], image: '${BASE_IMAGE}' }),
   },
-};
-`;
-const RULES = `import type { GradingKind } from '../gradingKind.ts';
-import { notGradable, planOwnRules } from '../ownRules.ts';
-import { allPassed } from '../setVerdict.ts';
-
-export const toy: GradingKind = {
-  name: 'toy',
-  plan(instance, { dialect }) {
+  grading(instance, { dialect }) {
     const word = String(instance.extra.word ?? '');
     if (word === '') return notGradable(instance, 'its row has no word');
     return planOwnRules(
@@ -47,26 +39,19 @@ export const toy: GradingKind = {
   },
 };
 `;
-
-/** The line of the import, and the name in the table. */
-function enter(table: string, from: string, list: string): void {
-  const path = join(copy, 'src', table);
-  const text = readFileSync(path, 'utf8');
-  const opened = `${list}: readonly `;
-  expect(text).toContain(opened);
-  const [head, tail] = [text.slice(0, text.indexOf(opened)), text.slice(text.indexOf(opened))];
-  writeFileSync(path, `import { toy } from '${from}';\n${head}${tail.replace('= [', '= [toy, ')}`);
-}
+const LINE = `{ name: 'toy', isRow: (raw) => raw.toy !== undefined, load: async () => (await import('./toy/toy.ts')).toy },`;
 
 beforeAll(() => {
   for (const part of ['src', 'package.json', 'configs'])
     cpSync(join(REPO, part), join(copy, part), { recursive: true });
   symlinkSync(join(REPO, 'node_modules'), join(copy, 'node_modules'));
-  mkdirSync(join(copy, 'src/grading/kinds/toy'));
-  writeFileSync(join(copy, 'src/dataset/kinds/toyRows.ts'), READER);
-  writeFileSync(join(copy, 'src/grading/kinds/toy/gradeToy.ts'), RULES);
-  enter('dataset/kinds/datasetKinds.ts', './toyRows.ts', 'DATASET_KINDS');
-  enter('grading/kinds/gradingKinds.ts', './toy/gradeToy.ts', 'GRADING_KINDS');
+  mkdirSync(join(copy, 'src/suites/toy'));
+  writeFileSync(join(copy, 'src/suites/toy/toy.ts'), TOY);
+  const table = join(copy, 'src/suites/suites.ts');
+  const text = readFileSync(table, 'utf8');
+  const opened = 'const SUITES: readonly SuiteLine[] = [';
+  expect(text).toContain(opened);
+  writeFileSync(table, text.replace(opened, `${opened}\n  ${LINE}`));
   const rows = [{ toy: 1, word: 'hello' }, { toy: 2, word: 'bye' }, { toy: 3 }];
   writeFileSync(join(dir, 'toys.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 });

@@ -12,4 +12,4 @@ await loadSuites([
 ]);
 
 export { normaliseRow } from '../../src/suites/loadDataset.ts';
-export { needsOf, planGrading, rememberBuilds, suiteOf } from '../../src/suites/suites.ts';
+export { needsOf, planGrading } from '../../src/suites/suites.ts';

@@ -20,6 +20,8 @@ import type { Asset, GradeSpec } from '../../grading/specs/spec.ts';
 
 export interface EvaluationRequest extends GradeRequest {
   readonly spec: GradeSpec;
+  /** Default: from the address that the row gives. */
+  readonly fetchAsset?: FetchAsset;
 }
 
 const DIFF = readingGit('-c core.fileMode=false diff --no-ext-diff --no-textconv');
