@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { isRecord } from '../base/isRecord.ts';
 import { sha256 } from '../base/sha256.ts';
-import { kindOf } from '../base/text/kindOf.ts';
+import { kindOf } from '../base/text/errorText.ts';
 import type { Dataset, LoadedRow } from '../dataset/dataset.ts';
 import { BUILT, imageNameOf } from '../dataset/imageNames.ts';
 import type { Instance } from '../dataset/instance.ts';
