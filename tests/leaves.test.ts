@@ -1,0 +1,109 @@
+// The core names no leaf: environments, suites, agents, dialects and foreign formats register in one table each, and only the table and the leaf know the name.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const SRC = join(import.meta.dirname, '..', 'src');
+const read = (file: string) => readFileSync(join(SRC, file), 'utf8');
+
+const TABLES = [
+  'agent/agents.ts',
+  'environment/environments.ts',
+  'formats/formats.ts',
+  'model/dialects/dialects.ts',
+  'suites/suites.ts',
+].filter((file) => existsSync(join(SRC, file)));
+
+/** What is the core: everything but the leaves, what the leaves share, and their tables. */
+const CORE =
+  /^(?:run|report|store|results|config|cli|dataset|grading)\/|^agent\/(?:loop\/|[^/]+$)|^model\/(?!dialects\/|clouds\/)|^environment\/(?:exec\/|patch\/|start\/|[^/]+$)|^calls\.ts$/;
+
+/** Names that are words of their own as well: they are searched as a quoted name and as a folder, not inside other words. */
+const WORDS = new Set([
+  'docker',
+  'local',
+  'chat',
+  'live',
+  'inspect',
+  'harness',
+  'leaderboard',
+  'pro',
+  'command',
+]);
+/** Names that mean something else in quotes too: fields of a conversation, what everybody has. */
+const FIELDS = new Set(['messages', 'responses', 'default', 'loop']);
+
+/** The names that a table fills in: of the folders that it loads, and as configurations and records have them. */
+function leavesOf(table: string): string[] {
+  const loaded = [...table.matchAll(/(?:import\(|^import [^;]*from )'\.\/([\w/]+)\/(\w+)\.ts'/gm)].map((m) =>
+    m[1] === 'installed' ? m[2]! : m[1]!.split('/')[0]!,
+  );
+  const named = [...table.matchAll(/^ {2,4}(?:name: )?'([a-z][\w-]+)'(?=[,:])/gm)].map((m) => m[1]!);
+  return [...new Set([...loaded, ...named])].filter((name) => !FIELDS.has(name)).sort();
+}
+
+/** Matches a leaf's name however it is written: `multiSwe`, `multi-swe`, `readMultiSwe`. */
+function pattern(name: string): RegExp {
+  if (WORDS.has(name)) return new RegExp(`'${name}'|/${name}/`);
+  const parts = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).split('-');
+  return new RegExp(parts.join('[-_ ]?'), 'i');
+}
+
+/** Hooks of a suite that only its leaf and the contract know. */
+const HOOKS = /\b(?:stepsOf|mcpServersOf|keepsWork)\b/;
+
+const code = (text: string) => text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(?<![:'"])\/\/.*$/gm, '');
+
+/** `file: name` for each leaf that a file of the core names in code. */
+const namedIn = (file: string, text: string, leaves: readonly string[]): string[] => [
+  ...leaves.filter((leaf) => pattern(leaf).test(code(text))).map((leaf) => `${file}: ${leaf}`),
+  ...(HOOKS.test(code(text)) ? [`${file}: hooks of a suite`] : []),
+];
+
+/** A file of the core that may name a leaf, and why. */
+const MAY_NAME: Readonly<Record<string, string>> = {
+  'model/names.ts': 'the table of providers: each row names the dialect that the provider speaks',
+  'model/prices.ts': 'the price of a model is looked up under the names of its provider',
+};
+
+/** What is still to go. */
+const NOT_YET: readonly string[] = [
+  'config/miniSweAgent.ts: chat',
+  'dataset/kinds/datasetKind.ts: hooks of a suite',
+  'dataset/kinds/datasetKinds.ts: hooks of a suite',
+  'dataset/kinds/harbor/harbor.ts: hooks of a suite',
+  'model/offline/canned.ts: chat',
+  'model/parameters/checkParameters.ts: gemini',
+  'model/parameters/rulesForGemini.ts: gemini',
+  'model/parameters/rulesForOpenai.ts: chat',
+  'model/settleModel.ts: chat',
+  'model/settleModel.ts: gemini',
+  'run/attempt.ts: hooks of a suite',
+  'run/plan/beyondAgents.ts: hooks of a suite',
+  'run/record/programRecord.ts: gemini',
+];
+
+describe('leaves', () => {
+  const leaves = [...new Set(TABLES.flatMap((file) => leavesOf(read(file))))];
+
+  test('each table fills in some', () => {
+    for (const file of TABLES) expect(leavesOf(read(file)).length, file).toBeGreaterThan(1);
+  });
+
+  test('the core names none of them', () => {
+    const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && CORE.test(file) && !TABLES.includes(file) && !(file in MAY_NAME),
+    );
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.sort().flatMap((file) => namedIn(file, read(file), leaves))).toEqual(NOT_YET);
+  });
+
+  test('a planted name is found, one in a comment is not', () => {
+    const planted = `// as kubernetes does\nif (name === 'docker') readMultiSwe();\nstepsOf(task);`;
+    expect(namedIn('run/run.ts', planted, ['docker', 'kubernetes', 'multiSwe'])).toEqual([
+      'run/run.ts: docker',
+      'run/run.ts: multiSwe',
+      'run/run.ts: hooks of a suite',
+    ]);
+  });
+});
