@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   grading: [...GROUND, 'environment', 'dataset', 'store'],
   suites: [...GROUND, 'agent', 'environment', 'dataset', 'grading'],
   config: [...GROUND, 'template', 'dataset', 'model', 'environment', 'agent', 'grading'],
-  report: [...GROUND, 'store', 'dataset'],
+  report: [...GROUND, 'store', 'dataset', 'environment'],
   run: [
     ...GROUND,
     ...['config', 'dataset', 'model', 'environment', 'agent', 'store', 'template', 'grading', 'report'],

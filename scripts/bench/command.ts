@@ -12,7 +12,7 @@ import type Docker from 'dockerode';
 import { createDemux } from '../../src/environment/docker/demux.ts';
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { atMost, barLine } from './bars.ts';
 

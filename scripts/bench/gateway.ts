@@ -10,7 +10,7 @@ import { gatewayConfigSchema } from '../../src/agent/gateway/gatewayConfig.ts';
 import { createGateway } from '../../src/agent/gateway/httpGateway.ts';
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 import { createModelFactory } from '../../src/model/modelFactory.ts';

@@ -8,7 +8,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { parseArgs } from 'node:util';
 import { createDockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { Environment } from '../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { atMost, barLine } from './bars.ts';
 

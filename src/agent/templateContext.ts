@@ -1,6 +1,7 @@
 /** The names each template can use, with stand-in values: templates are checked and rendered with them when the config loads. */
 
 import { float } from '../base/python/values.ts';
+import { DEFAULT_ENVIRONMENT } from '../environment/environments.ts';
 import type { Vars } from '../template/render.ts';
 import { type AgentConfig, agentConfigSchema } from './agentConfig.ts';
 import { dialectOf } from './compat/compatDialect.ts';
@@ -24,7 +25,7 @@ function commonVars(config: AgentConfig): Vars {
     cwd: '/testbed',
     timeout: 60,
     interpreter: ['bash', '-c'],
-    environment_class: 'docker',
+    environment_class: DEFAULT_ENVIRONMENT,
     // In a container version 1 knew nothing of the machine.
     ...(config.compat === 'mini-swe-agent-1'
       ? {}

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { identity } from '../base/fieldClass.ts';
-import { environmentConfigSchema } from '../environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../environment/environments.ts';
 import { imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';

@@ -2,9 +2,11 @@
  * The settings that identify a run, from the class beside each key of the schema. The selection of rows is not among them, because one
  * selection has many spellings; the hashes of the rows are compared instead.
  */
+
 import { z } from 'zod';
 import type { FieldClass } from '../base/fieldClass.ts';
 import { sha256 } from '../base/sha256.ts';
+import { environmentNames } from '../environment/environments.ts';
 import { allPaths, type Config, schemaAt } from './configSchema.ts';
 import { at, isTree } from './merge.ts';
 
@@ -20,7 +22,7 @@ export const FIELD_CLASSES: Readonly<Record<string, FieldClass | undefined>> = O
 /** In the order of the schema, so moving a key there changes every hash. */
 const IDENTITY = Object.keys(FIELD_CLASSES).filter((path) => FIELD_CLASSES[path] === 'identity');
 
-/** Keys that are newer than recorded runs. One that is not set is left out of the hash, so that old hashes stay. */
+/** Keys that are newer than recorded runs. One that is not set is left out of the hash, so that old hashes stay; so is a key of one kind of environment alone. */
 const LATER: ReadonlySet<string> = new Set([
   'model.dialect',
   'model.cache_ttl',
@@ -31,8 +33,10 @@ const LATER: ReadonlySet<string> = new Set([
   'gateway.models',
   'gateway.provider_tools',
   'gateway.translate',
-  'environment.kubernetes.allow_open_network',
 ]);
+
+const isOwnKey = (path: string): boolean =>
+  environmentNames().some((name) => path.startsWith(`environment.${name}.`));
 
 /** Values that stood here before a key lost its default: a configuration that leaves it out keeps its hash. */
 const FORMER_DEFAULTS: Readonly<Record<string, unknown>> = { 'grading.memory': '0' };
@@ -41,7 +45,7 @@ const FORMER_DEFAULTS: Readonly<Record<string, unknown>> = { 'grading.memory': '
 export function configHash(config: Config): string {
   const identity = IDENTITY.map(
     (path) => [path, at(config, path.split('.')) ?? FORMER_DEFAULTS[path] ?? null] as const,
-  ).filter(([path, value]) => value !== null || !LATER.has(path));
+  ).filter(([path, value]) => value !== null || !(LATER.has(path) || isOwnKey(path)));
   return sha256(canonical(identity));
 }
 

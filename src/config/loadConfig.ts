@@ -2,10 +2,12 @@
  * Loads `-c` files, key=value and flags into one checked configuration, with the origin of each value. Finds all problems before it throws.
  * The only side effect is `readFile`.
  */
+
 import type { z } from 'zod';
 import { sha256 } from '../base/sha256.ts';
 import { issueText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
+import { kindOf } from '../environment/environments.ts';
 import { translateActionRegex } from './actionRegex.ts';
 import { applyCompat } from './applyCompat.ts';
 import { startupCommandProblems, templateProblems } from './checkTemplates.ts';
@@ -173,7 +175,7 @@ function lifetimeProblems({ agent, environment }: Config): string[] {
  */
 const IMAGE_STARTUP = '/root/.bashrc';
 function dropImageStartup({ environment }: Config): string[] {
-  if (environment.environment_class !== 'local' || environment.env.BASH_ENV !== IMAGE_STARTUP) return [];
+  if (!kindOf(environment).onThisMachine || environment.env.BASH_ENV !== IMAGE_STARTUP) return [];
   delete environment.env.BASH_ENV;
   return [
     `environment.env.BASH_ENV: ${IMAGE_STARTUP} is a file of images; not used where commands run on this machine`,

@@ -3,6 +3,7 @@
  * with a reason.
  */
 
+import { DEFAULT_ENVIRONMENT, environmentNames } from '../environment/environments.ts';
 import { PROVIDERS } from '../model/names.ts';
 import { mapRunArgs } from './dockerRunArgs.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
@@ -73,7 +74,7 @@ const MODEL_CLASSES: Readonly<Record<string, Answer>> = {
 const ENVIRONMENT_CLASSES: Readonly<Record<string, string>> = Object.fromEntries(
   ['singularity', 'bubblewrap', 'contree'].map((name) => [
     name,
-    `"${name}" environments are not supported; use docker, kubernetes, local, or the path of your own module`,
+    `"${name}" environments are not supported; use ${environmentNames().join(', ')}, or the path of your own module`,
   ]),
 );
 
@@ -108,7 +109,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     const reason = ENVIRONMENT_CLASSES[String(value)];
     if (reason) return { problem: reason };
     const instead = ELSEWHERE[String(value)];
-    return instead ? { set: { environment: { environment_class: 'docker' } }, warning: instead } : 'keep';
+    return instead
+      ? { set: { environment: { environment_class: DEFAULT_ENVIRONMENT } }, warning: instead }
+      : 'keep';
   },
   ...Object.fromEntries(
     MODAL_ONLY.map((key) => [`environment.${key}`, ignored('it is a setting of Modal')] as const),

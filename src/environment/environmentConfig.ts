@@ -1,9 +1,8 @@
-/** What a user may set under `environment:`. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
+/** What a user may set under `environment:`; environments.ts adds what only one kind has. Names are mini-swe-agent's where it has one. 0 means off for every limit. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
 import { parseReference } from '../base/imageReference.ts';
 import { parseDuration, parseSize } from '../base/text/units.ts';
-import { clusterConfigSchema } from './clusterConfig.ts';
 
 const readable = (read: () => unknown): string | undefined => {
   try {
@@ -22,105 +21,116 @@ const duration = z.union([z.string(), z.number().min(0)]).check(({ value, issues
   if (message) issues.push({ code: 'custom', input: value, message });
 });
 
-export const environmentConfigSchema = z
-  .strictObject({
-    environment_class: z
-      .string()
-      .default('docker')
-      .meta(
-        identity('docker, kubernetes, local, or the path of a module that exports createEnvironmentFactory'),
-      ),
-    hosts: z
-      .array(z.strictObject({ host: z.string().min(1), slots: z.number().int().min(0).default(0) }))
-      .refine(
-        (hosts) => new Set(hosts.map(({ host }) => host)).size === hosts.length,
-        'names one engine twice',
-      )
-      .default([])
-      .meta(
-        runtime(
-          'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',
+/** `names`: the first is the default. `own`: keys that only one kind of environment has. */
+export const environmentSchema = ({
+  names,
+  own,
+  onEngines,
+}: {
+  names: readonly string[];
+  own: Readonly<Record<string, z.ZodType>>;
+  onEngines: (environment: { environment_class: string }) => boolean;
+}) =>
+  z
+    .strictObject({
+      environment_class: z
+        .string()
+        .default(names[0]!)
+        .meta(identity(`${names.join(', ')}, or the path of a module that exports createEnvironmentFactory`)),
+      hosts: z
+        .array(z.strictObject({ host: z.string().min(1), slots: z.number().int().min(0).default(0) }))
+        .refine(
+          (hosts) => new Set(hosts.map(({ host }) => host)).size === hosts.length,
+          'names one engine twice',
+        )
+        .default([])
+        .meta(
+          runtime(
+            'several engines: Docker contexts or addresses, and how many environments each may hold (0: no limit)',
+          ),
         ),
-      ),
-    kubernetes: clusterConfigSchema.optional(),
-    image: z.string().optional().meta(identity('overrides the image of every instance')),
-    cwd: z.string().default('/testbed').meta(identity('working directory of every command')),
-    env: z.record(z.string(), z.string()).default({}).meta(identity('environment of every command')),
-    timeout: z.number().min(0).default(60).meta(identity('seconds a command may take')),
-    interpreter: z.array(z.string()).min(1).default(['bash', '-c']).meta(identity('what runs a command')),
-    network: z.string().default('none').meta(identity('none, bridge, or the name of a Docker network')),
-    memory: size.default('4g').meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
-    pids_limit: z.number().int().min(0).default(512).meta(identity()),
-    cpus: z.number().min(0).default(2).meta(identity()),
-    disk: size.default('20g').meta(identity('size the writable layer may reach; 0 means no limit')),
-    user: z.string().optional().meta(identity()),
-    platform: z.string().optional().meta(identity('e.g. linux/amd64; default: what the image says')),
-    pull: z.enum(['never', 'missing', 'always']).default('missing').meta(runtime()),
-    pull_timeout: z
-      .number()
-      .min(0)
-      .default(1200)
-      .meta(runtime('seconds without progress before a pull is called stalled')),
-    start_timeout: z
-      .number()
-      .min(0)
-      .default(120)
-      .meta(
-        runtime(
-          'seconds for the startup command, and at most for the supervisor to answer (then plain exec serves)',
+      ...(own as Record<never, never>),
+      image: z.string().optional().meta(identity('overrides the image of every instance')),
+      cwd: z.string().default('/testbed').meta(identity('working directory of every command')),
+      env: z.record(z.string(), z.string()).default({}).meta(identity('environment of every command')),
+      timeout: z.number().min(0).default(60).meta(identity('seconds a command may take')),
+      interpreter: z.array(z.string()).min(1).default(['bash', '-c']).meta(identity('what runs a command')),
+      network: z.string().default('none').meta(identity('none, bridge, or the name of a Docker network')),
+      memory: size.default('4g').meta(identity('memory limit (bytes, or 512m, 4g); swap is set to the same')),
+      pids_limit: z.number().int().min(0).default(512).meta(identity()),
+      cpus: z.number().min(0).default(2).meta(identity()),
+      disk: size.default('20g').meta(identity('size the writable layer may reach; 0 means no limit')),
+      user: z.string().optional().meta(identity()),
+      platform: z.string().optional().meta(identity('e.g. linux/amd64; default: what the image says')),
+      pull: z.enum(['never', 'missing', 'always']).default('missing').meta(runtime()),
+      pull_timeout: z
+        .number()
+        .min(0)
+        .default(1200)
+        .meta(runtime('seconds without progress before a pull is called stalled')),
+      start_timeout: z
+        .number()
+        .min(0)
+        .default(120)
+        .meta(
+          runtime(
+            'seconds for the startup command, and at most for the supervisor to answer (then plain exec serves)',
+          ),
         ),
-      ),
-    container_timeout: duration
-      .default('2h')
-      .meta(runtime('lifetime after which a container ends by itself (2h, 30m, seconds)')),
-    capture_timeout: z.number().min(0).default(120).meta(runtime()),
-    max_output_bytes: z
-      .number()
-      .int()
-      .min(4096)
-      .default(5 * 1024 * 1024)
-      .meta(identity('output kept of one command: head and tail')),
-    max_command_bytes: z
-      .number()
-      .int()
-      .min(131072)
-      .default(1024 * 1024)
-      .meta(identity()),
-    max_patch_bytes: z
-      .number()
-      .int()
-      .min(1024)
-      .default(10 * 1024 * 1024)
-      .meta(identity()),
-    supervisor: z
-      .boolean()
-      .default(true)
-      .meta(runtime('run commands through a process inside the container instead of one exec each')),
-    seal_history: z
-      .boolean()
-      .default(true)
-      .meta(identity('remove history after the base commit before the first step')),
-    allow_leaky: z
-      .boolean()
-      .default(false)
-      .meta(identity('run instances whose history cannot be sealed; the run is then marked not submittable')),
-    probe: z
-      .string()
-      .regex(/^[A-Za-z_][\w.]*$/, 'must be the name of a Python package, auto or off')
-      .default('auto')
-      .meta(
-        runtime(
-          'Python package that must be importable before the first step; auto: that of a known repository, in Docker; off: none',
+      container_timeout: duration
+        .default('2h')
+        .meta(runtime('lifetime after which a container ends by itself (2h, 30m, seconds)')),
+      capture_timeout: z.number().min(0).default(120).meta(runtime()),
+      max_output_bytes: z
+        .number()
+        .int()
+        .min(4096)
+        .default(5 * 1024 * 1024)
+        .meta(identity('output kept of one command: head and tail')),
+      max_command_bytes: z
+        .number()
+        .int()
+        .min(131072)
+        .default(1024 * 1024)
+        .meta(identity()),
+      max_patch_bytes: z
+        .number()
+        .int()
+        .min(1024)
+        .default(10 * 1024 * 1024)
+        .meta(identity()),
+      supervisor: z
+        .boolean()
+        .default(true)
+        .meta(runtime('run commands through a process inside the container instead of one exec each')),
+      seal_history: z
+        .boolean()
+        .default(true)
+        .meta(identity('remove history after the base commit before the first step')),
+      allow_leaky: z
+        .boolean()
+        .default(false)
+        .meta(
+          identity('run instances whose history cannot be sealed; the run is then marked not submittable'),
         ),
-      ),
-    startup_command: z
-      .string()
-      .optional()
-      .meta(identity('template over the instance, run once before the first step')),
-  })
-  .superRefine(({ environment_class, image }, { addIssue }) => {
-    // The engine is asked for it by address, so a name such as ../../x would ask for something else.
-    const parsed = image === undefined || environment_class !== 'docker' ? undefined : parseReference(image);
-    if (parsed?.ok === false) addIssue({ code: 'custom', path: ['image'], message: parsed.message });
-  });
-export type EnvironmentConfig = z.infer<typeof environmentConfigSchema>;
+      probe: z
+        .string()
+        .regex(/^[A-Za-z_][\w.]*$/, 'must be the name of a Python package, auto or off')
+        .default('auto')
+        .meta(
+          runtime(
+            'Python package that must be importable before the first step; auto: that of a known repository, in Docker; off: none',
+          ),
+        ),
+      startup_command: z
+        .string()
+        .optional()
+        .meta(identity('template over the instance, run once before the first step')),
+    })
+    .superRefine(({ environment_class, image }, { addIssue }) => {
+      // The engine is asked for it by address, so a name such as ../../x would ask for something else.
+      const parsed =
+        image === undefined || !onEngines({ environment_class }) ? undefined : parseReference(image);
+      if (parsed?.ok === false) addIssue({ code: 'custom', path: ['image'], message: parsed.message });
+    });
+export type EnvironmentConfig = z.infer<ReturnType<typeof environmentSchema>>;

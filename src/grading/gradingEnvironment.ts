@@ -1,5 +1,6 @@
 /** The environment that grading runs in: the harness's own, with its network, and limits that only a bomb meets, unless the user says otherwise. */
-import { type EnvironmentConfig, environmentConfigSchema } from '../environment/environmentConfig.ts';
+import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../environment/environments.ts';
 import { type GradingConfig, limitsOf } from './gradingConfig.ts';
 
 /** Output of one test run that is kept; the largest official log is under 10 MB. */

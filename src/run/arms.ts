@@ -8,7 +8,7 @@ import { createGateway } from '../agent/gateway/httpGateway.ts';
 import type { Closing } from '../base/async/timer.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
-import { createEnvironmentFactory } from '../environment/factory.ts';
+import { createEnvironmentFactory } from '../environment/environments.ts';
 import type { EnginePool } from '../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engines/engineWatch.ts';
 import type { RunImages } from '../environment/places/images/runImages.ts';
@@ -95,11 +95,9 @@ async function startArm(
   const { create: createAgent, leavesPatch = false, dialect } = await loadAgent(agent.agent_class, cwd);
   const environmentFactory = await createEnvironmentFactory(environment, {
     ...{ pool, images, listens: dialect !== undefined },
-    docker: {
-      program: program?.(agent.agent_class),
-      watch: engine,
-      onWarning: (text) => events.emit({ type: 'note', text }),
-    },
+    program: program?.(agent.agent_class),
+    watch: engine,
+    onWarning: (text) => events.emit({ type: 'note', text }),
   });
   opened.push(environmentFactory);
   const config = gatewayConfigSchema.parse(rules ?? {});

@@ -1,6 +1,8 @@
 /** A trial with its arm, its instance and its images. */
+
 import { OWN_HOST } from '../base/imageReference.ts';
 import { type Instance, instanceSchema } from '../dataset/instance.ts';
+import { onEngines } from '../environment/environments.ts';
 import type { Store } from '../store/open.ts';
 import { type InstanceFacts, instanceFacts, kindsOf, type RunRow, rowTextOf } from '../store/records/runs.ts';
 import type { TrialRow } from '../store/records/trials.ts';
@@ -71,7 +73,7 @@ export const plannedTrial = (
 /** The image that must be on an engine before the trial starts; undefined for an arm without containers. */
 export function imageToBring(trial: PlannedTrial): string | undefined {
   const { arm, image } = trial;
-  if (arm.environment.environment_class !== 'docker') return undefined;
+  if (!onEngines(arm.environment)) return undefined;
   if (image.startsWith(`${OWN_HOST}/`)) rememberBuilds(trial.instance);
   return image;
 }

@@ -3,8 +3,7 @@
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Environment, EnvironmentFactory } from '../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
-import { createEnvironmentFactory } from '../../src/environment/factory.ts';
+import { createEnvironmentFactory, environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { REPOSITORY_SCRIPT } from '../support/dockerEnvironment.ts';
 import { describeEnvironment } from './conformance.ts';

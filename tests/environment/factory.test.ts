@@ -3,8 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
-import { createEnvironmentFactory } from '../../src/environment/factory.ts';
+import { createEnvironmentFactory, environmentConfigSchema } from '../../src/environment/environments.ts';
 
 const open = (environment_class: string, baseDir?: string) =>
   createEnvironmentFactory(environmentConfigSchema.parse({ environment_class }), baseDir ? { baseDir } : {});

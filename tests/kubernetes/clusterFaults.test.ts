@@ -2,11 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { clusterConfigSchema } from '../../src/environment/clusterConfig.ts';
 import { connectCluster } from '../../src/environment/kubernetes/cluster.ts';
+import { clusterFindings } from '../../src/environment/kubernetes/clusterChecks.ts';
+import { clusterConfigSchema } from '../../src/environment/kubernetes/clusterConfig.ts';
 import { reapPods } from '../../src/environment/kubernetes/podReaper.ts';
 import { currentOwner, LABELS } from '../../src/environment/owner.ts';
-import { clusterFindings } from '../../src/run/plan/clusterChecks.ts';
 import { testCluster } from './testCluster.ts';
 
 const FOLDER = process.env.SWEBATCH_KUBERNETES ?? '';

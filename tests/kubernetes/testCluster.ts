@@ -1,6 +1,7 @@
 // Environments in pods of the test cluster, whose factories are closed afterwards.
 import type { Environment, EnvironmentFactory, StartRequest } from '../../src/environment/environment.ts';
-import { type EnvironmentConfig, environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import {
   createKubernetesFactory,
   type KubernetesOptions,
@@ -9,7 +10,7 @@ import { currentOwner } from '../../src/environment/owner.ts';
 import { repositoryImage } from '../support/dockerEnvironment.ts';
 
 export interface StartInPod {
-  readonly config?: Partial<EnvironmentConfig>;
+  readonly config?: InPods;
   readonly image?: string;
   readonly setup?: string;
   readonly request?: Partial<StartRequest>;
@@ -18,10 +19,12 @@ export interface StartInPod {
 
 let attempts = 0;
 
-export function testCluster(defaults: Partial<EnvironmentConfig> = {}) {
+type InPods = Partial<EnvironmentConfig> & { kubernetes?: object };
+
+export function testCluster(defaults: InPods = {}) {
   const factories: EnvironmentFactory[] = [];
   const open: Environment[] = [];
-  const factory = async (config: Partial<EnvironmentConfig> = {}, options: KubernetesOptions = {}) => {
+  const factory = async (config: InPods = {}, options: KubernetesOptions = {}) => {
     const small = { context: undefined, cpu_request: '10m', memory_request: '16Mi' };
     const parsed = environmentConfigSchema.parse({
       ...{ environment_class: 'kubernetes', pull: 'never', memory: '512m', network: 'bridge' },

@@ -5,8 +5,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { clusterConfigSchema } from '../../src/environment/clusterConfig.ts';
-import { clusterFindings } from '../../src/run/plan/clusterChecks.ts';
+import { environmentFindings } from '../../src/environment/environments.ts';
+import { clusterConfigSchema } from '../../src/environment/kubernetes/clusterConfig.ts';
 import { cli, tempDir } from '../support/cli.ts';
 
 const folder = tempDir('swebatch-cluster-');
@@ -64,7 +64,7 @@ async function findings(kubernetes: object = {}, path = kubeconfig) {
       ...{ environment_class: 'kubernetes', network: 'none', user: undefined },
       kubernetes: clusterConfigSchema.parse(kubernetes),
     };
-    return await clusterFindings([{ name: 'a', environment } as never]);
+    return await environmentFindings([{ name: 'a', environment } as never]);
   } finally {
     if (before === undefined) delete process.env.KUBECONFIG;
     else process.env.KUBECONFIG = before;

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
 import { createRedactor } from '../../src/base/text/redact.ts';
 import { runConfigSchema } from '../../src/config/runConfig.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import type { RunImages } from '../../src/environment/places/images/runImages.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
-import { environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';

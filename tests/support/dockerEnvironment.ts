@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import type { DockerFactoryOptions } from '../../src/environment/docker/dockerOptions.ts';
 import type { Environment, StartRequest } from '../../src/environment/environment.ts';
-import { type EnvironmentConfig, environmentConfigSchema } from '../../src/environment/environmentConfig.ts';
+import type { EnvironmentConfig } from '../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
 import { docker } from './docker.ts';
 

@@ -2,7 +2,9 @@
  * One life for every installed agent: the gateway opens, the program runs, and what the gateway and the environment know says how it
  * ended. The program's words decide nothing; its exit code and the end of its output are evidence.
  */
+
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
+import { environmentNames } from '../../environment/environments.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
 import type { Vars } from '../../template/render.ts';
 import type { AgentContext, AgentKind, AgentParts, AgentResult } from '../contract.ts';
@@ -41,6 +43,8 @@ interface Run {
   readonly summary: GatewaySummary;
 }
 
+const eitherOf = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 async function work(
   program: InstalledProgram,
   parts: AgentParts,
@@ -49,7 +53,10 @@ async function work(
 ): Promise<AgentResult> {
   const { environment, gateway } = parts;
   if (!gateway || !environment.listen)
-    return impossible(parts, 'the environment has no way to a gateway: use docker, kubernetes or local');
+    return impossible(
+      parts,
+      `the environment has no way to a gateway: use ${eitherOf.format(environmentNames((kind) => kind.listens))}`,
+    );
   if (!parts.model.wire)
     return impossible(parts, `a program cannot ask ${parts.model.name}: there is no provider behind it`);
   const follow = followCalls(parts, program);

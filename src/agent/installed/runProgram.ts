@@ -1,10 +1,12 @@
 /** The program from its start to its end, in one long command: whoever ends it, what it wrote last is kept. */
+
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTimer } from '../../base/async/timer.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
+import { kindOf } from '../../environment/environments.ts';
 import { type Launch, shellWord } from './launch.ts';
 
 export interface ProgramFolders {
@@ -18,7 +20,7 @@ export interface ProgramFolders {
 
 /** Attempts on this machine run beside each other: each has folders of its own. A container is gone with what is in it. */
 export function programFolders({ info }: Pick<Environment, 'info'>): ProgramFolders {
-  if (info.kind !== 'local')
+  if (!kindOf({ environment_class: info.kind }).onThisMachine)
     return { files: '/opt/swebatch-agent', home: '/var/tmp/swebatch-agent', remove: async () => {} };
   const own = join(tmpdir(), `swebatch-agent-${randomUUID()}`);
   return {

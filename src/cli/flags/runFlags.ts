@@ -1,6 +1,8 @@
 /** The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. */
+
 import { z } from 'zod';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import { environmentNames } from '../../environment/environments.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import type { RunOptions } from '../../run/runOptions.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
@@ -111,7 +113,7 @@ const withWhat = flags({
   environmentClass: {
     type: 'string',
     check: filled,
-    describe: 'docker, kubernetes, local, or the path of a module',
+    describe: `${environmentNames().join(', ')}, or the path of a module`,
   },
   pull: { choices: ['never', 'missing', 'always'], bare: true, describe: 'when images are pulled' },
 });

@@ -1,11 +1,11 @@
 /** `swebatch doctor`: can this machine run? Each failure comes with its fix. */
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { bad, type Finding, good } from '../../base/finding.ts';
 import { inert } from '../../base/text/inert.ts';
+import { environmentFindings } from '../../environment/environments.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engines/engineInfo.ts';
 import { requireEngine } from '../../run/places/engines.ts';
-import { bad, type Finding, good } from '../../run/plan/armChecks.ts';
-import { clusterFindings } from '../../run/plan/clusterChecks.ts';
 import { endpointFindings } from '../../run/plan/endpointChecks.ts';
 import { type AskedEngine, engineFindings } from '../../run/plan/engineFit.ts';
 import { limitFindings } from '../../run/plan/engineLimits.ts';
@@ -53,7 +53,7 @@ export const doctorVerb = defineVerb({
     const findings = [
       nodeVersion(),
       ...(await docker('problem' in resolved ? undefined : resolved)),
-      ...('problem' in resolved ? [] : await clusterFindings(resolved.arms)),
+      ...('problem' in resolved ? [] : await environmentFindings(resolved.arms)),
       disk('disk', root, 'free some space, or choose another results root with -o'),
       database(root),
       ...('problem' in resolved ? [resolved.problem] : await configuration(resolved, args)),

@@ -6,7 +6,7 @@ import { isEqual, type ReplayResult, replayTrajectory } from '../../agent/replay
 import { readRecording, UnplayableRecording } from '../../agent/replay/readRecording.ts';
 import { inert } from '../../base/text/inert.ts';
 import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
-import { environmentConfigSchema } from '../../environment/environmentConfig.ts';
+import { DEFAULT_ENVIRONMENT, environmentConfigSchema } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
@@ -32,7 +32,7 @@ const replayFlags = flags({
   },
   check: { type: 'boolean', default: false, describe: 'exit 1 if anything differs' },
   environment: {
-    choices: ['recorded', 'docker'],
+    choices: ['recorded', DEFAULT_ENVIRONMENT],
     default: 'recorded',
     bare: true,
     describe: 'recorded outputs, or the commands run for real in a container',
@@ -66,7 +66,7 @@ export const replayVerb = defineVerb({
     const results: FileResult[] = [];
     for (const file of files) {
       const result = await playedOrNot(file, (json) =>
-        args.environment === 'docker' ? replayInDocker(json, args) : replayTrajectory(json),
+        args.environment === DEFAULT_ENVIRONMENT ? replayInDocker(json, args) : replayTrajectory(json),
       );
       results.push(result);
       if (!args.json) printData(lines(result).join('\n'));

@@ -7,7 +7,7 @@ import type { Program } from '../programs/program.ts';
 export interface DockerFactoryOptions {
   /** dockerode's own options (socketPath, host, port...); default: DOCKER_HOST or the standard socket. */
   readonly docker?: Docker.DockerOptions;
-  readonly onWarning?: (message: string) => void;
+  readonly onWarning?: ((message: string) => void) | undefined;
   /** Of that engine; default: one of the factory's own, which waits half a minute. */
   readonly watch?: EngineWatch | undefined;
   /** How long an engine is waited for by a factory without a watch of its own; default: half a minute. */
@@ -15,11 +15,11 @@ export interface DockerFactoryOptions {
   /** Who brings images here, with a pull policy of its own; default: this factory, by the configured policy. */
   readonly images?: EnsureImage;
   /** false leaves the container's environment as the image and the config make it (grading runs under the harness's own). */
-  readonly quietEnv?: boolean;
+  readonly quietEnv?: boolean | undefined;
   /** false skips the start snapshot; capturePatch then reports `invalid`. For graders, which never capture. */
-  readonly snapshot?: boolean;
+  readonly snapshot?: boolean | undefined;
   /** Capabilities beyond Docker's own set. */
-  readonly capAdd?: readonly string[];
+  readonly capAdd?: readonly string[] | undefined;
   /** What every container of the factory has at PROGRAM_FOLDER, read-only. */
   readonly program?: Program | undefined;
   /** Containers created or started at one time. */

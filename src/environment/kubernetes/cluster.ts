@@ -2,7 +2,7 @@
 import type { KubeConfig, V1Pod } from '@kubernetes/client-node';
 import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import type { ClusterConfig } from '../clusterConfig.ts';
+import type { ClusterConfig } from './clusterConfig.ts';
 import { type ExecAddress, type ExecSocket, openSocket } from './execSocket.ts';
 import { kubeConfigWithTokenFiles } from './tokenFile.ts';
 

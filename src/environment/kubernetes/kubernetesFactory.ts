@@ -1,7 +1,6 @@
 /** The Kubernetes environment: one pod an attempt. This file is the factory; podStart.ts makes a pod ready for the agent. */
 import pLimit from 'p-limit';
 import { pause } from '../../base/async/timer.ts';
-import { type ClusterConfig, clusterConfigSchema } from '../clusterConfig.ts';
 import {
   type Environment,
   EnvironmentError,
@@ -14,6 +13,7 @@ import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramSpools } from '../programs/programSpool.ts';
 import { readApiFault } from './apiFaults.ts';
 import { type Cluster, connectCluster } from './cluster.ts';
+import { clusterOf } from './clusterConfig.ts';
 import { createNetworkCheck } from './networkCheck.ts';
 import type { PodOptions } from './podShared.ts';
 import { startPod } from './podStart.ts';
@@ -38,7 +38,7 @@ export async function createKubernetesFactory(
   config: EnvironmentConfig,
   options: KubernetesOptions = {},
 ): Promise<EnvironmentFactory> {
-  const clusterConfig: ClusterConfig = config.kubernetes ?? clusterConfigSchema.parse({});
+  const clusterConfig = clusterOf(config);
   const cluster = options.cluster ?? (await connectCluster(clusterConfig));
   const closing = new AbortController();
   const watch = createEngineWatch({ ping: cluster.version, limitMs: OUTAGE_MS });

@@ -10,14 +10,14 @@ import type {
 } from '@kubernetes/client-node';
 import { recordOf } from '../../base/isRecord.ts';
 import { parseDuration, parseSize } from '../../base/text/units.ts';
-import type { ClusterConfig } from '../clusterConfig.ts';
 import type { StartRequest } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { keeperEntrypoint } from '../exec/keeper.ts';
 import { ownerLabels } from '../owner.ts';
-import { RESERVED } from '../podTemplate.ts';
 import { QUIET_ENV } from '../quietEnv.ts';
+import type { ClusterConfig } from './clusterConfig.ts';
 import { type Sidecar, sidecarOf } from './podSidecar.ts';
+import { RESERVED } from './podTemplate.ts';
 
 /** The container of the pod that commands run in; a template may bring others. */
 export const MAIN = 'main';

@@ -1,8 +1,10 @@
 /** Removes pods whose owner is provably dead, and no other: never another live run's, never another machine's, never one without our owner. */
 import type { V1Pod } from '@kubernetes/client-node';
+import type { Reaped } from '../environmentKind.ts';
 import { isOwnerAlive, LABELS, type Liveness, type MachineFacts, thisMachine } from '../owner.ts';
 import { readApiFault } from './apiFaults.ts';
-import type { Cluster } from './cluster.ts';
+import { type Cluster, connectCluster } from './cluster.ts';
+import type { ClusterConfig } from './clusterConfig.ts';
 import { MANAGED_BY, POD_LABELS } from './podManifest.ts';
 
 export interface OwnedPod {
@@ -58,5 +60,17 @@ export async function reapPods(
     removed: gone.filter(({ ok }) => ok).map(({ pod }) => pod),
     failed: gone.filter(({ ok }) => !ok).map(({ pod }) => pod),
     kept,
+  };
+}
+
+/** Of each cluster and namespace once. */
+export async function reapClusters(clusters: readonly ClusterConfig[]): Promise<Reaped> {
+  const different = new Map(clusters.map((one) => [JSON.stringify([one.context, one.namespace]), one]));
+  const reaped: ReapedPods[] = [];
+  for (const one of different.values()) reaped.push(await reapPods(await connectCluster(one)));
+  return {
+    what: 'pod',
+    removed: reaped.reduce((sum, { removed }) => sum + removed.length, 0),
+    failed: reaped.flatMap(({ failed }) => failed.map(({ name }) => name)),
   };
 }

@@ -1,12 +1,12 @@
 /** What all pods of one factory share. */
 import type { LimitFunction } from 'p-limit';
-import type { ClusterConfig } from '../clusterConfig.ts';
 import type { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EngineWatch } from '../places/engines/engineWatch.ts';
 import type { Program } from '../programs/program.ts';
 import type { ProgramSpools } from '../programs/programSpool.ts';
 import type { Cluster } from './cluster.ts';
+import type { ClusterConfig } from './clusterConfig.ts';
 
 export interface PodOptions {
   readonly quietEnv?: boolean | undefined;

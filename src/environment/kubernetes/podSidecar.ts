@@ -3,8 +3,8 @@
  * the relay there, and can neither see nor end it. It also puts the program into a volume that the agent's container has read-only.
  */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { RESERVED } from '../podTemplate.ts';
 import { PROGRAM_FOLDER } from '../programs/program.ts';
+import { RESERVED } from './podTemplate.ts';
 
 export const RELAY = `${RESERVED}relay`;
 const PROGRAM = `${RESERVED}program`;

@@ -2,8 +2,9 @@
  * Whether a run may be submitted: counts reconcile, and the four boxes are answered from the record. A box that somebody ticks against
  * the record is refused.
  */
+
 import { compact } from '../../base/compact.ts';
-import { recordOf } from '../../base/isRecord.ts';
+import { kindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import type { Missing } from '../measure/verdict.ts';
@@ -140,7 +141,7 @@ const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.l
 
 function answers({ data, arm, redone }: ReviewInput): Answer[] {
   const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
-  const leftOpen = recordOf(environment?.kubernetes).allow_open_network === true;
+  const open = environment && kindOf(environment).openNetwork?.(environment);
   const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
   const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
   const answer = (box: Box, ticked: boolean, because: string): Answer => ({
@@ -175,14 +176,11 @@ function answers({ data, arm, redone }: ReviewInput): Answer[] {
     ),
     answer(
       'no_web_browsing',
-      environment?.network === 'none' && environment.environment_class !== 'local' && !leftOpen,
-      environment?.environment_class === 'local'
-        ? 'commands ran on the host, with its network'
-        : leftOpen
-          ? 'the cluster was allowed to leave the network open'
-          : environment?.network === 'none'
-            ? 'containers had no network'
-            : `containers had network ${String(environment?.network ?? 'unknown')}`,
+      environment?.network === 'none' && open === undefined,
+      open ??
+        (environment?.network === 'none'
+          ? 'containers had no network'
+          : `containers had network ${String(environment?.network ?? 'unknown')}`),
     ),
   ];
 }

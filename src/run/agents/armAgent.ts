@@ -1,6 +1,7 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
 import { agentNamed, parseAgentSpec } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
+import { environmentKinds, kindOf } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { cloudOf } from '../../model/clouds/chooseCloud.ts';
 import { dialectNameOf } from '../../model/names.ts';
@@ -56,12 +57,12 @@ function notAdded({ agent: { agent_class: name } }: Named, env: Variables): Agen
 }
 
 function wrongPlace({ agent, environment }: Named, { packages }: AgentKind): AgentProblem | null {
-  const { environment_class: place } = environment;
-  if (place === 'docker' || place === 'kubernetes') return null;
-  if (place === 'local' && !packages) return null;
+  const { bringsPrograms, listens } = kindOf(environment);
+  if (bringsPrograms || (listens && !packages)) return null;
+  const able = environmentKinds.filter((kind) => kind.bringsPrograms);
   return {
-    message: `${agent.agent_class} works in Docker and Kubernetes, and not in ${place}`,
-    fix: 'set environment.environment_class: docker, or kubernetes',
+    message: `${agent.agent_class} works in ${able.map(({ title }) => title).join(' and ')}, and not in ${environment.environment_class}`,
+    fix: `set environment.environment_class: ${able.map(({ name }) => name).join(', or ')}`,
   };
 }
 

@@ -5,6 +5,7 @@
 
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { kindOf } from '../../environment/environments.ts';
 import type { PhaseTracker } from '../control/phases.ts';
 import { LOGIN_SHELL, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
@@ -25,9 +26,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'sympy/sympy': 'sympy',
 };
 
-/** Commands run in the image of the instance there. */
-const IN_IMAGES: ReadonlySet<string> = new Set(['docker', 'kubernetes']);
-
 /** Null when nothing is checked. */
 function probedPackage(
   config: Pick<EnvironmentConfig, 'probe' | 'environment_class'>,
@@ -35,7 +33,7 @@ function probedPackage(
 ): string | null {
   if (config.probe === 'off') return null;
   if (config.probe !== 'auto') return config.probe;
-  return IN_IMAGES.has(config.environment_class) ? (PACKAGES[repo] ?? null) : null;
+  return kindOf(config).inImages ? (PACKAGES[repo] ?? null) : null;
 }
 
 /** The environment of the image is the one that its login shells have. */

@@ -1,7 +1,13 @@
 /** The grading of one prediction, in a fresh container. */
 
 import type { EnvironmentFactory } from '../../environment/environment.ts';
-import { createEnvironmentFactory, type EngineImageSource } from '../../environment/factory.ts';
+import type { EngineImageSource } from '../../environment/environmentKind.ts';
+import {
+  createEnvironmentFactory,
+  DEFAULT_ENVIRONMENT,
+  kindOf,
+  ownKeysOf,
+} from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
@@ -74,7 +80,7 @@ export interface FactoryParts {
   readonly events: Pick<RunEvents, 'emit'>;
 }
 
-/** Grading runs where the harness runs it: in Docker, unless the arms themselves run locally or in pods. */
+/** Grading runs where the harness runs it, in the default environment, unless that of the arms grades too. */
 export async function gradingFactory({
   config,
   arms: [arm],
@@ -84,22 +90,20 @@ export async function gradingFactory({
   events,
 }: FactoryParts): Promise<EnvironmentFactory> {
   const environment = arm && recordedEnvironment(arm);
-  const place = environment?.environment_class;
+  const kind = environment && kindOf(environment);
   const base = {
-    environment_class: place === 'local' || place === 'kubernetes' ? place : 'docker',
-    ...(environment?.kubernetes ? { kubernetes: environment.kubernetes } : {}),
+    environment_class: kind?.grades ? kind.name : DEFAULT_ENVIRONMENT,
+    ...(environment && ownKeysOf(environment)),
     ...(environment?.pull ? { pull: environment.pull } : {}),
     ...(environment?.platform ? { platform: environment.platform } : {}),
     // Beside the attempts: how many run at a time is grading.workers alone.
     ...(environment?.hosts ? { hosts: environment.hosts.map(({ host }) => ({ host, slots: 0 })) } : {}),
   };
   return createEnvironmentFactory(gradingEnvironment(config, base), {
-    docker: {
-      ...GRADING_DOCKER_OPTIONS,
-      capAdd: config.cap_add,
-      watch: engine,
-      onWarning: (text) => events.emit({ type: 'note', text }),
-    },
+    ...GRADING_DOCKER_OPTIONS,
+    capAdd: config.cap_add,
+    watch: engine,
+    onWarning: (text) => events.emit({ type: 'note', text }),
     images,
     pool,
   });

@@ -6,7 +6,7 @@ import PQueue from 'p-queue';
 import { errorText } from '../../base/text/errorText.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { EnvironmentFactory } from '../../environment/environment.ts';
-import type { EngineImageSource } from '../../environment/factory.ts';
+import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';

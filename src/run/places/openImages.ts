@@ -1,9 +1,12 @@
 /** Opens the images of a run on the engines of its arms; their messages become events of the run. */
+
 import { parseSize } from '../../base/text/units.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { type EngineImageSource, enginePoolOf } from '../../environment/factory.ts';
+import type { EngineImageSource } from '../../environment/environmentKind.ts';
+import { onEngines } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
 import type { RunPool } from '../../environment/places/engines/enginePool.ts';
+import { enginePoolOf } from '../../environment/places/engines/hostsPool.ts';
 import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
 import { imagesOfOneEngine } from '../../environment/places/images/oneEngineImages.ts';
 import { ownPullBook, type PullBook } from '../../environment/places/images/pull/pullThrottle.ts';
@@ -24,16 +27,16 @@ export interface OpenedImages {
   readonly pool?: RunPool;
 }
 
-const dockerArms = (arms: readonly ArmConfig[]) =>
-  arms.filter((arm) => arm.environment.environment_class === 'docker');
+const armsOnEngines = (arms: readonly ArmConfig[]) =>
+  arms.filter(({ environment }) => onEngines(environment));
 
 /** Names of the engines that containers of these arms may be on; undefined is the default one. */
 export function enginesOf(arms: readonly ArmConfig[]): (string | undefined)[] {
-  const named = dockerArms(arms).map(({ environment }) => environment.hosts.map(({ host }) => host));
+  const named = armsOnEngines(arms).map(({ environment }) => environment.hosts.map(({ host }) => host));
   return [...new Set(named.flatMap((hosts) => (hosts.length > 0 ? hosts : [undefined])))];
 }
 
-/** Undefined when no arm runs in Docker. Arms share their engines, and the pull policy of the first. */
+/** Undefined when no arm runs on engines. Arms share their engines, and the pull policy of the first. */
 export async function openRunImages(
   env: Variables,
   arms: readonly ArmConfig[],
@@ -41,13 +44,15 @@ export async function openRunImages(
   events: RunEvents,
   store: Store,
 ): Promise<OpenedImages | undefined> {
-  const first = dockerArms(arms)[0]?.environment;
+  const first = armsOnEngines(arms)[0]?.environment;
   if (!first) return undefined;
   const pullBook = sharedPulls(store);
-  const memoryBytes = Math.max(...dockerArms(arms).map(({ environment }) => parseSize(environment.memory)));
+  const memoryBytes = Math.max(
+    ...armsOnEngines(arms).map(({ environment }) => parseSize(environment.memory)),
+  );
   const settings = { ...config, pull: first.pull, memoryBytes };
   if (first.hosts.length > 0) {
-    refuseDifferent(dockerArms(arms));
+    refuseDifferent(armsOnEngines(arms));
     return openSeveral({ env, first, settings, events, pullBook });
   }
   const service = await openImages(env, { ...serviceOptions(first, config, events, undefined), pullBook });
@@ -117,7 +122,7 @@ export function openGradingImages(
   events: RunEvents,
   store: Store,
 ): GradingImages | undefined {
-  if (dockerArms(arms).length === 0) return undefined;
+  if (armsOnEngines(arms).length === 0) return undefined;
   let opening: Promise<RunImages> | undefined;
   let opened: RunImages | undefined;
   const open = async () => {

@@ -1,8 +1,6 @@
 /** Removes containers of dead processes before new ones start. */
-import { clusterConfigSchema } from '../../environment/clusterConfig.ts';
 import { reap } from '../../environment/docker/reaper.ts';
-import { connectCluster } from '../../environment/kubernetes/cluster.ts';
-import { reapPods } from '../../environment/kubernetes/podReaper.ts';
+import { reapEnvironments } from '../../environment/environments.ts';
 import type { Caller } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
 import { requireEngine } from './engines.ts';
@@ -14,7 +12,12 @@ const REAP_LIMIT_MS = 20_000;
 /** The preflight checks that an engine answers; with several, one may be down and the run goes on without it. */
 export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): Promise<void> {
   const { env, tell } = caller;
-  await reapInClusters(arms, caller);
+  for (const { what, removed, failed } of await reapEnvironments(arms)) {
+    if (removed > 0)
+      tell({ level: 'note', text: `removed ${removed} ${what}(s) that a dead process had left` });
+    for (const name of failed)
+      tell({ level: 'warning', text: `${what} ${name} could not be removed; the next run tries again` });
+  }
   for (const host of enginesOf(arms)) {
     try {
       const { docker } = requireEngine(env, host);
@@ -26,19 +29,5 @@ export async function reapOrphans(arms: readonly ArmConfig[], caller: Caller): P
     } catch (error) {
       if (host === undefined) throw error;
     }
-  }
-}
-
-async function reapInClusters(arms: readonly ArmConfig[], { tell }: Pick<Caller, 'tell'>): Promise<void> {
-  const given = arms
-    .filter(({ environment }) => environment.environment_class === 'kubernetes')
-    .map(({ environment }) => environment.kubernetes ?? clusterConfigSchema.parse({}));
-  const different = new Map(given.map((one) => [JSON.stringify([one.context, one.namespace]), one]));
-  for (const one of different.values()) {
-    const { removed, failed } = await reapPods(await connectCluster(one));
-    if (removed.length > 0)
-      tell({ level: 'note', text: `removed ${removed.length} pod(s) that a dead process had left` });
-    for (const { name } of failed)
-      tell({ level: 'warning', text: `pod ${name} could not be removed; the next run tries again` });
   }
 }

@@ -3,7 +3,8 @@
  * `run` and `resume` refuse before anything is made or paid; `doctor` shows every result.
  */
 import { findAgent } from '../../agent/agents.ts';
-import { checkEnvironmentClass } from '../../environment/factory.ts';
+import { bad, type Finding, good } from '../../base/finding.ts';
+import { checkEnvironmentClass, DEFAULT_ENVIRONMENT } from '../../environment/environments.ts';
 import { cloudOf, missingCredentials, missingPackages } from '../../model/clouds/chooseCloud.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { createModelFactory } from '../../model/modelFactory.ts';
@@ -19,18 +20,6 @@ import { agentProblem } from '../agents/armAgent.ts';
 import { type Caller, type Variables, variable } from '../caller.ts';
 import { redactorOfModels } from '../secrets.ts';
 import type { ArmConfig } from './planRecord.ts';
-
-export interface Finding {
-  readonly what: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  readonly fix: string | null;
-  /** Missing on this machine, now: a plan can be made without it, and the configuration is not wrong. */
-  readonly here?: boolean;
-}
-
-export const good = (what: string, detail: string): Finding => ({ what, ok: true, detail, fix: null });
-export const bad = (what: string, detail: string, fix: string): Finding => ({ what, ok: false, detail, fix });
 
 const missing = (what: string, detail: string, fix: string): Finding => ({
   ...bad(what, detail, fix),
@@ -181,7 +170,7 @@ async function loadParts(arm: ArmConfig, { env, cwd }: Pick<Caller, 'env' | 'cwd
   if (problem) tell('agent', problem.message, problem.fix, true);
   if (!found.success) tell('agent', found.message, 'correct it, or leave it out for the built-in agent');
   await checkEnvironmentClass(environment.environment_class).catch((error: Error) =>
-    tell('environment', error.message, 'correct it, or leave it out for docker'),
+    tell('environment', error.message, `correct it, or leave it out for ${DEFAULT_ENVIRONMENT}`),
   );
   // A recording is opened with the store, and the client of an endpoint on first use.
   const scripted = model.model_name?.startsWith('scripted:') ?? false;

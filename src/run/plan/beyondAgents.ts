@@ -3,6 +3,7 @@ import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { refusalOfServers } from '../../agent/agents.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
+import { environmentNames, kindOf } from '../../environment/environments.ts';
 import { needsOf } from '../../suites/suites.ts';
 
 export interface ArmFacts {
@@ -10,14 +11,11 @@ export interface ArmFacts {
   readonly environment: Pick<EnvironmentConfig, 'environment_class'>;
 }
 
-/** Only containers of an engine can be kept as images. */
-const refusalOfKeeping = (
-  who: string,
-  { environment: { environment_class } }: ArmFacts,
-): string | undefined =>
-  environment_class === 'docker'
+/** What an agent left cannot be kept everywhere. */
+const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
+  kindOf(environment).keepsWork
     ? undefined
-    : `${who} are kept with environment.environment_class docker alone, and not with ${environment_class}`;
+    : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.keepsWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 
 /** A row that was left in its file is of a kind that has none, and of a refused one nothing was read. */
 export const beyondAgents = <R extends LoadedRow>(

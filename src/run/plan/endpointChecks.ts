@@ -1,4 +1,6 @@
 /** Whether the endpoints of a run answer, as far as that can be known without paying: `doctor` and `run --dry-run --online` ask, `run` knocks. */
+
+import { bad, type Finding, good } from '../../base/finding.ts';
 import { cloudOf } from '../../model/clouds/chooseCloud.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import {
@@ -10,7 +12,6 @@ import {
 import { proxyFrom } from '../../model/http/proxySettings.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { type Variables, variable } from '../caller.ts';
-import { bad, type Finding, good } from './armChecks.ts';
 import type { ArmConfig } from './planRecord.ts';
 
 type Arms = readonly Pick<ArmConfig, 'name' | 'model'>[];

@@ -1,6 +1,7 @@
 /** Engines on which a trial would go otherwise than on the rest: another processor, or another time. Told before anything is paid. */
+
+import { bad, type Finding } from '../../base/finding.ts';
 import type { EngineInfo } from '../../environment/places/engines/engineInfo.ts';
-import { bad, type Finding } from './armChecks.ts';
 
 export interface AskedEngine {
   /** As findings name it. */

@@ -1,8 +1,10 @@
 /** An engine that takes limits and does not enforce them: one agent could then take the whole machine. */
+
+import { bad, type Finding, good } from '../../base/finding.ts';
 import { parseSize } from '../../base/text/units.ts';
+import { onEngines } from '../../environment/environments.ts';
 import type { EngineInfo } from '../../environment/places/engines/engineInfo.ts';
 import { limitsOf } from '../../grading/gradingConfig.ts';
-import { bad, type Finding, good } from './armChecks.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Asked = Pick<ResolvedConfig, 'arms' | 'grading'>;
@@ -11,7 +13,7 @@ type Asked = Pick<ResolvedConfig, 'arms' | 'grading'>;
 function limitKeys({ arms, grading }: Asked): string[] {
   const own = arms
     .map(({ environment }) => environment)
-    .filter(({ environment_class }) => environment_class === 'docker')
+    .filter(onEngines)
     .flatMap(({ memory, pids_limit, cpus }) => [
       ...(parseSize(memory) > 0 ? ['environment.memory="0"'] : []),
       ...(pids_limit > 0 ? ['environment.pids_limit=0'] : []),

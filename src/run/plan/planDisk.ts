@@ -2,6 +2,7 @@
 
 import { parseSize } from '../../base/text/units.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
+import { onEngines } from '../../environment/environments.ts';
 import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/places/images/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../environment/places/images/imagesConfig.ts';
 import type { Variables } from '../caller.ts';
@@ -34,15 +35,15 @@ export type DiskAnswer = DiskPlan | { readonly engines: readonly DiskPlan[] } | 
 
 /** The images that trials run in and are graded in. */
 function imagesOf({ arms, selected, grading }: RunRequest): string[] {
-  const docker = arms.filter((arm) => arm.environment.environment_class === 'docker');
+  const inContainers = arms.filter(({ environment }) => onEngines(environment));
   const rows = selected.map((row) => imageOf(headOf(row)));
-  const runs = docker.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
+  const runs = inContainers.flatMap(({ environment }) => (environment.image ? [environment.image] : rows));
   return [...new Set([...runs, ...(grading.enabled ? rows : [])])];
 }
 
-/** Null when no arm uses Docker. An engine that does not answer is reported; it is not a failure, because a plan starts nothing. */
+/** Null when no arm runs on engines. An engine that does not answer is reported; it is not a failure, because a plan starts nothing. */
 export async function planDisk(request: RunRequest, env: Variables): Promise<DiskAnswer | null> {
-  const first = request.arms.find((arm) => arm.environment.environment_class === 'docker')?.environment;
+  const first = request.arms.map(({ environment }) => environment).find(onEngines);
   if (!first) return null;
   const images = imagesOf(request);
   const config = request.images ?? imagesConfigSchema.parse({});

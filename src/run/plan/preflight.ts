@@ -1,11 +1,13 @@
 /** Checks before anything is made, started or paid. Reports all problems at once. */
+
+import { bad, type Finding } from '../../base/finding.ts';
+import { environmentFindings, kindOf } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
-import { bad, checkArm, type Finding } from './armChecks.ts';
-import { clusterFindings } from './clusterChecks.ts';
+import { checkArm } from './armChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
 import { engineFindings, type PlatformAsked } from './engineFit.ts';
 import { limitFindings } from './engineLimits.ts';
@@ -28,7 +30,7 @@ export async function preflight(checked: Checked, caller: Caller, knock: boolean
   const { wrong, missing } = await checkedPlan(checked, caller);
   if (wrong.length > 0) throw new UserError([...wrong, ...missing].join('\n'));
   const problems = [...missing, ...(knock ? await deadEndpoints(checked.arms, caller.env) : [])];
-  problems.push(...(await clusterFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf));
+  problems.push(...(await environmentFindings(checked.arms)).filter(({ ok }) => !ok).map(textOf));
   const hosts = enginesNeeded(checked);
   const engines = await Promise.all(
     hosts.map((host) => engineInfo(host === undefined ? undefined : requireEngine(caller.env, host).docker)),
@@ -98,10 +100,8 @@ export function refuseWrong({ wrong }: CheckedPlan): void {
 
 /** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
 export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
-  const places = arms.map((arm) => arm.environment.environment_class);
-  // Arms in pods are graded in pods.
-  if (!places.includes('docker') && (!grading.enabled || places.every((place) => place === 'kubernetes')))
-    return [];
+  const needs = arms.map(({ environment }) => kindOf(environment).engines);
+  if (!needs.includes('all') && !(grading.enabled && needs.includes('gradings'))) return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
   return hosts.length > 0 ? hosts : [undefined];
 }

@@ -2,9 +2,11 @@
  * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
  * in a crash.
  */
+
 import type { AgentCallbacks } from '../../agent/contract.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
+import { kindOf } from '../../environment/environments.ts';
 import type { SuspicionRule } from '../../grading/suspicion/commandRules.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
 import { exitClassOf } from '../../outcome.ts';
@@ -158,8 +160,7 @@ function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): Beg
 
 /** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
 function configText({ arm: { row, environment }, image }: PlannedTrial): string {
-  if (environment.environment_class !== 'docker' && environment.environment_class !== 'kubernetes')
-    return row.config;
+  if (!kindOf(environment).inImages) return row.config;
   return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
 

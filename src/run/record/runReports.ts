@@ -1,7 +1,9 @@
 /** The harness's run reports of a graded run, `<model>.<run>.json`, one for each arm and epoch, beside its predictions. */
+
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.ts';
+import { onEngines } from '../../environment/environments.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logLayout.ts';
 import { runReportText } from '../../formats/reports/runReport.ts';
 import type { Dialect } from '../../grading/parsers/logParser.ts';
@@ -26,12 +28,12 @@ export interface GradedWhole {
   readonly images: readonly string[];
 }
 
-/** Undefined where nothing ran in Docker, because the harness leaves these fields out without a client. */
+/** Undefined where nothing ran on engines, because the harness leaves these fields out without a client. */
 async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promise<Leftovers | undefined> {
   const environments = armsOf(store, run.id).flatMap((arm) => recordedEnvironment(arm) ?? []);
-  const inDocker = environments.filter(({ environment_class }) => environment_class === 'docker');
-  if (inDocker.length === 0) return undefined;
-  const hosts = inDocker.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
+  const there = environments.filter(onEngines);
+  if (there.length === 0) return undefined;
+  const hosts = there.flatMap((environment) => environment.hosts?.map(({ host }) => host) ?? []);
   const images = whole?.images ?? instancesOf(store, run.id).map(({ image }) => image);
   return leftoversOn(hosts.length > 0 ? [...new Set(hosts)] : [undefined], run.name, images);
 }

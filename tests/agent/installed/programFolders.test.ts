@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { programFolders, promptFileIn, runProgram } from '../../../src/agent/installed/runProgram.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createLocalFactory } from '../../../src/environment/local/localFactory.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 

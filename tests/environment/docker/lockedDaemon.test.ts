@@ -2,7 +2,7 @@
 import type Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createContainer, removeContainer } from '../../../src/environment/docker/container.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { createEngineWatch } from '../../../src/environment/places/engines/engineWatch.ts';
 

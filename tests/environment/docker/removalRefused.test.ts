@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildRelay } from '../../../scripts/buildRelay.ts';
 import { createDockerFactory } from '../../../src/environment/docker/dockerFactory.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner, LABELS } from '../../../src/environment/owner.ts';
 import { type CuttableDaemon, cuttableDaemon } from '../../support/cuttableDaemon.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';

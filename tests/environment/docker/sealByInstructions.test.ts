@@ -2,7 +2,7 @@
 import type Docker from 'dockerode';
 import { expect, test } from 'vitest';
 import { commitInstructions, createSealer, type SealRoom } from '../../../src/environment/docker/seal.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 
 interface Commit {
   readonly _query: { readonly changes?: string };

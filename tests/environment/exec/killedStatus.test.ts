@@ -1,6 +1,6 @@
 // What a command's status is when we killed it, or when nobody knows how it ended: never 0, whatever is reported afterwards.
 import { describe, expect, test } from 'vitest';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createChannel } from '../../../src/environment/exec/channel.ts';
 import type { ContainerControl } from '../../../src/environment/exec/ports.ts';
 import type { CommandEnd, Transport } from '../../../src/environment/exec/transport.ts';

@@ -1,7 +1,7 @@
 // The pod of an attempt: what is in it whatever a user's template says, and what a template may not say.
 import { describe, expect, test } from 'vitest';
-import { clusterConfigSchema } from '../../../src/environment/clusterConfig.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
+import { clusterConfigSchema } from '../../../src/environment/kubernetes/clusterConfig.ts';
 import {
   labelValue,
   literal,

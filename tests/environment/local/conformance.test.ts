@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Environment } from '../../../src/environment/environment.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { createLocalFactory } from '../../../src/environment/local/localFactory.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { REPOSITORY_SCRIPT } from '../../support/dockerEnvironment.ts';

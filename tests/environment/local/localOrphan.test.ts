@@ -17,7 +17,7 @@ test('a command outlives a killed swebatch by no more than its timeout and some 
   const folder = mkdtempSync(join(tmpdir(), 'swebatch-orphan-'));
   const pidFile = join(folder, 'pid');
   const program = `
-    import { environmentConfigSchema } from '${SRC}/environmentConfig.ts';
+    import { environmentConfigSchema } from '${SRC}/environments.ts';
     import { createLocalFactory } from '${SRC}/local/localFactory.ts';
     import { currentOwner } from '${SRC}/owner.ts';
     const config = environmentConfigSchema.parse({ environment_class: 'local', cwd: '${folder}', timeout: 5 });

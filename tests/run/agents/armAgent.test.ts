@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../../src/agent/agentConfig.ts';
-import { environmentConfigSchema } from '../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { modelConfigSchema } from '../../../src/model/modelConfig.ts';
 import { agentCacheDir, saveManifest } from '../../../src/run/agents/agentCache.ts';
 import { agentProblem, armProgram, withVersion } from '../../../src/run/agents/armAgent.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDockerFactory } from '../../../../src/environment/docker/dockerFactory.ts';
-import { environmentConfigSchema } from '../../../../src/environment/environmentConfig.ts';
+import { environmentConfigSchema } from '../../../../src/environment/environments.ts';
 import { currentOwner } from '../../../../src/environment/owner.ts';
 import { createEnginePool } from '../../../../src/environment/places/engines/enginePool.ts';
 import { createHostsFactory } from '../../../../src/environment/places/engines/hostsFactory.ts';

@@ -1,5 +1,5 @@
 /** What a user's pod template may not say: each of these would open what an environment keeps closed. */
-import { recordOf } from '../base/isRecord.ts';
+import { recordOf } from '../../base/isRecord.ts';
 
 /** Namespaces of the node, and one list of processes for all containers: the keeper would not be the first process of its own. */
 const CLOSED_FIELDS = [

@@ -1,34 +1,27 @@
 /** Whether a run in pods can begin: a cluster that is known, that answers, the rights in its namespace, and a policy that closes the network. */
+import { bad, type Finding, good } from '../../base/finding.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import { clusterConfigSchema } from '../../environment/clusterConfig.ts';
-import { readApiFault } from '../../environment/kubernetes/apiFaults.ts';
-import {
-  type Cluster,
-  ClusterConfigError,
-  connectCluster,
-  type Right,
-} from '../../environment/kubernetes/cluster.ts';
-import { closesPods, POLICY_FIX } from '../../environment/kubernetes/networkCheck.ts';
-import { userProblem } from '../../environment/kubernetes/podManifest.ts';
-import { bad, type Finding, good } from './armChecks.ts';
-import type { ArmConfig } from './planRecord.ts';
+import type { ConfiguredArm } from '../environmentKind.ts';
+import { readApiFault } from './apiFaults.ts';
+import { type Cluster, ClusterConfigError, connectCluster, type Right } from './cluster.ts';
+import { clusterOf } from './clusterConfig.ts';
+import { closesPods, POLICY_FIX } from './networkCheck.ts';
+import { userProblem } from './podManifest.ts';
 
 const RIGHTS: readonly Right[] = [
   ...['create', 'get', 'list', 'delete'].map((verb) => ({ verb, resource: 'pods' })),
   { verb: 'get', resource: 'pods', subresource: 'exec' },
 ];
 
-const inPods = ({ environment }: ArmConfig) => environment.environment_class === 'kubernetes';
-
-/** Empty where nothing runs in pods. Makes nothing. */
-export async function clusterFindings(arms: readonly ArmConfig[]): Promise<Finding[]> {
+/** Makes nothing. */
+export async function clusterFindings(arms: readonly ConfiguredArm[]): Promise<Finding[]> {
   const findings: Finding[] = [];
   const seen = new Set<string>();
-  for (const { name, environment } of arms.filter(inPods)) {
+  for (const { name, environment } of arms) {
     const user = userProblem(environment.user);
     if (user) findings.push(bad(`user of arm ${name}`, user, 'give its number'));
     const closed = environment.network === 'none';
-    const given = environment.kubernetes ?? clusterConfigSchema.parse({});
+    const given = clusterOf(environment);
     const key = JSON.stringify([given.context, given.namespace, closed, given.allow_open_network]);
     if (seen.has(key)) continue;
     seen.add(key);

@@ -1,6 +1,7 @@
 /** What a user may set under `environment.kubernetes:`. */
 import { z } from 'zod';
-import { identity, runtime } from '../base/fieldClass.ts';
+import { identity, runtime } from '../../base/fieldClass.ts';
+import { recordOf } from '../../base/isRecord.ts';
 import { templateProblems } from './podTemplate.ts';
 
 const NAME = /^[a-z0-9][-a-z0-9.]{0,252}$/;
@@ -54,3 +55,6 @@ export const clusterConfigSchema = z.strictObject({
     ),
 });
 export type ClusterConfig = z.infer<typeof clusterConfigSchema>;
+
+export const clusterOf = (environment: object): ClusterConfig =>
+  clusterConfigSchema.parse(recordOf(environment).kubernetes ?? {});

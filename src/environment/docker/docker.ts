@@ -1,0 +1,18 @@
+/** Containers of Docker engines, or of Podman where it answers the same API. */
+import type { EnvironmentKind } from '../environmentKind.ts';
+
+export const docker: EnvironmentKind = {
+  name: 'docker',
+  title: 'Docker',
+  inImages: true,
+  onThisMachine: false,
+  engines: 'all',
+  grades: true,
+  keepsWork: true,
+  listens: true,
+  bringsPrograms: true,
+  async create(config, options) {
+    const { createDockerEnvironments } = await import('./dockerEnvironments.ts');
+    return createDockerEnvironments(config, options);
+  },
+};

@@ -1,0 +1,84 @@
+/**
+ * What the rest of the program asks of a kind of environment before one is made. A kind is one folder and one line in environments.ts. Its
+ * module is light: it imports statically only its configuration, and loads the rest with the first environment.
+ */
+import type { z } from 'zod';
+import type { Finding } from '../base/finding.ts';
+import type { EnvironmentFactory } from './environment.ts';
+import type { EnvironmentConfig } from './environmentConfig.ts';
+import type { EnginePool } from './places/engines/enginePool.ts';
+import type { EngineWatch } from './places/engines/engineWatch.ts';
+import type { EnsureImage } from './places/images/ensureImage.ts';
+import type { Program } from './programs/program.ts';
+
+export interface EnvironmentKind {
+  /** `environment.environment_class`. */
+  readonly name: string;
+  /** As sentences name it. */
+  readonly title: string;
+  /** What a user may set below `environment.<name>`. */
+  readonly ownKeys?: z.ZodType;
+  /** Commands run in the image of the instance. */
+  readonly inImages: boolean;
+  /** Commands run beside this process, with the files and the network of this machine. */
+  readonly onThisMachine: boolean;
+  /** What needs an engine of `environment.hosts`: the environments themselves, whose images are brought there first, gradings alone, or nothing. */
+  readonly engines: 'all' | 'gradings' | 'none';
+  /** Its arms are graded in it too; where it is false, in the default environment. */
+  readonly grades: boolean;
+  /** Has `keepWork`: what an agent left can be graded as it is. */
+  readonly keepsWork: boolean;
+  /** Has `listen`: programs inside can ask the model of their arm. */
+  readonly listens: boolean;
+  /** Brings the programs of installed agents. */
+  readonly bringsPrograms: boolean;
+  /** Rejects when the configuration leads nowhere. */
+  create(config: EnvironmentConfig, options: EnvironmentOptions): Promise<EnvironmentFactory>;
+  /** Whether a run in it can begin, for each arm: `run` refuses by it, and `doctor` shows it. Makes nothing. */
+  findings?(arms: readonly ConfiguredArm[]): Promise<readonly Finding[]>;
+  /** Removes what processes that are dead have left, where that is not on engines. */
+  reap?(environments: readonly EnvironmentConfig[]): Promise<Reaped>;
+  /** Why commands may have had a network though `environment.network` is none. Reads a recorded configuration. */
+  openNetwork?(environment: Readonly<Record<string, unknown>>): string | undefined;
+}
+
+export interface ConfiguredArm {
+  readonly name: string;
+  readonly environment: EnvironmentConfig;
+}
+
+export interface Reaped {
+  /** As sentences name it: "pod". */
+  readonly what: string;
+  readonly removed: number;
+  /** Names of those that could not be removed. */
+  readonly failed: readonly string[];
+}
+
+/** What a program sets when it makes environments, beside the user's configuration. A kind takes what concerns it. */
+export interface EnvironmentOptions {
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Of the engines; default: one of the factory's own. */
+  readonly watch?: EngineWatch | undefined;
+  /** Several engines that are shared with other factories; default: a pool of its own. */
+  readonly pool?: EnginePool | undefined;
+  /** How images come onto each engine; default: each start sees to its own. */
+  readonly images?: EngineImageSource | undefined;
+  /** What every environment has at PROGRAM_FOLDER, read-only. */
+  readonly program?: Program | undefined;
+  /** Environments will be asked to `listen`: a place that cannot add a relay later starts with one. */
+  readonly listens?: boolean | undefined;
+  /** false leaves the environment's variables as the image and the config make them (grading runs under the harness's own). */
+  readonly quietEnv?: boolean | undefined;
+  /** false skips the start snapshot; capturePatch then reports `invalid`. For graders, which never capture. */
+  readonly snapshot?: boolean | undefined;
+  /** Capabilities beyond the usual set. */
+  readonly capAdd?: readonly string[] | undefined;
+  /** Folder that relative module paths start from; default: the working directory. */
+  readonly baseDir?: string;
+}
+
+export interface EngineImageSource {
+  ensureOn(host: string | undefined): EnsureImage;
+  has(host: string, image: string): boolean;
+}

@@ -1,0 +1,131 @@
+/** The kinds of environments, one line each, and the one that a configuration names: one of these, or a module of the user's. */
+import type { Finding } from '../base/finding.ts';
+import { importUserModule, isModulePath } from '../userModule.ts';
+import { docker } from './docker/docker.ts';
+import type { EnvironmentFactory } from './environment.ts';
+import { type EnvironmentConfig, environmentSchema } from './environmentConfig.ts';
+import type { ConfiguredArm, EnvironmentKind, EnvironmentOptions, Reaped } from './environmentKind.ts';
+import { kubernetes } from './kubernetes/kubernetes.ts';
+import { local } from './local/local.ts';
+
+/** The first is the default. */
+export const environmentKinds: readonly EnvironmentKind[] = [docker, kubernetes, local];
+
+export const DEFAULT_ENVIRONMENT = environmentKinds[0]!.name;
+
+export const environmentNames = (which: (kind: EnvironmentKind) => boolean = () => true): readonly string[] =>
+  environmentKinds.filter(which).map(({ name }) => name);
+
+/** A module of the user's: of an environment that we do not know nothing is expected but the contract. */
+const foreign = (name: string): EnvironmentKind => ({
+  name,
+  title: name,
+  inImages: false,
+  onThisMachine: false,
+  engines: 'gradings',
+  grades: false,
+  keepsWork: false,
+  listens: false,
+  bringsPrograms: false,
+  create: (config, { baseDir = '.' }) => loadModule(config, baseDir),
+});
+
+const known = (name: string): EnvironmentKind | undefined =>
+  environmentKinds.find((kind) => kind.name === name);
+
+interface Named {
+  readonly environment_class?: string | undefined;
+}
+
+/** Of a configuration; another tool's record may name none. */
+export const kindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
+  known(environment_class) ?? foreign(environment_class);
+
+/** Its containers are on the engines of `environment.hosts`, and its images are brought there. */
+export const onEngines = (environment: Named): boolean => kindOf(environment).engines === 'all';
+
+/** What a user may set under `environment:`. */
+export const environmentConfigSchema = environmentSchema({
+  names: environmentNames(),
+  own: Object.fromEntries(
+    environmentKinds.flatMap(({ name, ownKeys }) => (ownKeys ? [[name, ownKeys.optional()] as const] : [])),
+  ),
+  onEngines,
+});
+
+/** Those of its keys that only one kind of environment has, as they were given. */
+export const ownKeysOf = (environment: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    environmentKinds.flatMap(({ name }) =>
+      environment[name] === undefined ? [] : [[name, environment[name]] as const],
+    ),
+  );
+
+const armsOf = (kind: EnvironmentKind, arms: readonly ConfiguredArm[]) =>
+  arms.filter(({ environment }) => environment.environment_class === kind.name);
+
+/** Whether the environments of these arms can be made. */
+export async function environmentFindings(arms: readonly ConfiguredArm[]): Promise<Finding[]> {
+  const found = environmentKinds.map(async (kind) => {
+    const own = armsOf(kind, arms);
+    return own.length > 0 ? ((await kind.findings?.(own)) ?? []) : [];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Removes what dead processes left, of each kind that these arms run in; engines are asked elsewhere. */
+export async function reapEnvironments(arms: readonly ConfiguredArm[]): Promise<Reaped[]> {
+  const reaped: Reaped[] = [];
+  for (const kind of environmentKinds) {
+    const own = armsOf(kind, arms).map(({ environment }) => environment);
+    if (own.length > 0 && kind.reap) reaped.push(await kind.reap(own));
+  }
+  return reaped;
+}
+
+const isFactory = (value: unknown): value is EnvironmentFactory =>
+  typeof value === 'object' &&
+  value !== null &&
+  'start' in value &&
+  typeof value.start === 'function' &&
+  'close' in value &&
+  typeof value.close === 'function';
+
+type CreateFactory = (config: EnvironmentConfig) => unknown;
+
+/** The factory function of the user's module. Throws with an explanation when the module has none. */
+async function findModule(name: string, baseDir: string): Promise<CreateFactory> {
+  if (!isModulePath(name))
+    throw new Error(
+      `environment.environment_class "${name}" is not known: use ${environmentNames().join(', ')}, or the path of a module that exports createEnvironmentFactory`,
+    );
+  const { createEnvironmentFactory: create } = await importUserModule(
+    'environment.environment_class',
+    name,
+    baseDir,
+  );
+  if (typeof create !== 'function')
+    throw new Error(
+      `environment.environment_class: ${name} does not export a function createEnvironmentFactory; docs/extension.md has an example`,
+    );
+  return create as CreateFactory;
+}
+
+/** Rejects when nothing can be made of `environment_class`; makes nothing. */
+export async function checkEnvironmentClass(name: string, baseDir = '.'): Promise<void> {
+  if (!known(name)) await findModule(name, baseDir);
+}
+
+async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<EnvironmentFactory> {
+  const name = config.environment_class;
+  const create = await findModule(name, baseDir);
+  const factory: unknown = await create(config);
+  if (!isFactory(factory))
+    throw new Error(`createEnvironmentFactory of ${name} must return an object with kind, start and close`);
+  return factory;
+}
+
+export const createEnvironmentFactory = (
+  config: EnvironmentConfig,
+  options: EnvironmentOptions = {},
+): Promise<EnvironmentFactory> => kindOf(config).create(config, options);

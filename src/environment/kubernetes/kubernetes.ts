@@ -1,0 +1,40 @@
+/** Pods of a Kubernetes cluster. */
+import { recordOf } from '../../base/isRecord.ts';
+import type { EnvironmentKind } from '../environmentKind.ts';
+import { clusterConfigSchema, clusterOf } from './clusterConfig.ts';
+
+export const kubernetes: EnvironmentKind = {
+  name: 'kubernetes',
+  title: 'Kubernetes',
+  ownKeys: clusterConfigSchema,
+  inImages: true,
+  onThisMachine: false,
+  engines: 'none',
+  grades: true,
+  keepsWork: false,
+  listens: true,
+  bringsPrograms: true,
+  async create(config, { quietEnv, snapshot, capAdd, program, listens, onWarning }) {
+    const { createKubernetesFactory } = await import('./kubernetesFactory.ts');
+    return createKubernetesFactory(config, {
+      quietEnv,
+      snapshot,
+      capAdd,
+      program,
+      relay: listens,
+      onWarning,
+    });
+  },
+  async findings(arms) {
+    const { clusterFindings } = await import('./clusterChecks.ts');
+    return clusterFindings(arms);
+  },
+  async reap(environments) {
+    const { reapClusters } = await import('./podReaper.ts');
+    return reapClusters(environments.map(clusterOf));
+  },
+  openNetwork: (environment) =>
+    recordOf(environment.kubernetes).allow_open_network === true
+      ? 'the cluster was allowed to leave the network open'
+      : undefined,
+};

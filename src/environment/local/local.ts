@@ -1,0 +1,19 @@
+/** This machine, without any isolation. */
+import type { EnvironmentKind } from '../environmentKind.ts';
+
+export const local: EnvironmentKind = {
+  name: 'local',
+  title: 'this machine',
+  inImages: false,
+  onThisMachine: true,
+  engines: 'gradings',
+  grades: true,
+  keepsWork: false,
+  listens: true,
+  bringsPrograms: false,
+  async create(config) {
+    const { createLocalFactory } = await import('./localFactory.ts');
+    return createLocalFactory(config);
+  },
+  openNetwork: () => 'commands ran on the host, with its network',
+};
