@@ -92,7 +92,7 @@ const HOME: Record<string, string | readonly string[]> = {
   'cli-progress': 'cli',
   pino: 'run',
   'csv-parse': 'suites/pro',
-  yauzl: 'formats/zip',
+  yauzl: 'formats/inspect',
   hyparquet: 'dataset',
   '@huggingface/hub': 'dataset',
   'smol-toml': 'suites/harbor',

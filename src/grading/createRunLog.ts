@@ -1,5 +1,5 @@
 /** Collects the lines of run_instance.log while an instance is graded. */
-import type { RunLogLine } from '../formats/harness/runLogText.ts';
+import type { RunLogLine } from '../formats/harness/logFolders.ts';
 
 export interface RunLog {
   readonly lines: readonly RunLogLine[];

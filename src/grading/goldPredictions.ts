@@ -1,6 +1,6 @@
 /** Predictions and the dataset that they are graded against. */
 import type { Instance } from '../dataset/instance.ts';
-import type { Prediction } from '../formats/predictions/readPredictions.ts';
+import type { Prediction } from '../formats/predictions.ts';
 
 /** A task of another kind whose solution is no patch has none: an empty one would count as a solution that fails. */
 export const goldPredictions = (instances: readonly Instance[]): Prediction[] =>

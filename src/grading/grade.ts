@@ -1,5 +1,5 @@
 /** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
-import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/reports/instanceReport.ts';
+import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import { classifyLog } from './infra.ts';
 import { type Dialect, type LogParser, ParserError } from './parsers/logParser.ts';
 import { type ReadLog, readLog, type Suite } from './readLog.ts';

@@ -5,8 +5,8 @@
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
-import type { RunLogLine } from '../formats/harness/runLogText.ts';
-import type { InstanceReport } from '../formats/reports/instanceReport.ts';
+import type { InstanceReport } from '../formats/harness/instanceReport.ts';
+import type { RunLogLine } from '../formats/harness/logFolders.ts';
 import type { Outcome } from '../outcome.ts';
 import { createRunLog, type RunLog } from './createRunLog.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';

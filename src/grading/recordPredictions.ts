@@ -4,7 +4,7 @@
  */
 import type { LoadedRow } from '../dataset/dataset.ts';
 import { datasetHash, recordedRow } from '../dataset/dataset.ts';
-import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
+import { HALF_CHARACTERS, isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { Store } from '../store/open.ts';
 import { insert } from '../store/query.ts';
 import {

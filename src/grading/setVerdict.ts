@@ -1,5 +1,5 @@
 /** Verdicts of suites that say which tests passed and which failed, as sets of names. Pure. */
-import type { TestLists, TestsStatus } from '../formats/reports/instanceReport.ts';
+import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 
 export interface Expected {
   readonly failToPass: readonly string[];

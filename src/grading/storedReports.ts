@@ -1,6 +1,6 @@
 /** Run reports made from recorded verdicts: one for each arm and epoch of a run. */
 import { gunzipSync } from 'node:zlib';
-import type { RunReport } from '../formats/reports/runReport.ts';
+import type { RunReport } from '../formats/harness/runReport.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';

@@ -1,8 +1,8 @@
 /** The run report `<model>.<run>.json` (schema_version 2), with the fields and the order of each dialect. Pure. */
 
 import { byCodePoint } from '../base/python/text.ts';
-import { isEmptyPatch, type Prediction } from '../formats/predictions/readPredictions.ts';
-import type { RunReport } from '../formats/reports/runReport.ts';
+import type { RunReport } from '../formats/harness/runReport.ts';
+import { isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { InfraSignature } from './infra.ts';
 import type { Dialect } from './parsers/logParser.ts';
 

@@ -17,7 +17,7 @@ import { table } from '../../src/cli/terminal/table.ts';
 import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
 import { readJson } from '../../src/dataset/read/readJson.ts';
-import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
+import { parsePredictions } from '../../src/formats/predictions.ts';
 import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';

@@ -1,8 +1,8 @@
 // Attempts as ATIF: what the format's reference models (harbor, from PyPI) accept and read back, and where each message goes.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type AtifCall, type AtifSource, atifOf } from '../../src/formats/trajectories/atif.ts';
-import type { ThreadCall } from '../../src/formats/trajectories/conversations.ts';
-import { trajectoryOf } from '../../src/formats/trajectories/trajectoryJson.ts';
+import { type AtifCall, type AtifSource, atifOf } from '../../src/formats/atif/writeAtif.ts';
+import { trajectoryOf } from '../../src/formats/miniSweAgent/writeTrajectory.ts';
+import type { ThreadCall } from '../../src/formats/trajectory.ts';
 import { type HarborModels, harborModels } from '../support/python/harborModels.ts';
 
 type Json = Record<string, unknown>;

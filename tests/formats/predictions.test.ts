@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
+import { parsePredictions } from '../../src/formats/predictions.ts';
 import { unknownIds } from '../../src/grading/goldPredictions.ts';
 import { DATA, WITHOUT_DATA } from '../grading/officialData.ts';
 

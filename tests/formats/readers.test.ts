@@ -1,12 +1,12 @@
 // What no reader of a foreign file may do: lose a row without a word, name the wrong line, or throw.
+
 import { describe, expect, test } from 'vitest';
 import { parseForeignJson } from '../../src/formats/foreignJson.ts';
-import { predsJson, predsJsonl } from '../../src/formats/predictions/predsJson.ts';
-import { parsePredictions, readPredictions } from '../../src/formats/predictions/readPredictions.ts';
-import { readInstanceReport, reportedIds } from '../../src/formats/reports/instanceReport.ts';
-import { readLeaderboardResults } from '../../src/formats/reports/leaderboardResults.ts';
-import { readRunReport, runReportText } from '../../src/formats/reports/runReport.ts';
-import { readTrajectory } from '../../src/formats/trajectories/miniTrajectory.ts';
+import { readInstanceReport, reportedIds } from '../../src/formats/harness/instanceReport.ts';
+import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';
+import { readLeaderboardResults } from '../../src/formats/leaderboard/results.ts';
+import { readTrajectory } from '../../src/formats/miniSweAgent/trajectory.ts';
+import { parsePredictions, predsJson, predsJsonl, readPredictions } from '../../src/formats/predictions.ts';
 import fc from '../support/property.ts';
 
 const id = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}$/);

@@ -1,15 +1,16 @@
 // The same file says the same to `evaluate`, `compare`, `import` and `replay`. Each row was read in two or three ways before they shared a
 // reader; what each comes to now is what the official harness makes of it.
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { readRecording } from '../../src/agent/replay/readRecording.ts';
 import { parseForeignJson } from '../../src/formats/foreignJson.ts';
-import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
-import { readSide } from '../../src/report/compare/readSide.ts';
-import { readMiniRun } from '../../src/results/import/readMiniRun.ts';
-import { runFromInstanceReports, verdictsOfRunReport } from '../../src/results/import/readReports.ts';
+import { runFromInstanceReports, verdictsOfRunReport } from '../../src/formats/harness/reports.ts';
+import { readMiniRun } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
+import { parsePredictions } from '../../src/formats/predictions.ts';
+import { readSide } from '../../src/report/compare/side.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'swebatch-rivals-'));
 afterAll(() => rmSync(home, { recursive: true }));

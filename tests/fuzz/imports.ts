@@ -1,20 +1,22 @@
 // Folders of other tools, broken: what imports and compares them answers with their own errors, and reads no file outside.
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { readParquet } from '../../src/dataset/read/readParquet.ts';
-import { readSide, SideError } from '../../src/report/compare/readSide.ts';
-import { readInspectLogs } from '../../src/results/import/readInspectLog.ts';
-import { readMiniRun } from '../../src/results/import/readMiniRun.ts';
+import { SourceError } from '../../src/formats/foreignFile.ts';
 import {
   runFromInstanceReports,
   runFromReport,
-  verdictsOfLeaderboard,
   verdictsOfRunReport,
-} from '../../src/results/import/readReports.ts';
-import { readSource } from '../../src/results/import/readSource.ts';
+} from '../../src/formats/harness/reports.ts';
+import { readInspectLogs } from '../../src/formats/inspect/inspect.ts';
+import { verdictsOfLeaderboard } from '../../src/formats/leaderboard/results.ts';
+import { readMiniRun } from '../../src/formats/miniSweAgent/miniSweAgent.ts';
+import { readSide } from '../../src/report/compare/side.ts';
+import { readSource } from '../../src/results/import/importResults.ts';
 import { UserError } from '../../src/run/userError.ts';
 import { CORPORA, textLike } from './corpus.ts';
 import { type Target, target } from './target.ts';
@@ -104,9 +106,7 @@ const good = new Uint8Array(
   }),
 );
 
-const evalLog = readFileSync(
-  join(import.meta.dirname, '..', 'service', 'import', 'inspectLogs', 'made.eval'),
-);
+const evalLog = readFileSync(join(import.meta.dirname, '..', 'formats', 'inspectLogs', 'made.eval'));
 
 const sourceTargets = (): Target[] => [
   target(
@@ -153,7 +153,7 @@ export const importTargets = (): Target[] => [
         writeFileSync(report, files[0]?.[1] ?? '');
         const read = verdictsOfRunReport(report);
         if (read.ok) runFromReport(report, read.verdicts);
-        verdictsOfLeaderboard(report, readMiniRun(folder));
+        verdictsOfLeaderboard(report, readMiniRun(folder).instances);
       }),
     ),
   ),
@@ -161,8 +161,8 @@ export const importTargets = (): Target[] => [
     'sides of a comparison',
     fc.asyncProperty(tree, (files) =>
       inFolder(files, (folder) => {
-        refused(() => readSide(folder), SideError);
-        for (const [path] of files) refused(() => readSide(join(folder, path)), SideError);
+        refused(() => readSide(folder), SourceError);
+        for (const [path] of files) refused(() => readSide(join(folder, path)), SourceError);
       }),
     ),
   ),

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { instanceReportText } from '../../src/formats/reports/instanceReport.ts';
+import { instanceReportText } from '../../src/formats/harness/instanceReport.ts';
 import { type Expectation, gradeLog, gradeSafely, resolutionOf } from '../../src/grading/grade.ts';
 import type { Dialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';

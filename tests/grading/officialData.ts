@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Instance } from '../../src/dataset/instance.ts';
-import type { InstanceReport } from '../../src/formats/reports/instanceReport.ts';
+import type { InstanceReport } from '../../src/formats/harness/instanceReport.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 export const DATA = join(import.meta.dirname, '..', '..', '..', 'shared', 'data');

@@ -1,7 +1,7 @@
 // No log can make a parser quadratic: a hundred thousand characters of any repeated fragment of its own vocabulary stay cheap.
 
 import { describe, expect, test } from 'vitest';
-import { parsePredictions } from '../../src/formats/predictions/readPredictions.ts';
+import { parsePredictions } from '../../src/formats/predictions.ts';
 import { patchedPaths } from '../../src/grading/doubts/patchPaths.ts';
 import { classifyLog } from '../../src/grading/infra.ts';
 import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/logParser.ts';

@@ -16,9 +16,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { harnessName } from '../../src/base/text/fileName.ts';
 import type { Instance } from '../../src/dataset/instance.ts';
-import { findInstanceFolders } from '../../src/formats/harness/findInstanceFolders.ts';
-import { instanceFolder, runMetadataText, runReportName } from '../../src/formats/harness/logLayout.ts';
-import { writeInstanceLogs } from '../../src/formats/harness/writeInstanceLogs.ts';
+import {
+  findInstanceFolders,
+  instanceFolder,
+  runMetadataText,
+  runReportName,
+  writeInstanceLogs,
+} from '../../src/formats/harness/logFolders.ts';
 import type { EvaluationResult } from '../../src/grading/gradingFrame.ts';
 import { regradeFolder } from '../../src/grading/regradeFolder.ts';
 import { normaliseRow } from '../support/suites.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { byCodePoint } from '../../src/base/python/text.ts';
-import { readInstanceReport } from '../../src/formats/reports/instanceReport.ts';
-import { readRunReport, runReportText } from '../../src/formats/reports/runReport.ts';
+import { readInstanceReport } from '../../src/formats/harness/instanceReport.ts';
+import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';
 import { summarize } from '../../src/grading/summarize.ts';
 
 describe('JSON as Python writes it', () => {

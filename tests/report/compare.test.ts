@@ -1,16 +1,17 @@
 // Comparisons count only what both sides finished validly, say who fell out, and shout when the conditions differ.
+
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
-import { readRunReport } from '../../src/formats/reports/runReport.ts';
+import { SourceError } from '../../src/formats/foreignFile.ts';
+import { readRunReport } from '../../src/formats/harness/runReport.ts';
+import { sheetOfRunReport } from '../../src/formats/verdictSheet.ts';
 import { compareAll } from '../../src/report/compare/compareAll.ts';
 import { compareDocument } from '../../src/report/compare/compareDocument.ts';
 import { compareSides } from '../../src/report/compare/compareSides.ts';
-import { readSide, SideError } from '../../src/report/compare/readSide.ts';
-import { type Side, sideOfArm } from '../../src/report/compare/side.ts';
-import { sideOfRunReport } from '../../src/report/compare/sideFiles.ts';
+import { readSide, type Side, sideOfArm, sideOfSheet } from '../../src/report/compare/side.ts';
 import { summarize } from '../../src/report/measure/summary.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
@@ -39,7 +40,7 @@ const report = (resolved: string[], unresolved: string[], more: object = {}) => 
     JSON.stringify({ resolved_ids: resolved, unresolved_ids: unresolved, schema_version: 2, ...more }),
   );
   if (!read.ok) throw new Error(read.message);
-  return sideOfRunReport(read.value, 'r');
+  return sideOfSheet(sheetOfRunReport(read.value, 'r'));
 };
 
 describe('two runs', () => {
@@ -438,11 +439,11 @@ describe('files of other tools', () => {
     expect([...side.results.values()].map((r) => r.why)).toEqual(Array(3).fill('not_graded'));
     expect(side.warnings.join()).toContain('no reports were found');
     expect(() => readSide(write('u/summary.json', { 'a-1': { resolved: true, cost: 1 } }))).toThrow(
-      SideError,
+      SourceError,
     );
   });
   test('what is none of these is refused with what was expected', () => {
-    expect(() => readSide(write('odd.json', { hello: 1 }))).toThrow(SideError);
+    expect(() => readSide(write('odd.json', { hello: 1 }))).toThrow(SourceError);
     expect(() => readSide(write('broken.json', '{'))).toThrow(/is not JSON/);
     mkdirSync(join(home, 'empty'));
     expect(() => readSide(join(home, 'empty'))).toThrow(/neither results.json/);

@@ -6,13 +6,13 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeAtomically } from '../../src/base/files/atomicWrite.ts';
 import { pathName } from '../../src/base/text/fileName.ts';
-import { predsJson, predsJsonl } from '../../src/formats/predictions/predsJson.ts';
-import { exitStatusesYaml } from '../../src/formats/trajectories/exitStatuses.ts';
+import { exitStatusesYaml } from '../../src/formats/miniSweAgent/exitStatuses.ts';
 import {
   trajectoryJson,
   trajectoryOf,
   trajectoryPath,
-} from '../../src/formats/trajectories/trajectoryJson.ts';
+} from '../../src/formats/miniSweAgent/writeTrajectory.ts';
+import { predsJson, predsJsonl } from '../../src/formats/predictions.ts';
 import { partsOf } from '../../src/report/files/layout.ts';
 import { predictionsOf } from '../../src/report/files/predictionsOf.ts';
 import { exportSummary } from '../../src/report/render/exportSummary.ts';

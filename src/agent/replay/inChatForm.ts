@@ -1,5 +1,5 @@
 /** A message of mini-swe-agent's response classes, whose items have no role, in the form that all others have. */
-import type { TrajectoryMessage } from '../../formats/trajectories/miniTrajectory.ts';
+import type { TrajectoryMessage } from '../../formats/miniSweAgent/trajectory.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import { asObject, contentText } from '../../model/dialects/shapes.ts';
 

@@ -1,6 +1,6 @@
 /** A trajectory as something that this agent can play: its configuration in our words, and its messages. */
 import { z } from 'zod';
-import { parseTrajectory, type TrajectoryFormat } from '../../formats/trajectories/miniTrajectory.ts';
+import { parseTrajectory, type TrajectoryFormat } from '../../formats/miniSweAgent/trajectory.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
 import { inChatForm } from './inChatForm.ts';
 

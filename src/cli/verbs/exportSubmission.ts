@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
-import { instanceFolder } from '../../formats/harness/logLayout.ts';
+import { instanceFolder } from '../../formats/harness/logFolders.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
 import { jsonText } from '../../report/render/json.ts';
 import {

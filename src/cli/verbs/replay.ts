@@ -9,7 +9,7 @@ import { createDockerFactory } from '../../environment/docker/dockerFactory.ts';
 import { DEFAULT_ENVIRONMENT, environmentConfigSchema } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
-import { readTrajectory } from '../../formats/trajectories/miniTrajectory.ts';
+import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/firstDifference.ts';
 import { UserError } from '../../run/userError.ts';
 import { json } from '../flags/commonFlags.ts';

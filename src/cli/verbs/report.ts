@@ -5,7 +5,7 @@ import { summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
-import { foreignRun } from '../../results/import/foreignRun.ts';
+import { foreignRun } from '../../results/import/openSource.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { nightsOf } from '../../store/records/baselines.ts';

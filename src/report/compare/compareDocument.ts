@@ -1,10 +1,11 @@
 /** A comparison as blocks: what confounds it first, then the paired difference, then who changed. */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import type { FactDifference } from '../measure/runFacts.ts';
 import { type Block, block, type Document, type Fact, NAMES_SHOWN } from '../render/document.ts';
 import {
   dollars,
-  percent,
   plural,
   pointDifference,
   pValue,

@@ -2,6 +2,7 @@
  * One side of a comparison: what became of each instance, whatever it was read from. A run's arm fills everything; files of other tools
  * fill what they hold.
  */
+import { readVerdictSheet, type VerdictSheet } from '../../formats/verdictSheet.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { rewardOf } from '../measure/rewardSummary.ts';
 import { type Facts, factsOfRun } from '../measure/runFacts.ts';
@@ -31,11 +32,9 @@ export interface SideResult {
   readonly imageDigest: string | null;
 }
 
-type SideKind = 'run' | 'run-report' | 'predictions' | 'leaderboard';
-
 export interface Side {
   readonly label: string;
-  readonly kind: SideKind;
+  readonly kind: 'run' | VerdictSheet['kind'];
   readonly model: string | null;
   readonly epochs: number;
   readonly results: ReadonlyMap<string, SideResult>;
@@ -134,6 +133,27 @@ export const scoreOnly = (
   rowHash: null,
   imageDigest: null,
 });
+
+/** A file or folder of another tool. */
+export const sideOfSheet = (sheet: VerdictSheet): Side => ({
+  label: sheet.label,
+  kind: sheet.kind,
+  model: sheet.model,
+  epochs: 1,
+  results: new Map(
+    [...sheet.verdicts].map(([id, stated]) => [
+      id,
+      typeof stated === 'boolean' ? scoreOnly(id, [stated], null) : scoreOnly(id, [], stated),
+    ]),
+  ),
+  open: sheet.open,
+  facts: sheet.facts,
+  partial: true,
+  warnings: sheet.warnings,
+});
+
+/** Throws a SourceError. */
+export const readSide = (path: string): Side => sideOfSheet(readVerdictSheet(path));
 
 /** What a side says about an instance; undefined when it never heard of it. */
 export const resultOn = (side: Side, instanceId: string): SideResult | undefined =>

@@ -3,7 +3,7 @@
  * an outage is left out, because in this format it would read as a wrong answer.
  */
 
-import type { Prediction } from '../../formats/predictions/readPredictions.ts';
+import type { Prediction } from '../../formats/predictions.ts';
 import { type ExitClass, SEALED_CLASSES } from '../../outcome.ts';
 
 /** What a prediction is made from; rows of the store fit. */

@@ -2,11 +2,12 @@
  * Whether a night may pass. Only matched, validly finished instances enter the drop, with the results of the first measurement: any mean over
  * instances that were chosen by their results is biased. Pure: the re-measurements and the record are given.
  */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import type { Comparison } from '../compare/compareSides.ts';
 import type { RewardDifference } from '../compare/rewardDifference.ts';
 import type { FellOut } from '../compare/side.ts';
-import { percent } from '../render/format.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
 import {
   type Confirmation,

@@ -1,8 +1,10 @@
 /** The verdict of a gate as blocks: the broken ids first, because they are what somebody must look at. */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import type { InstanceHistory } from '../measure/history.ts';
 import { block, type Document } from '../render/document.ts';
-import { percent, pValue, reward, signedReward } from '../render/format.ts';
+import { pValue, reward, signedReward } from '../render/format.ts';
 import type { GateResult } from './gate.ts';
 
 /** `labels.a` is null where there is no baseline. `past`: what the instances that changed did in the runs before. `passedOver`: nights that could have been the reference and are not. */

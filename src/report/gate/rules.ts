@@ -1,8 +1,10 @@
 /** The rules of the gate, one function each. A rule that the policy does not set says nothing. */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import { percent, pointDifference, pValue, rate, reward, signedReward } from '../render/format.ts';
+import { pointDifference, pValue, rate, reward, signedReward } from '../render/format.ts';
 import { confirmedError, NIGHT_ERROR } from '../statistics/nightTests.ts';
 import { proportion } from '../statistics/proportions.ts';
 import { type Confirmation, type Remeasured, rockLength } from './evidence.ts';

@@ -1,6 +1,7 @@
 /** Resolved of valid, for any part of a run. With several epochs the trials of one instance are not an independent sample, so the score is over instances. */
+import { percent } from '../../base/text/numbers.ts';
 import type { ReportTrial } from '../../store/records/reportQueries.ts';
-import { percent, range, rate } from '../render/format.ts';
+import { range, rate } from '../render/format.ts';
 import { type EpochEstimate, epochEstimate } from '../statistics/epochs.ts';
 import { type Proportion, proportion } from '../statistics/proportions.ts';
 import { isGraded, type Standing, standingOf } from './verdict.ts';

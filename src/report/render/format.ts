@@ -1,9 +1,8 @@
 /** Numbers as people read them; a proportion always with its n and its interval. */
+import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { Money } from '../measure/accounting.ts';
 import type { Interval, Proportion } from '../statistics/proportions.ts';
-
-export const percent = (p: number, digits = 1): string => `${(100 * p).toFixed(digits)} %`;
 
 const points = (x: number): string => (100 * x).toFixed(1);
 

@@ -1,12 +1,14 @@
 /** The first facts of an arm: how many trials there are, how many count, how many of these are resolved, and how sure that is. */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { GoldScore } from '../measure/gold.ts';
 import type { RewardSummary } from '../measure/rewardSummary.ts';
 import { scoreText } from '../measure/score.ts';
 import type { EpochEstimate } from '../statistics/epochs.ts';
 import { type Fact, NAMES_SHOWN } from './document.ts';
-import { percent, plural, range, rate, reward } from './format.ts';
+import { plural, range, rate, reward } from './format.ts';
 
 export function headlineRows(arm: ArmSummary): Fact[] {
   const rows: Fact[] = [

@@ -1,10 +1,12 @@
 /** What an arm took: money, tokens, steps, time. */
+
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { CacheSaved } from '../measure/accounting.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import { type Block, block, type Fact } from './document.ts';
-import { count, dollars, duration, money, percent, plural } from './format.ts';
+import { count, dollars, duration, money, plural } from './format.ts';
 
 export function resourceRows(arm: ArmSummary): Fact[] {
   const a = arm.accounting;

@@ -1,6 +1,7 @@
 /** A summary as blocks: the headline first, then where the rest went. */
 
 import { compact } from '../../base/compact.ts';
+import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
 import type { ArmSummary } from '../measure/armSummary.ts';
 import type { Slice } from '../measure/breakdown.ts';
@@ -9,7 +10,7 @@ import type { Summary } from '../measure/summary.ts';
 import type { Missing } from '../measure/verdict.ts';
 import type { PassEstimate } from '../statistics/epochs.ts';
 import { type Block, block, type Document } from './document.ts';
-import { count, duration, money, percent, plural, range } from './format.ts';
+import { count, duration, money, plural, range } from './format.ts';
 import { headlineRows } from './headlineRows.ts';
 import { ledgerTables, resourceRows } from './resourceRows.ts';
 

@@ -1,5 +1,5 @@
 /** The results/ folder, derived again from the reports that go along, so that nobody has to believe our database. */
-import { readInstanceReport } from '../../formats/reports/instanceReport.ts';
+import { readInstanceReport } from '../../formats/harness/instanceReport.ts';
 
 export interface Judged {
   readonly instanceId: string;

@@ -12,8 +12,8 @@ import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { sha256 } from '../../base/sha256.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import { predsJsonl } from '../../formats/predictions/predsJson.ts';
-import { type TrajectoryOptions, trajectoryJson } from '../../formats/trajectories/trajectoryJson.ts';
+import { type TrajectoryOptions, trajectoryJson } from '../../formats/miniSweAgent/writeTrajectory.ts';
+import { predsJsonl } from '../../formats/predictions.ts';
 import type { Store } from '../../store/open.ts';
 import {
   attemptRecord,

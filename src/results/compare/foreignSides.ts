@@ -1,27 +1,14 @@
 /** Sides that are files or folders of other runners. What holds more than verdicts is read as a run: epochs, rewards, cost and tokens are compared too. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { PREDICTIONS, SOURCE_WORDS, type SourceKind } from '../../formats/sourceKind.ts';
+import { percent } from '../../base/text/numbers.ts';
+import { recogniseSource } from '../../formats/formats.ts';
 import { type Side, sideOfArm } from '../../report/compare/side.ts';
-import { percent } from '../../report/render/format.ts';
 import type { Caller } from '../../run/caller.ts';
 import { openForReading, requireRun } from '../../run/resultsRoot.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
-import { kindOfSource } from '../import/lookAtSource.ts';
 import { type OpenedSource, openSource } from '../import/openSource.ts';
 import { type NamedSide, readFileSide, runNamed, sidesOfRun } from './sides.ts';
-
-/** Files of verdicts alone: they are compared as they stand, with what they leave open. */
-const VERDICTS_ALONE: ReadonlySet<SourceKind | null> = new Set([
-  null,
-  'results_root',
-  'run_report',
-  'leaderboard',
-  'leaderboard_results',
-  'predictions',
-  'graded_predictions',
-]);
 
 /** By selector; runs are not among them. Tells of each what it was read as. */
 export async function foreignSides(
@@ -31,45 +18,31 @@ export async function foreignSides(
   const found = new Map<string, readonly NamedSide[]>();
   for (const selector of new Set(selectors)) {
     if (!existsSync(selector) || runNamed(selector, root, store)) continue;
-    const kind = kindOfSource(selector);
-    const opened = isVerdictsAlone(selector, kind) ? null : await openSource(selector, caller);
+    const kind = await recogniseSource(selector);
+    const opened = kind && !kind.verdictsAlone ? await openSource(selector, caller) : null;
     if (opened) found.set(selector, sidesOf(opened));
     else {
       const side = readFileSide(selector);
-      caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, kind)}` });
+      caller.tell({ level: 'info', text: `${selector}: ${lineOf(side, kind?.words)}` });
       found.set(selector, [{ side, from: null }]);
     }
   }
   return found;
 }
 
-/** What another runner left, read as a run of a results root of its own. */
-export interface ForeignRun {
-  readonly store: Store;
-  readonly sides: readonly NamedSide[];
-}
-
-/** Null for the name of a run, and for what holds verdicts alone. The caller closes the store. */
+/** What another runner left, read as a run of a results root of its own. Null for the name of a run, and for what holds verdicts alone. The caller closes the store. */
 export async function openForeignRun(
   selector: string,
   { root, store, caller }: { root: string; store: () => Store; caller: Pick<Caller, 'env' | 'tell'> },
-): Promise<ForeignRun | null> {
+): Promise<{ readonly store: Store; readonly sides: readonly NamedSide[] } | null> {
   if (!existsSync(selector) || runNamed(selector, root, store)) return null;
-  const kind = kindOfSource(selector);
-  const opened = isVerdictsAlone(selector, kind) ? null : await openSource(selector, caller);
+  const kind = await recogniseSource(selector);
+  // Files of verdicts alone are compared as they stand, with what they leave open.
+  const opened = kind && !kind.verdictsAlone ? await openSource(selector, caller) : null;
   if (!opened) return null;
   const own = openForReading(opened.root);
   return { store: own, sides: sidesOfRun(own, requireRun(own, opened.run)) };
 }
-
-const isVerdictsAlone = (selector: string, kind: SourceKind | null): boolean =>
-  VERDICTS_ALONE.has(kind) && !namesItsInstances(selector, kind);
-
-/** Without totals of the dataset, the predictions of an entry say which instances were not resolved. */
-const namesItsInstances = (entry: string, kind: SourceKind | null): boolean =>
-  kind === 'leaderboard' &&
-  PREDICTIONS.some((name) => existsSync(join(entry, name))) &&
-  !['results/resolved_by_repo.json', 'resolved_by_repo.json'].some((name) => existsSync(join(entry, name)));
 
 function sidesOf({ root, run }: OpenedSource): NamedSide[] {
   using store = openForReading(root);
@@ -79,7 +52,7 @@ function sidesOf({ root, run }: OpenedSource): NamedSide[] {
 }
 
 /** An entry of the leaderboard says nothing of other instances: its number is over the whole dataset. */
-function lineOf(side: Side, kind: SourceKind | null): string {
+function lineOf(side: Side, words = 'a file of another tool'): string {
   const results = [...side.results.values()];
   const valid = results.filter(({ scores }) => scores.length > 0);
   const resolved = valid.filter(({ scores }) => scores[0]).length;
@@ -99,6 +72,5 @@ function lineOf(side: Side, kind: SourceKind | null): string {
           `its own number is ${resolved} of ${total} = ${percent(resolved / total)}, with what has no verdict as a failure`,
         ]
       : [];
-  const what = kind === null ? 'a file of another tool' : SOURCE_WORDS[kind];
-  return `read as ${what}: ${[`${results.length} instances`, rate, ...missing, ...printed].join('; ')}`;
+  return `read as ${words}: ${[`${results.length} instances`, rate, ...missing, ...printed].join('; ')}`;
 }

@@ -1,7 +1,7 @@
 /** Finds the sides of a comparison by name: runs, arms of runs, baselines, files and folders. */
 import { existsSync, statSync } from 'node:fs';
-import { readSide, SideError } from '../../report/compare/readSide.ts';
-import { type Side, sideOfArm } from '../../report/compare/side.ts';
+import { SourceError } from '../../formats/foreignFile.ts';
+import { readSide, type Side, sideOfArm } from '../../report/compare/side.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { databasePath } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
@@ -79,7 +79,7 @@ export function readFileSide(path: string): Side {
   try {
     return readSide(path);
   } catch (error) {
-    if (error instanceof SideError || error instanceof SyntaxError) throw new UserError(error.message);
+    if (error instanceof SourceError || error instanceof SyntaxError) throw new UserError(error.message);
     throw error;
   }
 }

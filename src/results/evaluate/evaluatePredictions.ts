@@ -7,7 +7,7 @@ import { runConfigSchema } from '../../config/runConfig.ts';
 import type { Dataset, LoadedRow } from '../../dataset/dataset.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { environmentConfigSchema } from '../../environment/environments.ts';
-import { type Prediction, parsePredictions } from '../../formats/predictions/readPredictions.ts';
+import { type Prediction, parsePredictions } from '../../formats/predictions.ts';
 import { goldPredictions, unknownIds } from '../../grading/goldPredictions.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { recordPredictions } from '../../grading/recordPredictions.ts';

@@ -2,7 +2,12 @@
 import { existsSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
+import { percent } from '../../base/text/numbers.ts';
+import { SourceError } from '../../formats/foreignFile.ts';
+import { counted, type ForeignRun, type ForeignVerdicts, placeKey } from '../../formats/foreignFormat.ts';
+import { readForeignRun, recogniseSource } from '../../formats/formats.ts';
 import type { Outcome } from '../../outcome.ts';
+import { scoredTrials } from '../../report/measure/score.ts';
 import type { Caller } from '../../run/caller.ts';
 import { exportRun } from '../../run/record/exportRun.ts';
 import { requireDataset } from '../../run/requireDataset.ts';
@@ -11,15 +16,10 @@ import { UserError } from '../../run/userError.ts';
 import { VERSION } from '../../run/version.ts';
 import type { Store } from '../../store/open.ts';
 import { insertEvaluation } from '../../store/records/evaluations.ts';
-import { loadRunData } from '../../store/records/reportQueries.ts';
+import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
 import { type RunRow, removeRun, runByName } from '../../store/records/runs.ts';
 import { attemptById, trialLines } from '../../store/records/trials.ts';
-import { placeKey } from './importedRun.ts';
 import { importRun, placeInRecord } from './importRun.ts';
-import { kindOfSource } from './lookAtSource.ts';
-import { readLine } from './readLine.ts';
-import type { Verdicts } from './readReports.ts';
-import { readSource } from './readSource.ts';
 
 export interface ImportOptions {
   /** A folder or file of another tool, relative to the working directory of the process. */
@@ -57,7 +57,8 @@ export async function importInto(
   { files }: { readonly files: boolean },
 ): Promise<ImportedResults> {
   const { source, results: root } = options;
-  const { imported, verdicts } = await readSource(source, options.report);
+  const imported = await readSource(source, options.report);
+  const { verdicts } = imported;
   for (const text of imported.warnings) tell({ level: 'warning', text });
   if (imported.problems.length > 0) throw new UserError(imported.problems.join('\n'));
   if (imported.instances.length === 0)
@@ -82,7 +83,10 @@ export async function importInto(
     });
     return { run: added, judged: importVerdicts(store, added, verdicts) };
   })();
-  tell({ level: 'info', text: readLine(loadRunData(store, run.id)!, kindOfSource(source)) });
+  tell({
+    level: 'info',
+    text: readLine(loadRunData(store, run.id)!, (await recogniseSource(source))?.words),
+  });
   if (files) await exportOrTakeBack(store, run, dir);
   return {
     run: run.name,
@@ -92,6 +96,20 @@ export async function importInto(
     }),
     verdicts: { found: verdicts.size, judged },
   };
+}
+
+/** Throws a UserError for what cannot be read. */
+export async function readSource(source: string, report?: string): Promise<ForeignRun> {
+  if (!existsSync(source))
+    throw new UserError(`there is no file or folder ${source}`, {
+      hint: 'name a folder of mini-swe-agent, logs/run_evaluation of the harness, or a run report',
+    });
+  try {
+    return await readForeignRun(source, report);
+  } catch (error) {
+    if (!(error instanceof SourceError)) throw error;
+    throw new UserError(error.message, error.hint === undefined ? {} : { hint: error.hint });
+  }
 }
 
 /** All or nothing, so that the import can be repeated under the same name once the cause is fixed. */
@@ -133,7 +151,7 @@ const OUTCOME: Record<string, { outcome: Outcome; resolved: number | null } | un
   error: { outcome: 'infra', resolved: null },
 };
 
-function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
+function importVerdicts(store: Store, run: RunRow, verdicts: ForeignVerdicts): number {
   let count = 0;
   for (const line of trialLines(store, run.id)) {
     const found = verdicts.get(placeKey(placeInRecord(line.arm, line.instance_id, line.epoch)));
@@ -161,4 +179,39 @@ function importVerdicts(store: Store, run: RunRow, verdicts: Verdicts): number {
     });
   }
   return count;
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  grading_infra: 'lost, or without a verdict',
+  infra: 'lost by infrastructure',
+  config: 'could not work',
+  cancelled: 'cancelled',
+  not_run: 'never ran',
+  not_graded: 'not graded',
+};
+const NAMED = 5;
+
+/** "read as a job folder of Harbor: 12 trials …": what a source came to, from the record that was made of it. */
+function readLine(data: RunData, words = 'results of another tool'): string {
+  const rows = data.arms.flatMap(({ name }) => scoredTrials(data.trials.filter((t) => t.arm === name)));
+  const instances = new Set(rows.map((row) => row.instanceId)).size;
+  const valid = rows.filter((row) => row.valid);
+  const resolved = valid.filter((row) => row.resolved).length;
+  const missing = rows.flatMap(({ standing, trial }) =>
+    standing.valid ? [] : [{ trial, why: standing.why }],
+  );
+  const parts = [
+    rows.length === instances ? `${instances} instances` : `${rows.length} trials of ${instances} instances`,
+    ...(data.arms.length > 1 ? [`${data.arms.length} arms`] : []),
+    valid.length > 0
+      ? `${resolved} of ${valid.length} resolved = ${percent(resolved / valid.length)}`
+      : 'no verdicts',
+    ...[...Map.groupBy(missing, ({ why }) => why)].map(([why, group]) => {
+      const names = group.map(({ trial }) => trial.instanceId);
+      // Where nothing is graded, every instance would stand here.
+      const who = why === 'not_graded' && valid.length === 0 ? '' : `: ${counted(names, NAMED)}`;
+      return `missing ${group.length} (${WHY[why] ?? why})${who}`;
+    }),
+  ];
+  return `read as ${words}: ${parts.join('; ')}`;
 }

@@ -1,4 +1,4 @@
-/** Writes a finished mini-swe-agent run into the store, so that it is reported, compared and graded like one of ours. */
+/** Writes a finished run of another tool into the store, so that it is reported, compared and graded like one of ours. */
 
 import { recordedAgentConfig } from '../../agent/replay/readRecording.ts';
 import { recordOf } from '../../base/isRecord.ts';
@@ -6,9 +6,15 @@ import { durationOrNull } from '../../base/plausible.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { recordedRow } from '../../dataset/dataset.ts';
 import type { Instance } from '../../dataset/instance.ts';
-import { HALF_CHARACTERS } from '../../formats/predictions/readPredictions.ts';
-import type { TrajectoryMessage } from '../../formats/trajectories/miniTrajectory.ts';
-import type { RecordedCall } from '../../formats/trajectories/recordedCalls.ts';
+import {
+  type ForeignInstance,
+  type ForeignRun,
+  placeKey,
+  type RecordedCall,
+  type TrialPlace,
+  UNKNOWN_MODEL,
+} from '../../formats/foreignFormat.ts';
+import { HALF_CHARACTERS } from '../../formats/predictions.ts';
 import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../run/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
@@ -22,17 +28,10 @@ import {
 } from '../../store/records/runs.ts';
 import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
-import {
-  type ImportedInstance,
-  type ImportedRun,
-  placeKey,
-  type TrialPlace,
-  UNKNOWN_MODEL,
-} from './importedRun.ts';
 
 export interface ImportRequest {
   readonly name: string;
-  readonly imported: ImportedRun;
+  readonly imported: ForeignRun;
   /** Rows by id, where the dataset is at hand: without one an instance can be reported but not graded. */
   readonly rows: ReadonlyMap<string, { readonly instance: Instance; readonly rowHash: string }>;
   readonly dataset: { readonly source: string; readonly revision: string | null };
@@ -96,10 +95,10 @@ interface ImportedArm {
   readonly models: readonly string[];
   readonly config: Sections;
   /** The one that stands for its settings. */
-  readonly first: ImportedInstance;
+  readonly first: ForeignInstance;
 }
 
-function armsIn(instances: readonly ImportedInstance[]): [ImportedArm, ...ImportedArm[]] {
+function armsIn(instances: readonly ForeignInstance[]): [ImportedArm, ...ImportedArm[]] {
   const arms = [...Map.groupBy(instances, armOf)].map(([name, own]): ImportedArm => {
     const all = [...new Set(own.map((i) => i.model))];
     // A damaged trajectory does not name its model; the others do.
@@ -150,7 +149,7 @@ const isoOf = (seconds: number | null, fallback: string): string =>
   seconds === null ? fallback : new Date(seconds * 1000).toISOString();
 
 /** What a message says. In the Responses API an output is a field of its own, and what a reply says is inside its items. */
-function textOf(message: TrajectoryMessage): unknown {
+function textOf(message: Readonly<Record<string, unknown>>): unknown {
   if (message.type === 'function_call_output') return message.output;
   if (message.type === 'message') return textsIn(message.content);
   if (message.object !== 'response' || !Array.isArray(message.output)) return message.content;
@@ -162,7 +161,7 @@ const textsIn = (parts: unknown): string =>
     ? parts
     : (Array.isArray(parts) ? parts : []).map((part) => String(recordOf(part).text ?? '')).join('');
 
-function importInstance(store: Store, trialId: number, instance: ImportedInstance, fallback: string): void {
+function importInstance(store: Store, trialId: number, instance: ForeignInstance, fallback: string): void {
   leaseTrial(store, trialId, 'import', 0);
   const startedAt = isoOf(instance.startedAt, fallback);
   const attempt = beginAttempt(store, trialId, {
@@ -227,7 +226,7 @@ function importInstance(store: Store, trialId: number, instance: ImportedInstanc
 }
 
 /** Version 1 records the cost of an attempt but not of its calls: the last call gets the whole sum, with a note. */
-function withCosts({ calls, costNano }: ImportedInstance): (RecordedCall & { note?: string })[] {
+function withCosts({ calls, costNano }: ForeignInstance): (RecordedCall & { note?: string })[] {
   const last = calls.findLastIndex((call) => call.costNano === null);
   if (last < 0 || costNano === null) return [...calls];
   const known = calls.reduce((sum, call) => sum + (call.costNano ?? 0), 0);
@@ -276,7 +275,7 @@ function publishedArm({
   config,
   version,
   format,
-}: Pick<ImportedInstance, 'config' | 'version' | 'format'>): Sections {
+}: Pick<ForeignInstance, 'config' | 'version' | 'format'>): Sections {
   if (Object.keys(recordOf(config.agent)).length === 0) return {};
   const { image: _, ...environment } = recordOf(config.environment);
   const model = Object.entries(recordOf(config.model)).filter(([key]) => !IN_AGENT.test(key));

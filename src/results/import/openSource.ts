@@ -3,6 +3,7 @@
  * there the next time.
  */
 import {
+  existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -18,11 +19,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { sha256 } from '../../base/sha256.ts';
-import type { SourceKind } from '../../formats/sourceKind.ts';
+import { type Recognised, recogniseSource } from '../../formats/formats.ts';
 import { type Caller, type Notice, type Variables, variable } from '../../run/caller.ts';
+import { databasePath, openForReading } from '../../run/resultsRoot.ts';
 import { VERSION } from '../../run/version.ts';
+import { findRun } from '../../store/records/runs.ts';
 import { importedName, importInto } from './importResults.ts';
-import { kindOfSource } from './lookAtSource.ts';
 
 export interface OpenedSource {
   /** A results root that holds this run alone. */
@@ -41,9 +43,9 @@ export async function openSource(
   source: string,
   { env, tell }: Pick<Caller, 'env' | 'tell'>,
 ): Promise<OpenedSource | null> {
-  const kind = kindOfSource(source);
-  if (kind === null || kind === 'results_root') return null;
-  const folder = join(cacheFolder(env), keyOf(source, kind));
+  const found = await recogniseSource(source);
+  if (!found?.format) return null;
+  const folder = join(cacheFolder(env), keyOf(source, found));
   const opened = readAgain(folder) ?? (await readNow(source, folder, env));
   // What it was read as comes first.
   const first = opened.notices.filter(({ level }) => level === 'info');
@@ -55,24 +57,23 @@ export async function openSource(
 const cacheFolder = (env: Variables): string =>
   join(
     variable(env, 'XDG_CACHE_HOME') ?? join(variable(env, 'HOME') ?? homedir(), '.cache'),
-    ...['swebatch', 'read'],
+    'swebatch',
+    'read',
   );
-
-/** Files that hold all they say. */
-const ALONE: ReadonlySet<SourceKind> = new Set(['inspect_log', 'atif']);
 
 /**
  * Of all files there, by path, size and times, and of this version: what changed is read again. Contents may be gigabytes. Predictions, patches and
  * reports lie beside a report, and reports below predictions.
  */
-function keyOf(source: string, kind: SourceKind): string {
+function keyOf(source: string, { reads }: Recognised): string {
   const isFolder = statSync(source).isDirectory();
   const folder = isFolder ? source : dirname(resolve(source));
-  const names = ALONE.has(kind)
-    ? [basename(resolve(source))]
-    : readdirSync(folder, { recursive: isFolder || kind === 'predictions', encoding: 'utf8' })
-        .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
-        .sort();
+  const names =
+    reads === 'itself'
+      ? [basename(resolve(source))]
+      : readdirSync(folder, { recursive: isFolder || reads === 'below', encoding: 'utf8' })
+          .filter((file) => isFolder || /\.(?:jsonl?|diff|log)$/.test(file))
+          .sort();
   const lines = names.map((file) => {
     const { size, mtimeMs, ctimeMs } = lstatSync(join(folder, file));
     return `${file} ${size} ${mtimeMs} ${ctimeMs}`;
@@ -147,5 +148,25 @@ function removeUnused(cache: string): void {
     const used =
       statSync(join(path, READ), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
     if (used && Date.now() - used.mtimeMs > UNUSED_MS) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Null for a run of the results root, and where nothing of another tool is there. */
+export async function foreignRun(
+  selector: string,
+  root: string,
+  caller: Pick<Caller, 'env' | 'tell'>,
+): Promise<OpenedSource | null> {
+  return !existsSync(selector) || isRun(selector, root) ? null : await openSource(selector, caller);
+}
+
+/** A record that cannot be opened names no run: what stands beside it can be read all the same. */
+function isRun(selector: string, root: string): boolean {
+  if (!existsSync(databasePath(root))) return false;
+  try {
+    using store = openForReading(root);
+    return 'id' in findRun(store, selector);
+  } catch {
+    return false;
   }
 }

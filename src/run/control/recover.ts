@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { trajectoryPath } from '../../formats/trajectories/trajectoryJson.ts';
+import { trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { newestBackup } from '../../store/backup.ts';
 import { endLeases } from '../../store/live/leases.ts';
 import { StorageError, type Store } from '../../store/open.ts';

@@ -1,7 +1,7 @@
 /** Attempts as files of the Agent Trajectory Interchange Format. */
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
-import { atifOf } from '../../formats/trajectories/atif.ts';
+import { atifOf } from '../../formats/atif/writeAtif.ts';
 import { attemptRecords } from '../../store/records/attemptBodies.ts';
 import { endedCalls } from '../../store/records/modelCalls.ts';
 import { type ExportTarget, partFolder } from './exportRun.ts';

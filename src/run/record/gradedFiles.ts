@@ -1,8 +1,7 @@
 /** The harness's folder for one graded prediction: logs/run_evaluation/<run>/<model>/<id>/. */
 import { pathInside } from '../../base/files/pathInside.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import { instanceFolder } from '../../formats/harness/logLayout.ts';
-import { writeInstanceLogs } from '../../formats/harness/writeInstanceLogs.ts';
+import { instanceFolder, writeInstanceLogs } from '../../formats/harness/logFolders.ts';
 import type { EvaluationResult } from '../../grading/gradingFrame.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';

@@ -2,8 +2,7 @@
  * The large parts of attempts, read by exports: predictions, messages and commands for trajectories, logs and reports of the grader.
  * Each function reads one at a time.
  */
-
-import type { TrajectorySource } from '../../formats/trajectories/trajectoryJson.ts';
+import type { TrajectorySource } from '../../formats/trajectory.ts';
 import type { ExitClass, ExitReason } from '../../outcome.ts';
 import { type Store, statement } from '../open.ts';
 import { all, first, storedJson } from '../query.ts';

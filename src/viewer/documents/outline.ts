@@ -1,5 +1,5 @@
 /** The messages of an attempt as light rows, and the conversations that they belong to. */
-import { namesOfMessages, threadsOf } from '../../formats/trajectories/conversations.ts';
+import { namesOfMessages, threadsOf } from '../../formats/trajectory.ts';
 import type { CallRow, ProgramCallFacts, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { parts } from '../steps/replyParts.ts';
 import { type Action, type StepFacts, stepFacts } from '../steps/stepFacts.ts';

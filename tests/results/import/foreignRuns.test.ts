@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { compareSources } from '../../../src/index.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 
-const LOGS = join(import.meta.dirname, 'inspectLogs');
+const LOGS = join(import.meta.dirname, '..', '..', 'formats', 'inspectLogs');
 
 function place() {
   const home = tempDir();

@@ -15,10 +15,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openResults, UserError } from '../../../src/index.ts';
-import { foreignRun } from '../../../src/results/import/foreignRun.ts';
-import { openSource } from '../../../src/results/import/openSource.ts';
+import { foreignRun, openSource } from '../../../src/results/import/openSource.ts';
 
-const LOGS = join(import.meta.dirname, 'inspectLogs');
+const LOGS = join(import.meta.dirname, '..', '..', 'formats', 'inspectLogs');
 
 function setUp() {
   const home = mkdtempSync(join(tmpdir(), 'open-source-'));

@@ -7,7 +7,7 @@ import {
   EnvironmentError,
   type EnvironmentFactory,
 } from '../../../src/environment/environment.ts';
-import { runLogText } from '../../../src/formats/harness/runLogText.ts';
+import { runLogText } from '../../../src/formats/harness/logFolders.ts';
 import { gradingConfigSchema, limitsOf } from '../../../src/grading/gradingConfig.ts';
 import { gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
 import { resolveGradeSpec } from '../../../src/grading/specs/spec.ts';

@@ -12,13 +12,20 @@ import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
 import { traceText } from '../../../src/environment/places/images/build/buildTrace.ts';
 import { needsBuildKit } from '../../../src/environment/places/images/build/needsBuildKit.ts';
-import { verdictInRunLog } from '../../../src/formats/harness/runLogVerdict.ts';
-import { parsePredictions, readPredictions } from '../../../src/formats/predictions/readPredictions.ts';
+import { readAtif } from '../../../src/formats/atif/atif.ts';
+import { allFormats, recognised } from '../../../src/formats/formats.ts';
 import {
   readHarborAttempts,
   readHarborJobResult,
   readHarborTrial,
-} from '../../../src/formats/reports/harborJob.ts';
+} from '../../../src/formats/harbor/harbor.ts';
+import {
+  readInstanceReport,
+  reportedIds,
+  verdictInRunLog,
+} from '../../../src/formats/harness/instanceReport.ts';
+import { readRunReport } from '../../../src/formats/harness/runReport.ts';
+import { inspectDifference } from '../../../src/formats/inspect/inspect.ts';
 import {
   inspectScore,
   inspectText,
@@ -26,20 +33,15 @@ import {
   readInspectJson,
   readInspectSample,
   readInspectSummaries,
-} from '../../../src/formats/reports/inspectLog.ts';
-import { readInstanceReport, reportedIds } from '../../../src/formats/reports/instanceReport.ts';
-import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/reports/leaderboardResults.ts';
-import { readRunReport } from '../../../src/formats/reports/runReport.ts';
-import { readVerdictMap } from '../../../src/formats/reports/verdictMap.ts';
-import { sourceKind } from '../../../src/formats/sourceKind.ts';
-import { readTrajectory } from '../../../src/formats/trajectories/miniTrajectory.ts';
-import { readAtif } from '../../../src/formats/trajectories/readAtif.ts';
-import { recordedCalls } from '../../../src/formats/trajectories/recordedCalls.ts';
+} from '../../../src/formats/inspect/log.ts';
+import { instanceOfSample, verdictOfSample } from '../../../src/formats/inspect/samples.ts';
+import { readLeaderboardResults, readRepoTotals } from '../../../src/formats/leaderboard/results.ts';
+import { reasonOf } from '../../../src/formats/miniSweAgent/miniSweAgent.ts';
+import { readTrajectory, recordedCalls } from '../../../src/formats/miniSweAgent/trajectory.ts';
+import { parsePredictions, readPredictions } from '../../../src/formats/predictions.ts';
+import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
 import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
-import { reasonOf } from '../../../src/results/import/exitReasons.ts';
-import { inspectDifference } from '../../../src/results/import/inspectDifference.ts';
-import { instanceOfSample, verdictOfSample } from '../../../src/results/import/inspectSamples.ts';
 import { readTaskToml } from '../../../src/suites/harbor/taskToml.ts';
 import { normaliseRow } from '../suites.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
@@ -59,6 +61,7 @@ const WORDS = [
 ];
 
 const ROW = { instance_id: 'a__a-1', repo: 'a/a', base_commit: 'abc', problem_statement: 'p', patch: '' };
+const formats = await allFormats();
 const secrets = createRedactor([{ name: 'KEY', value: 'sk-Zq81hT5uYb3nWc7dXe9fAg2h' }]);
 
 /** The whole file is this text, and the text is a value in a file that is otherwise good. */
@@ -137,9 +140,10 @@ export const FILE_READERS: readonly Reader[] = [
         return [instanceOfSample(log, read.value), verdictOfSample(log, read.value), inspectDifference(log)];
       },
       readAtif,
-      'sourceKind, a file': (text) => sourceKind({ name: 'report.json', files: null, head: () => text }),
-      'sourceKind, a folder': (text) =>
-        sourceKind({ name: text, files: ['result.json', 'results.json', text], head: () => text }),
+      'recognised, a file': (text) =>
+        recognised({ name: 'report.json', files: null, head: () => text }, formats),
+      'recognised, a folder': (text) =>
+        recognised({ name: text, files: ['result.json', 'results.json', text], head: () => text }, formats),
       verdictInRunLog: (text) => verdictInRunLog(`report: {${text}`, 'a'),
       'rows of datasets': (text) => {
         for (const name of [...Object.keys(ROW), 'image', 'docker_image', 'FAIL_TO_PASS', 'eval_script'])

@@ -1,0 +1,217 @@
+/**
+ * Trajectories in ATIF (1.0 to 1.8) as a run: one file, or a folder of `<id>.atif.json` as swebatch exports them. The format states neither patch
+ * nor verdict, and not how the attempt ended, so all of these are unknown.
+ */
+import { readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
+import { timestampOrNull, tokensOrNull } from '../../base/plausible.ts';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { plausibleNano } from '../../money.ts';
+import { readForeignFile } from '../foreignFile.ts';
+import {
+  type ForeignFormat,
+  type ForeignInstance,
+  type ForeignRun,
+  type RecordedCall,
+  UNKNOWN_MODEL,
+} from '../foreignFormat.ts';
+import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { withReport } from '../verdictFiles.ts';
+
+export const atif: ForeignFormat = {
+  recognise({ files, head }) {
+    const found = files ? files.some((file) => file.endsWith('.atif.json')) : head('').includes('"ATIF-v');
+    return found
+      ? { words: 'trajectories in ATIF', certain: 'likely', ...(!files && { reads: 'itself' }) }
+      : null;
+  },
+  read: (source, report) => withReport(readAtifFiles(source), report),
+};
+
+const count = z.number().nullish();
+const content = z.union([z.string(), z.array(z.looseObject({ text: z.string().nullish() }))]).nullish();
+const stepSchema = z.looseObject({
+  step_id: z.number().int(),
+  timestamp: z.string().nullish(),
+  source: z.enum(['system', 'user', 'agent']),
+  message: content,
+  reasoning_content: z.string().nullish(),
+  tool_calls: z
+    .array(z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown() }))
+    .nullish(),
+  observation: z
+    .looseObject({ results: z.array(z.looseObject({ source_call_id: z.string().nullish(), content })) })
+    .nullish(),
+  model_name: z.string().nullish(),
+  metrics: z
+    .looseObject({
+      ...{ prompt_tokens: count, completion_tokens: count, cached_tokens: count, cost_usd: count },
+      extra: z.looseObject({ cache_write_tokens: count, reasoning_tokens: count }).nullish(),
+    })
+    .nullish(),
+});
+const atifSchema = z.looseObject({
+  schema_version: z.string(),
+  agent: z
+    .looseObject({ name: z.string(), version: z.string().nullish(), model_name: z.string().nullish() })
+    .nullish(),
+  steps: z.array(stepSchema),
+});
+type Step = z.infer<typeof stepSchema>;
+
+export interface AtifConversation {
+  readonly schemaVersion: string;
+  /** Steps of the agent. */
+  readonly steps: number;
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly agent: { readonly name: string; readonly version: string | null } | null;
+  /** Of the agent; else that of its first step. */
+  readonly model: string | null;
+  readonly calls: readonly RecordedCall[];
+  /** Seconds since 1970. */
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+}
+
+const textOf = (given: z.infer<typeof content>): string =>
+  typeof given === 'string' ? given : (given ?? []).map(({ text }) => text ?? '').join('');
+
+const ROLES = { system: 'system', user: 'user', agent: 'assistant' } as const;
+
+function messagesOf(step: Step): Readonly<Record<string, unknown>>[] {
+  const calls = (step.tool_calls ?? []).map((call) => ({
+    id: call.tool_call_id,
+    type: 'function',
+    function: { name: call.function_name, arguments: JSON.stringify(call.arguments ?? {}) },
+  }));
+  const said = {
+    role: ROLES[step.source],
+    content: textOf(step.message),
+    ...(step.reasoning_content && { reasoning_content: step.reasoning_content }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  const seen = (step.observation?.results ?? []).map(({ source_call_id, content: output }) => ({
+    ...(source_call_id ? { role: 'tool', tool_call_id: source_call_id } : { role: 'user' }),
+    content: textOf(output),
+  }));
+  return [said, ...seen];
+}
+
+const secondsOf = ({ timestamp }: Step): number[] => {
+  const at = timestampOrNull(Date.parse(timestamp ?? '') / 1000);
+  return at === null ? [] : [at];
+};
+
+/** Its prompt counts what came from the cache and what was written to it. */
+function callOf(step: Step, number: number): RecordedCall[] {
+  const { metrics } = step;
+  if (!metrics) return [];
+  const prompt = tokensOrNull(metrics.prompt_tokens);
+  const cached = tokensOrNull(metrics.cached_tokens) ?? 0;
+  const written = tokensOrNull(metrics.extra?.cache_write_tokens);
+  return [
+    {
+      ...{ step: number, model: step.model_name ?? null, responseId: null, finishReason: null },
+      rawUsage: metrics,
+      inputTokens: prompt === null ? null : Math.max(0, prompt - cached - (written ?? 0)),
+      cacheReadTokens: cached,
+      ...(written !== null && { cacheWriteTokens: written }),
+      outputTokens: tokensOrNull(metrics.completion_tokens),
+      reasoningTokens: tokensOrNull(metrics.extra?.reasoning_tokens),
+      costNano: plausibleNano(metrics.cost_usd),
+      at: secondsOf(step)[0] ?? null,
+    },
+  ];
+}
+
+export function readAtif(text: Body): Read<AtifConversation> {
+  const read = readForeign(
+    text,
+    atifSchema,
+    (value) =>
+      isRecord(value) && typeof value.schema_version === 'string' && value.schema_version.startsWith('ATIF'),
+    'it states no schema_version of ATIF',
+  );
+  if (!read.ok) return read;
+  const { schema_version, steps, agent } = read.value;
+  const byAgent = steps.filter(({ source }) => source === 'agent');
+  const times = steps.flatMap(secondsOf);
+  return {
+    ok: true,
+    value: {
+      schemaVersion: schema_version,
+      steps: byAgent.length,
+      messages: steps.flatMap(messagesOf),
+      agent: agent ? { name: agent.name, version: agent.version ?? null } : null,
+      model: agent?.model_name ?? byAgent.find(({ model_name }) => model_name)?.model_name ?? null,
+      calls: byAgent.flatMap((step, at) => callOf(step, at + 1)),
+      startedAt: times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : null,
+      endedAt: times.length > 0 ? times.reduce((a, b) => Math.max(a, b)) : null,
+    },
+  };
+}
+
+/** Harbor keeps them as `<trial>/agent/trajectory.json`. */
+function idOf(path: string): string {
+  const name = basename(path).replace(/(?:\.atif)?\.json$/, '');
+  if (name !== 'trajectory') return name;
+  const folder = dirname(resolve(path));
+  return basename(basename(folder) === 'agent' ? dirname(folder) : folder);
+}
+
+const filesIn = (source: string): string[] =>
+  !statSync(source).isDirectory()
+    ? [source]
+    : readdirSync(source, { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.atif.json') && !/\.attempt-\d+\.atif\.json$/.test(file))
+        .sort()
+        .map((file) => join(source, file));
+
+/** Of several files of one instance each is an epoch, in the order of their paths. */
+export function readAtifFiles(source: string): ForeignRun {
+  const problems: string[] = [];
+  const epochs = new Map<string, number>();
+  const instances: ForeignInstance[] = [];
+  for (const path of filesIn(source)) {
+    const read = readAtif(readForeignFile(path));
+    const id = idOf(path);
+    const wrong = read.ok ? instanceIdProblem(id) : null;
+    if (!read.ok) problems.push(`${path}: ${read.message}`);
+    else if (wrong !== null)
+      problems.push(`${path}: the name ${JSON.stringify(id)} is not an instance id: it ${wrong}`);
+    else {
+      const epoch = (epochs.get(id) ?? 0) + 1;
+      epochs.set(id, epoch);
+      instances.push({ ...instanceOf(id, path, read.value), epoch });
+    }
+  }
+  const warnings = ['ATIF states neither patch nor verdict: both are unknown'];
+  return { folder: source, instances, verdicts: new Map(), warnings, problems };
+}
+
+function instanceOf(instanceId: string, file: string, read: AtifConversation): ForeignInstance {
+  const costs = read.calls.map(({ costNano }) => costNano);
+  const known = costs.length > 0 && costs.every((cost) => cost !== null);
+  return {
+    instanceId,
+    model: read.model ?? read.agent?.name ?? UNKNOWN_MODEL,
+    format: 'atif',
+    version: read.agent?.version ?? null,
+    exitStatus: null,
+    exitReason: 'submitted',
+    errorMessage: null,
+    submission: null,
+    modelPatch: null,
+    steps: read.steps,
+    costNano: known ? costs.reduce<number>((sum, cost) => sum + cost, 0) : null,
+    config: {},
+    messages: read.messages,
+    calls: read.calls,
+    startedAt: read.startedAt,
+    endedAt: read.endedAt,
+    file,
+    notes: ['ATIF does not say how the attempt ended'],
+  };
+}

@@ -1,0 +1,77 @@
+/** Files that somebody else's program left: read only where they are files. */
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import type { Listing } from './foreignFormat.ts';
+
+/** What is there cannot be read; the message names it and says what was expected. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+  readonly hint: string | undefined;
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/** What fits into one buffer and one text. */
+const LARGEST = 500_000_000;
+
+/** A pipe would be waited for, and a device never ends. A link is followed. Throws a SourceError. */
+export function readForeignFile(path: string): Buffer {
+  const found = statSync(path);
+  if (!found.isFile()) throw new SourceError(`${path} is not a file`, 'take it out of the folder');
+  if (found.size > LARGEST)
+    throw new SourceError(`${path} has ${found.size} bytes, and files of up to ${LARGEST} are read`);
+  return readFileSync(path);
+}
+
+/** The first bytes; empty where there is no file. */
+export function headOf(path: string, bytes: number): string {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return '';
+  const file = openSync(path, 'r');
+  try {
+    const head = Buffer.alloc(bytes);
+    return head.toString('utf8', 0, readSync(file, head));
+  } finally {
+    closeSync(file);
+  }
+}
+
+const DEEPEST = 5;
+/** Names that are looked at: the kind shows in the first few of any folder. */
+const MOST_NAMES = 5000;
+const HEAD_BYTES = 65_536;
+
+/** A file or folder, listed as far as its kind needs it; null where nothing is there. */
+export function listingOf(source: string): Listing | null {
+  const found = statSync(source, { throwIfNoEntry: false });
+  if (!found) return null;
+  const head = (path: string): string => headOf(path === '' ? source : join(source, path), HEAD_BYTES);
+  return { name: basename(resolve(source)), files: found.isDirectory() ? namesBelow(source) : null, head };
+}
+
+/** Level by level, so that a folder with many files does not hide the one beside it. Links to folders are not followed. */
+function namesBelow(source: string): string[] {
+  const found: string[] = [];
+  let level = [''];
+  for (let depth = 0; depth < DEEPEST && level.length > 0 && found.length < MOST_NAMES; depth++) {
+    const below: string[] = [];
+    for (const folder of level) {
+      for (const entry of readdirSync(join(source, folder), { withFileTypes: true })) {
+        const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+        if (entry.isDirectory()) below.push(path);
+        else found.push(path);
+      }
+      if (found.length + below.length >= MOST_NAMES) break;
+    }
+    level = below;
+  }
+  return found;
+}
+
+/** Names of the files that lie in the folder itself. */
+export const topOf = (files: readonly string[]): string[] => files.filter((file) => !file.includes('/'));
+
+/** Whether the beginning of a file of JSON names all of these keys. */
+export const hasKeys = (head: string, ...keys: readonly string[]): boolean =>
+  keys.every((key) => head.includes(`"${key}"`));

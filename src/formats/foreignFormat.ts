@@ -1,0 +1,149 @@
+/** What a format of another tool is to the rest of the program: how a path is recognised as one, and what can be read from it as plain data. */
+import type { ExitReason } from '../outcome.ts';
+
+/** A file or folder, as far as it is looked at before a reader is chosen. */
+export interface Listing {
+  /** Last part of the path. */
+  readonly name: string;
+  /** Files below a folder, relative, some levels deep; null for a file. */
+  readonly files: readonly string[] | null;
+  /** The first bytes of a file below the folder, or of the file itself (''). */
+  readonly head: (path: string) => string;
+}
+
+/** Only a guess that chooses a reader: the reader judges what is really there. */
+export interface Claim {
+  /** "a job folder of Harbor" */
+  readonly words: string;
+  /** Of several formats that claim a path, the surest has it; of equally sure ones, the first in the table. */
+  readonly certain: 'sure' | 'likely' | 'possible';
+  /** It holds verdicts and nothing else of a run, so it is compared as it stands (verdictSheet.ts). */
+  readonly verdictsAlone?: boolean;
+  /** What is read beside a file: nothing, or all below its folder. Without it: predictions, patches and reports in its folder. */
+  readonly reads?: 'itself' | 'below';
+}
+
+export interface ForeignFormat {
+  readonly recognise: (listing: Listing) => Claim | null;
+  /**
+   * Null where the path is of another kind after all. `report`: where the verdicts are, when they are not in the source. Throws a
+   * SourceError for what cannot be read.
+   */
+  readonly read: (source: string, report?: string) => ForeignRun | null | Promise<ForeignRun | null>;
+}
+
+/** The model when neither prediction nor trajectory names one. */
+export const UNKNOWN_MODEL = 'unknown';
+
+/** Where a trial stands in the run that is made of it. */
+export interface TrialPlace {
+  readonly instanceId: string;
+  /** Which of several trials of the instance; the first where there is one. */
+  readonly epoch?: number;
+  /** Where the source has several agents or models. */
+  readonly arm?: string;
+}
+
+/** Ids hold no spaces. */
+export const placeKey = ({ instanceId, epoch = 1, arm }: TrialPlace): string =>
+  epoch === 1 && arm === undefined ? instanceId : `${instanceId} ${epoch} ${arm ?? ''}`;
+
+/** "a, b (2 trials), …": each id once, with how many trials it stands for. */
+export function counted(ids: readonly string[], most: number): string {
+  const groups = [...Map.groupBy(ids, (id) => id)].map(([id, all]) =>
+    all.length > 1 ? `${id} (${all.length} trials)` : id,
+  );
+  return `${groups.slice(0, most).join(', ')}${groups.length > most ? ', …' : ''}`;
+}
+
+export interface ForeignInstance extends TrialPlace {
+  readonly model: string;
+  readonly format: string;
+  readonly version: string | null;
+  readonly exitStatus: string | null;
+  readonly exitReason: ExitReason;
+  readonly errorMessage: string | null;
+  readonly submission: string | null;
+  /** Null where it is not known: a report alone holds verdicts and no patch. */
+  readonly modelPatch: string | null;
+  /** The patch where it is not UTF-8: `modelPatch` then has other characters in the place of wrong bytes. */
+  readonly patchBytes?: Uint8Array;
+  readonly steps: number;
+  readonly costNano: number | null;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly calls: readonly RecordedCall[];
+  /** Seconds since 1970. */
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** Null when only a prediction was there: without a patch the environment never started, for then mini-swe-agent writes no trajectory. */
+  readonly file: string | null;
+  /** Impossible values of the file, which are treated as unknown. */
+  readonly notes?: readonly string[];
+}
+
+/** A model call, as far as a file of another tool states it. */
+export interface RecordedCall {
+  readonly step: number;
+  readonly model: string | null;
+  readonly responseId: string | null;
+  readonly finishReason: string | null;
+  /** As the provider sent it. */
+  readonly rawUsage: unknown;
+  readonly inputTokens: number | null;
+  readonly cacheReadTokens: number | null;
+  /** Where the usage says it. */
+  readonly cacheWriteTokens?: number;
+  readonly outputTokens: number | null;
+  readonly reasoningTokens: number | null;
+  /** The reply's own cost, null where it states none. */
+  readonly costNano: number | null;
+  /** Seconds since 1970; null where it is not stated. */
+  readonly at: number | null;
+  /** What it states and cannot be: unknown from here on. */
+  readonly notes?: readonly string[];
+}
+
+export type ForeignOutcome = 'resolved' | 'unresolved' | 'empty_patch' | 'error' | 'pending' | 'incomplete';
+
+export interface ForeignVerdict {
+  readonly verdict: ForeignOutcome;
+  readonly reason: string | null;
+  /** The instance's report.json, where there is one. */
+  readonly report: string | null;
+  /** Recorded with the evaluation. */
+  readonly grader: string;
+  /** Where the suite gives numbers. */
+  readonly reward?: number | null;
+  readonly rewards?: Readonly<Record<string, number>> | null;
+}
+/** By `placeKey`. */
+export type ForeignVerdicts = ReadonlyMap<string, ForeignVerdict>;
+
+/** Results of another tool: what our runs record, as far as the files contain it. */
+export interface ForeignRun {
+  /** Where it was read from. */
+  readonly folder: string;
+  readonly instances: readonly ForeignInstance[];
+  readonly verdicts: ForeignVerdicts;
+  /** Trials that the source meant to run and has nothing of: they are missing. */
+  readonly neverRun?: readonly TrialPlace[];
+  readonly warnings: readonly string[];
+  /** Unreadable parts that would be lost, with file, line and id; nothing is imported until they are fixed. */
+  readonly problems: readonly string[];
+}
+
+/** Verdicts of a file that holds nothing else. */
+export type ReadVerdicts =
+  | {
+      readonly ok: true;
+      readonly verdicts: ForeignVerdicts;
+      /** The rate that the file itself states. */
+      readonly printed?: Printed;
+    }
+  | { readonly ok: false; readonly message: string };
+
+export interface Printed {
+  readonly resolved: number;
+  readonly of: number;
+}

@@ -1,0 +1,350 @@
+/**
+ * A job folder of Harbor as a run: a folder for each trial, with its result.json; reward, tokens, cost, conversation. A trial that infrastructure
+ * lost is missing here, where Harbor's own mean counts it as 0; how far the two numbers are apart is told. Unknown fields are left alone.
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isRecord } from '../../base/isRecord.ts';
+import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { plausibleNano } from '../../money.ts';
+import type { ExitReason } from '../../outcome.ts';
+import { readAtif } from '../atif/atif.ts';
+import { hasKeys, readForeignFile, topOf } from '../foreignFile.ts';
+import {
+  counted,
+  type ForeignFormat,
+  type ForeignInstance,
+  type ForeignRun,
+  type ForeignVerdict,
+  placeKey,
+  type TrialPlace,
+  UNKNOWN_MODEL,
+} from '../foreignFormat.ts';
+import { type Body, type Read, readForeign } from '../foreignJson.ts';
+
+export const harbor: ForeignFormat = {
+  recognise: ({ files, head }) =>
+    files && topOf(files).includes('result.json') && hasKeys(head('result.json'), 'n_total_trials')
+      ? { words: 'a job folder of Harbor', certain: 'sure' }
+      : null,
+  read: (source) => readHarborJob(source),
+};
+
+const count = z.number().nullish();
+const exceptionSchema = z.looseObject({
+  exception_type: z.string(),
+  exception_message: z.string().default(''),
+});
+const trialSchema = z.looseObject({
+  task_name: z.string().min(1),
+  trial_name: z.string().default(''),
+  agent_info: z
+    .looseObject({
+      name: z.string(),
+      version: z.string().nullish(),
+      model_info: z.looseObject({ name: z.string(), provider: z.string().nullish() }).nullish(),
+    })
+    .nullish(),
+  agent_result: z
+    .looseObject({ n_input_tokens: count, n_cache_tokens: count, n_output_tokens: count, cost_usd: count })
+    .nullish(),
+  verifier_result: z.looseObject({ rewards: z.record(z.string(), z.number()).nullish() }).nullish(),
+  exception_info: exceptionSchema.nullish(),
+  step_results: z.array(z.looseObject({ exception_info: exceptionSchema.nullish() })).nullish(),
+  started_at: z.string().nullish(),
+  finished_at: z.string().nullish(),
+});
+type HarborTrial = z.infer<typeof trialSchema>;
+
+export const readHarborTrial = (text: Body): Read<HarborTrial> =>
+  readForeign(
+    text,
+    trialSchema,
+    (value) => isRecord(value) && 'task_name' in value && 'agent_info' in value,
+    'it is no result of a trial of Harbor',
+  );
+
+const jobSchema = z.looseObject({
+  n_total_trials: z.number().int().min(0),
+  stats: z
+    .looseObject({
+      evals: z
+        .record(
+          z.string(),
+          z.looseObject({ metrics: z.array(z.record(z.string(), z.unknown())).default([]) }),
+        )
+        .default({}),
+    })
+    .nullish(),
+});
+
+interface HarborJob {
+  readonly trials: number;
+  /** The means that Harbor printed, one for each pair of agent and dataset. */
+  readonly means: readonly number[];
+}
+
+export function readHarborJobResult(text: Body): Read<HarborJob> {
+  const read = readForeign(
+    text,
+    jobSchema,
+    (value) => isRecord(value) && 'n_total_trials' in value,
+    'it is no result of a job of Harbor',
+  );
+  if (!read.ok) return read;
+  const evals = Object.values(read.value.stats?.evals ?? {});
+  const means = evals.flatMap(({ metrics }) =>
+    // A job whose trials have several named rewards has a mean for each name, and none that is called so.
+    metrics.flatMap(({ mean, reward }) => [mean ?? reward].filter((value) => typeof value === 'number')),
+  );
+  return { ok: true, value: { trials: read.value.n_total_trials, means } };
+}
+
+const configSchema = z.looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) });
+
+/** From config.json of a job: how many trials each task was meant to have. */
+export function readHarborAttempts(text: Body): Read<number> {
+  const read = readForeign(text, configSchema, isRecord, 'it is no configuration of a job of Harbor');
+  return read.ok ? { ok: true, value: read.value.n_attempts } : read;
+}
+
+/** Ends that are the agent's own, by Harbor's names: their reward is a measurement. */
+const OWN_ENDS: ReadonlySet<string> = new Set([
+  'AgentTimeoutError',
+  'ContextWindowExceededError',
+  'OutputTokenExceededError',
+  'ContextLengthExceededError',
+  'OutputLengthExceededError',
+  'AgentSafetyRefusalError',
+  'ContentPolicyViolationError',
+]);
+
+interface HarborReward {
+  /** The one of that name, else the mean of all, as in gradings of our own; null where the trial was lost. */
+  readonly reward: number | null;
+  readonly rewards: Readonly<Record<string, number>>;
+  /** Type and message of the first exception; null where there was none. */
+  readonly exception: { readonly type: string; readonly message: string } | null;
+}
+
+/** A trial whose exception is not the agent's own is lost, whatever reward stands beside it: Harbor's own rule for a valid reward. */
+function rewardOf(trial: HarborTrial): HarborReward {
+  const raised = [
+    trial.exception_info,
+    ...(trial.step_results ?? []).map((step) => step.exception_info),
+  ].filter((each) => each != null);
+  const rewards = trial.verifier_result?.rewards ?? {};
+  const all = Object.values(rewards);
+  const ofAll = all.length === 0 ? undefined : all.reduce((sum, value) => sum + value, 0) / all.length;
+  const reward = Object.hasOwn(rewards, 'reward') ? rewards.reward : ofAll;
+  const lost = reward === undefined || raised.some(({ exception_type }) => !OWN_ENDS.has(exception_type));
+  const [first] = raised;
+  return {
+    reward: lost ? null : reward,
+    rewards,
+    exception: first ? { type: first.exception_type, message: first.exception_message } : null,
+  };
+}
+
+/** What Harbor's exceptions say about the end of an attempt; the verdict says apart whether its reward counts. */
+const REASONS: readonly (readonly [pattern: RegExp, reason: ExitReason])[] = [
+  [/^AgentTimeoutError$/, 'limit_wall_time'],
+  [/^(?:Context|Output)\w*ExceededError$/, 'context_window_exceeded'],
+  [/^(?:AgentSafetyRefusal|ContentPolicyViolation)Error$/, 'model_refusal'],
+  [/^(?:Verifier|Reward)\w*Error$/, 'submitted'],
+  [/^CancelledError$/, 'cancelled'],
+];
+const reasonOfException = (type: string): ExitReason =>
+  REASONS.find(([pattern]) => pattern.test(type))?.[1] ?? 'env_start_failed';
+
+interface Trial {
+  readonly id: string;
+  readonly folder: string;
+  readonly trial: HarborTrial;
+  readonly measured: HarborReward;
+  readonly epoch: number;
+  readonly arm: string | undefined;
+}
+
+const secondsOf = (date: string | null | undefined): number | null => {
+  const at = Date.parse(date ?? '');
+  return Number.isNaN(at) ? null : at / 1000;
+};
+
+function modelOf({ agent_info }: HarborTrial): string {
+  const info = agent_info?.model_info;
+  if (!info) return agent_info?.name ?? UNKNOWN_MODEL;
+  return info.provider ? `${info.provider}/${info.name}` : info.name;
+}
+
+function instanceOf({ id, folder, trial, measured, epoch, arm }: Trial): ForeignInstance {
+  const path = join(folder, 'agent', 'trajectory.json');
+  const read = existsSync(path) ? readAtif(readForeignFile(path)) : null;
+  const conversation = read?.ok ? read.value : null;
+  const { exception } = measured;
+  const used = trial.agent_result;
+  const costNano = plausibleNano(used?.cost_usd);
+  const call = {
+    step: 1,
+    model: trial.agent_info?.model_info?.name ?? null,
+    responseId: null,
+    finishReason: null,
+    rawUsage: used,
+    // Harbor counts what came from the cache as input too.
+    inputTokens:
+      used?.n_input_tokens == null ? null : Math.max(0, used.n_input_tokens - (used.n_cache_tokens ?? 0)),
+    outputTokens: used?.n_output_tokens ?? null,
+    cacheReadTokens: used?.n_cache_tokens ?? null,
+    reasoningTokens: null,
+    costNano,
+    at: secondsOf(trial.started_at),
+    notes: ['all calls of the trial in one'],
+  };
+  return {
+    instanceId: id,
+    epoch,
+    ...(arm !== undefined && { arm }),
+    model: modelOf(trial),
+    format: 'harbor',
+    version: trial.agent_info?.version ?? null,
+    exitStatus: exception?.type ?? null,
+    exitReason: exception ? reasonOfException(exception.type) : 'submitted',
+    errorMessage: exception?.message ?? null,
+    submission: null,
+    modelPatch: null,
+    steps: conversation?.steps ?? 0,
+    costNano,
+    config: {},
+    messages: conversation?.messages ?? [],
+    calls: states(used) ? [call] : [],
+    startedAt: secondsOf(trial.started_at),
+    endedAt: secondsOf(trial.finished_at),
+    file: folder,
+    notes: read && !read.ok ? [`its trajectory cannot be read: ${read.message}`] : [],
+  };
+}
+
+/** Whether it says anything of calls to a model: the agents of Harbor that only test a task ask none. */
+const states = (used: HarborTrial['agent_result']): boolean =>
+  used != null &&
+  [used.n_input_tokens, used.n_output_tokens, used.cost_usd].some((value) => value != null && value !== 0);
+
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** "Harbor's mean is 0.400 …": how its number comes to be, and what it is over the trials that were measured. */
+function difference(trials: readonly Trial[], printed: readonly number[]): string[] {
+  const lost = trials.filter(({ measured }) => measured.reward === null);
+  const ours = mean(trials.flatMap(({ measured }) => (measured.reward === null ? [] : [measured.reward])));
+  const [only] = printed;
+  if (lost.length === 0) {
+    if (only === undefined || printed.length > 1) return [];
+    return [
+      `Harbor's mean is ${only.toFixed(3)} over ${trials.length} trials; here it is ${ours.toFixed(3)}`,
+    ];
+  }
+  const theirs = printed.length === 1 ? only! : mean(trials.map(({ measured }) => measured.reward ?? 0));
+  const names = counted(
+    lost.map(({ id, measured }) => `${id} (${measured.exception?.type ?? 'no reward'})`),
+    5,
+  );
+  return [
+    `Harbor's mean is ${theirs.toFixed(3)} over ${trials.length} trials, because it counts ${lost.length} that gave no valid reward as 0; over the ${trials.length - lost.length} others it is ${ours.toFixed(3)}, ${(ours - theirs).toFixed(3)} more. Missing here: ${names}`,
+  ];
+}
+
+type Found = Omit<Trial, 'epoch' | 'arm'>;
+
+function trialsIn(folder: string, problems: string[]): Found[] {
+  const found: Found[] = [];
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const at = join(folder, entry.name);
+    const path = join(at, 'result.json');
+    if (!entry.isDirectory() || !existsSync(path)) continue;
+    const read = readHarborTrial(readForeignFile(path));
+    if (!read.ok) {
+      problems.push(`${path}: ${read.message}`);
+      continue;
+    }
+    found.push({ id: '', folder: at, trial: read.value, measured: rewardOf(read.value) });
+  }
+  const idOf = idsOf(found.map(({ trial }) => trial.task_name));
+  return found.flatMap((each) => {
+    const id = idOf(each.trial.task_name);
+    const noId = instanceIdProblem(id);
+    if (noId === null) return [{ ...each, id }];
+    problems.push(`${each.folder}: the name ${JSON.stringify(id)} is not an instance id: it ${noId}`);
+    return [];
+  });
+}
+
+/** "org/task" is `task`, unless the job has a task of that name from elsewhere: two tasks are not two trials of one. */
+function idsOf(names: readonly string[]): (name: string) => string {
+  const last = (name: string): string => name.split('/').at(-1)!;
+  const sources = Map.groupBy(new Set(names), last);
+  return (name) => (sources.get(last(name))!.length > 1 ? name.replaceAll('/', '__') : last(name));
+}
+
+const by =
+  <T>(key: (value: T) => string) =>
+  (a: T, b: T) =>
+    key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0;
+
+/** Trials of one task by one agent and model are epochs, in the order in which they began. */
+function placed(found: readonly Found[]): Trial[] {
+  const agentOf = ({ trial }: Found) => [trial.agent_info?.name ?? 'agent', modelOf(trial)].join('/');
+  const several = new Set(found.map(agentOf)).size > 1;
+  const ordered = [...found].sort(by((each) => `${each.id} ${each.trial.started_at ?? ''} ${each.folder}`));
+  const epochs = new Map<string, number>();
+  return ordered.map((each) => {
+    const arm = several ? agentOf(each) : undefined;
+    const epoch = (epochs.get(`${each.id} ${arm}`) ?? 0) + 1;
+    epochs.set(`${each.id} ${arm}`, epoch);
+    return { ...each, epoch, arm };
+  });
+}
+
+/** Where a task has fewer trials than the job has attempts, the others never ran. */
+function neverRun(trials: readonly Trial[], attempts: number): TrialPlace[] {
+  const most = new Map(trials.map((each) => [`${each.id} ${each.arm}`, each]));
+  return [...most.values()].flatMap(({ id: instanceId, arm, epoch }) =>
+    Array.from({ length: Math.max(0, attempts - epoch) }, (_, at) => ({
+      instanceId,
+      epoch: epoch + at + 1,
+      ...(arm !== undefined && { arm }),
+    })),
+  );
+}
+
+/** Null for another kind of folder. */
+export function readHarborJob(folder: string): ForeignRun | null {
+  const path = join(folder, 'result.json');
+  const job = existsSync(path) ? readHarborJobResult(readForeignFile(path)) : null;
+  if (!job?.ok) return null;
+  const problems: string[] = [];
+  const trials = placed(trialsIn(folder, problems));
+  const config = join(folder, 'config.json');
+  const attempts = existsSync(config) ? readHarborAttempts(readForeignFile(config)) : null;
+  const lacking = neverRun(trials, attempts?.ok ? attempts.value : 1);
+  const warnings = difference(trials, job.value.means);
+  const absent = job.value.trials - trials.length;
+  if (absent > 0 && problems.length === 0)
+    warnings.push(
+      `${absent} of the ${job.value.trials} trials of the job have no result: Harbor's mean leaves them out`,
+    );
+  const instances = trials.map(instanceOf);
+  const verdicts = new Map(trials.map((each, at) => [placeKey(instances[at]!), verdictOf(each.measured)]));
+  return { folder, instances, verdicts, neverRun: lacking, warnings, problems };
+}
+
+/** The record holds rewards between 0 and 1; another one still says whether the task was solved. */
+const recorded = (reward: number | null): number | null =>
+  reward !== null && reward >= 0 && reward <= 1 ? reward : null;
+
+function verdictOf({ reward, rewards, exception }: HarborReward): ForeignVerdict {
+  const verdict = reward === null ? 'error' : reward >= 1 ? 'resolved' : 'unresolved';
+  const reason = reward === null ? (exception?.type ?? 'no_reward') : null;
+  const numbers = { reward: recorded(reward), rewards: reward === null ? null : rewards };
+  return { verdict, reason, report: null, grader: 'harbor', ...numbers };
+}

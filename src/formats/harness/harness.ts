@@ -1,0 +1,111 @@
+/** Files of the SWE-bench harness as a run: predictions and what was reported of them, run reports, folders of instance reports. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { hasKeys, listingOf, readForeignFile, topOf } from '../foreignFile.ts';
+import type { Claim, ForeignFormat, ForeignRun, Listing, ReadVerdicts } from '../foreignFormat.ts';
+import { RESOLVED_LIST } from '../leaderboard/results.ts';
+import { readMiniFolder } from '../miniSweAgent/miniSweAgent.ts';
+import { PREDICTIONS, parsePredictions } from '../predictions.ts';
+import { checked, verdictsIn, withPrinted, withReport } from '../verdictFiles.ts';
+import {
+  instanceOfPrediction,
+  runFromInstanceReport,
+  runFromInstanceReports,
+  runFromReport,
+  verdictsOfRunReport,
+} from './reports.ts';
+
+const RUN_REPORT_KEYS = ['resolved_ids', 'completed_ids', 'submitted_ids', 'total_instances'];
+const isRunReport = (head: string): boolean => RUN_REPORT_KEYS.some((key) => hasKeys(head, key));
+/** Of an instance; the leaderboard's results.json has a list there. */
+const VERDICT = /"resolved"\s{0,100}:\s{0,100}(?:true|false)/;
+
+const RUN_REPORT = { words: 'a run report of the harness', verdictsAlone: true };
+const PREDICTED = { words: 'predictions', verdictsAlone: true };
+
+export const harness: ForeignFormat = {
+  recognise: ({ name, files, head }) =>
+    files === null ? claimOfFile(name, head('')) : claimOfFolder(files, head),
+  read(source, report) {
+    const isFolder = statSync(source).isDirectory();
+    const top = isFolder ? PREDICTIONS.map((name) => join(source, name)).find(existsSync) : source;
+    return top !== undefined && (isFolder || isPredictions(top))
+      ? readPredicted(source, top, report)
+      : readPlain(source, report);
+  },
+};
+
+function claimOfFile(name: string, head: string): Claim | null {
+  if (name.endsWith('.jsonl')) return { ...PREDICTED, certain: 'sure', reads: 'below' };
+  if (isRunReport(head)) return { ...RUN_REPORT, certain: 'likely' };
+  if (name === 'report.json' && VERDICT.test(head) && !RESOLVED_LIST.test(head))
+    return { words: 'an instance report of the harness', certain: 'likely' };
+  return hasKeys(head, 'model_patch') ? { ...PREDICTED, certain: 'possible', reads: 'below' } : null;
+}
+
+function claimOfFolder(files: readonly string[], head: Listing['head']): Claim | null {
+  const top = topOf(files);
+  const predicted = PREDICTIONS.some((file) => top.includes(file));
+  if (files.some((file) => /\/(?:report\.json|run_instance\.log)$/.test(file)))
+    return predicted
+      ? { words: "predictions with the harness's reports", certain: 'possible', verdictsAlone: true }
+      : { words: 'instance reports of the harness', certain: 'possible' };
+  if (predicted) return { ...PREDICTED, certain: 'possible' };
+  return top.some((file) => file.endsWith('.json') && isRunReport(head(file)))
+    ? { ...RUN_REPORT, certain: 'possible' }
+    : null;
+}
+
+const isPredictions = (file: string): boolean =>
+  claimOfFile(basename(file), listingOf(file)!.head(''))?.words === PREDICTED.words;
+
+/** Mini-swe-agent's own names are read by its rules: broken lines are told, and the others are taken. */
+function readPredicted(source: string, file: string, report: string | undefined): ForeignRun {
+  const { run, report: beside } = readPredictionsFile(file);
+  const whole = file !== source && basename(file) !== 'predictions.jsonl' ? readPlain(source) : run;
+  const graded = { ...whole, verdicts: run.verdicts };
+  if (report !== undefined) return withReport(graded, report);
+  return beside ? withPrinted(graded, beside) : graded;
+}
+
+/** A file of predictions, with what the harness reported of them: in folders below, or in a run report beside, which states a number too. */
+export function readPredictionsFile(path: string): {
+  readonly run: ForeignRun;
+  readonly report: ReadVerdicts | null;
+} {
+  const read = parsePredictions(readForeignFile(path), path);
+  const predictions = read.ok ? read.predictions : [];
+  const instances = predictions.map(({ instance_id: id, model_name_or_path: model, model_patch: patch }) =>
+    instanceOfPrediction(id, model, patch ?? ''),
+  );
+  const wanted = new Set(predictions.map((each) => each.instance_id));
+  const below = runFromInstanceReports(dirname(path), wanted);
+  const report = runReportBeside(path);
+  const verdicts = below.verdicts.size > 0 || !report?.ok ? below.verdicts : report.verdicts;
+  const warnings = [...(read.ok ? read.warnings : []), ...below.warnings];
+  return {
+    run: { folder: path, instances, verdicts, warnings, problems: read.ok ? [] : read.problems },
+    report,
+  };
+}
+
+function runReportBeside(path: string): ReadVerdicts | null {
+  const folder = dirname(path);
+  for (const name of readdirSync(folder).sort()) {
+    const file = join(folder, name);
+    if (!name.endsWith('.json') || name === basename(path)) continue;
+    if (!isRunReport(listingOf(file)?.head('') ?? '')) continue;
+    const read = verdictsOfRunReport(file);
+    if (read.ok) return read;
+  }
+  return null;
+}
+
+/** Trajectories, predictions or reports: files say by themselves what they are. */
+export function readPlain(source: string, report?: string): ForeignRun {
+  if (statSync(source).isDirectory()) return readMiniFolder(source, report);
+  const single = runFromInstanceReport(source);
+  if (single) return single;
+  const read = verdictsIn(source);
+  return withPrinted(runFromReport(source, checked(read)), read);
+}

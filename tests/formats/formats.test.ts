@@ -1,0 +1,22 @@
+// A foreign format is one folder and one line of the table: the rooms that read results of others name none.
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+import { allFormats } from '../../src/formats/formats.ts';
+
+const SRC = join(import.meta.dirname, '..', '..', 'src');
+const folders = readdirSync(join(SRC, 'formats'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+test('every folder is in the table', async () => {
+  expect(await allFormats()).toHaveLength(folders.length);
+});
+
+test('results, store, viewer and comparisons import no format', () => {
+  const rooms = ['results', 'store', 'viewer', 'report/compare', 'report/measure', 'report/gate'];
+  const wrong = rooms
+    .flatMap((room) => globSync(join(SRC, room, '**/*.{ts,tsx}')))
+    .filter((path) => new RegExp(`/formats/(?:${folders.join('|')})/`).test(readFileSync(path, 'utf8')));
+  expect(wrong.map((path) => relative(SRC, path))).toEqual([]);
+});

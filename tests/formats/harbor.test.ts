@@ -1,0 +1,203 @@
+// A job folder of Harbor as a run: what infrastructure lost is missing, and the difference to Harbor's own number is told.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readHarborJob } from '../../src/formats/harbor/harbor.ts';
+import { importResults, openResults } from '../../src/index.ts';
+import { openStore } from '../../src/store/open.ts';
+
+const trialOf = (task: string, more: Record<string, unknown>) => ({
+  ...{ id: 'x', task_name: task, trial_name: `${task}__1`, task_checksum: '', trial_uri: '', config: {} },
+  agent_info: { name: 'mini', version: '2', model_info: { name: 'm', provider: 'p' } },
+  agent_result: { n_input_tokens: 10, n_cache_tokens: 4, n_output_tokens: 2, cost_usd: 0.25 },
+  ...{ started_at: '2026-01-01T00:00:00Z', finished_at: '2026-01-01T00:01:00Z' },
+  ...more,
+});
+const rewards = (reward: number) => ({ verifier_result: { rewards: { reward } } });
+const raised = (exception_type: string) => ({
+  exception_info: {
+    exception_type,
+    exception_message: 'why',
+    exception_traceback: '',
+    occurred_at: '2026-01-01T00:00:00Z',
+  },
+});
+
+const ATIF = {
+  schema_version: 'ATIF-v1.8',
+  ...{ session_id: 's', agent: { name: 'mini', version: '2' } },
+  steps: [
+    { step_id: 1, source: 'user', message: 'do it' },
+    {
+      ...{ step_id: 2, source: 'agent', message: [{ type: 'text', text: 'I look' }] },
+      tool_calls: [{ tool_call_id: 'c', function_name: 'bash', arguments: { command: 'ls' } }],
+      observation: { results: [{ source_call_id: 'c', content: 'a.py' }] },
+    },
+  ],
+};
+
+function job(trials: Record<string, unknown>[], mean?: number): string {
+  const dir = mkdtempSync(join(tmpdir(), 'harbor-job-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const evals = mean === undefined ? {} : { mini__m__d: { metrics: [{ mean }] } };
+  writeFileSync(
+    join(dir, 'result.json'),
+    JSON.stringify({ id: 'x', n_total_trials: trials.length, stats: { evals } }),
+  );
+  trials.forEach((trial, at) => {
+    const folder = join(dir, `trial-${at}`);
+    mkdirSync(join(folder, 'agent'), { recursive: true });
+    writeFileSync(join(folder, 'result.json'), JSON.stringify(trial));
+    if (at === 0) writeFileSync(join(folder, 'agent', 'trajectory.json'), JSON.stringify(ATIF));
+  });
+  return dir;
+}
+
+test('rewards, tokens, cost and the conversation are taken; lost trials are missing and named', async () => {
+  const source = job(
+    [
+      trialOf('org/a__a-1', rewards(1)),
+      trialOf('a__a-2', rewards(0.5)),
+      trialOf('a__a-3', raised('SandboxBuildFailedError')),
+      trialOf('a__a-4', { ...rewards(0), ...raised('AgentTimeoutError') }),
+      trialOf('a__a-5', { ...rewards(1), ...raised('NonZeroAgentExitCodeError') }),
+    ],
+    0.5,
+  );
+  const told: string[] = [];
+  const results = join(source, '..', `results-${process.pid}`);
+  onTestFinished(() => rmSync(results, { recursive: true, force: true }));
+  const answer = await importResults(
+    { source, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 5, verdicts: { found: 5, judged: 5 } });
+  expect(told.join('\n')).toMatch(
+    /mean is 0\.500 over 5 trials, because it counts 2 .* over the 3 others it is 0\.500, 0\.000 more\. Missing here: a__a-3 \(SandboxBuildFailedError\), a__a-5/,
+  );
+  const store = openStore(join(results, 'swebatch.db'), { readonly: true });
+  const verdicts = store
+    .prepare('SELECT outcome, resolved, reward FROM evaluations ORDER BY instance_id')
+    .all();
+  const messages = store.prepare('SELECT role, content FROM messages ORDER BY seq').all();
+  const calls = store
+    .prepare('SELECT sum(input_tokens) AS tokens, sum(cost_nano) AS nano FROM model_calls')
+    .get();
+  store.close();
+  expect(verdicts).toEqual([
+    { outcome: 'resolved', resolved: 1, reward: 1 },
+    { outcome: 'unresolved', resolved: 0, reward: 0.5 },
+    { outcome: 'infra', resolved: null, reward: null },
+    { outcome: 'unresolved', resolved: 0, reward: 0 },
+    { outcome: 'infra', resolved: null, reward: null },
+  ]);
+  expect(messages).toEqual([
+    { role: 'user', content: 'do it' },
+    { role: 'assistant', content: 'I look' },
+    { role: 'tool', content: 'a.py' },
+  ]);
+  expect(calls).toEqual({ tokens: 30, nano: 1_250_000_000 });
+});
+
+test('further trials of a task are epochs in the order in which they began; other agents are arms; attempts that never ran are missing', async () => {
+  const at = (minute: number) => ({ started_at: `2026-01-01T00:0${minute}:00Z` });
+  const other = { agent_info: { name: 'other', version: '1', model_info: { name: 'm', provider: 'p' } } };
+  const dir = job(
+    [
+      trialOf('a__a-1', { ...rewards(0), ...at(2) }),
+      trialOf('a__a-1', { ...rewards(1), ...at(1) }),
+      trialOf('a__a-2', { ...rewards(1), ...at(1) }),
+      trialOf('a__a-1', { ...rewards(1), ...other }),
+    ],
+    0.75,
+  );
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ n_attempts: 2 }));
+  const told: string[] = [];
+  const results = join(dir, 'results');
+  const answer = await importResults(
+    { source: dir, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 2, trials: 4, verdicts: { found: 4, judged: 4 } });
+  expect(told.join()).toMatch(/Harbor's mean is 0\.750 over 4 trials; here it is 0\.750/);
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  const trials = opened.trials('theirs').map((t) => `${t.arm} ${t.instance_id} ${t.epoch} ${t.outcome}`);
+  expect(trials.sort()).toEqual([
+    'mini/p/m a__a-1 1 resolved',
+    'mini/p/m a__a-1 2 unresolved',
+    'mini/p/m a__a-2 1 resolved',
+    'mini/p/m a__a-2 2 null',
+    'other/p/m a__a-1 1 resolved',
+    'other/p/m a__a-1 2 null',
+  ]);
+  expect(opened.run('theirs').status).toBe('incomplete');
+});
+
+test('tasks of one name from two places are two tasks', () => {
+  const dir = job([
+    trialOf('x/a__a-1', rewards(1)),
+    trialOf('y/a__a-1', rewards(0)),
+    trialOf('x/b', rewards(0)),
+  ]);
+  const read = readHarborJob(dir);
+  expect(read?.instances.map((i) => [i.instanceId, i.epoch])).toEqual([
+    ['b', 1],
+    ['x__a__a-1', 1],
+    ['y__a__a-1', 1],
+  ]);
+});
+
+test('a damaged trial is a problem with its file; another folder is no job', () => {
+  const dir = job([trialOf('a__a-1', rewards(1)), trialOf('a__a-1', rewards(0))]);
+  expect(readHarborJob(dir)?.warnings).toEqual([]);
+  expect(readHarborJob(dir)?.verdicts.get('a__a-1')?.verdict).toBe('resolved');
+  expect(readHarborJob(dir)?.verdicts.get('a__a-1 2 ')?.verdict).toBe('unresolved');
+  writeFileSync(join(dir, 'trial-1', 'result.json'), '{"task_name":');
+  expect(readHarborJob(dir)?.problems.join()).toMatch(/trial-1\/result\.json: it is not JSON/);
+  expect(readHarborJob(join(dir, 'trial-0'))).toBeNull();
+  const odd = readHarborJob(job([trialOf('a__a-1', rewards(7))]));
+  expect(odd?.verdicts.get('a__a-1')).toMatchObject({
+    verdict: 'resolved',
+    reward: null,
+    rewards: { reward: 7 },
+  });
+});
+
+test('a job that Harbor 0.25.0 wrote: two attempts of five tasks, one of which could not start, one with two named rewards', async () => {
+  // Its agent "oracle" ran in containers without network; only paths of the machine were replaced.
+  const files = JSON.parse(
+    readFileSync(join(import.meta.dirname, 'fixtures', 'harborJob.json'), 'utf8'),
+  ) as Record<string, unknown>;
+  const source = mkdtempSync(join(tmpdir(), 'harbor-job-'));
+  onTestFinished(() => rmSync(source, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(source, path)), { recursive: true });
+    writeFileSync(join(source, path), JSON.stringify(content));
+  }
+  const told: string[] = [];
+  const results = join(source, 'results');
+  const answer = await importResults(
+    { source, results, name: 'theirs' },
+    { env: {}, tell: ({ text }) => void told.push(text) },
+  );
+  expect(answer).toMatchObject({ instances: 5, trials: 10 });
+  expect(told.join('\n')).toContain(
+    "Harbor's mean is 0.500 over 10 trials, because it counts 2 that gave no valid reward as 0; over the 8 others it is 0.625, 0.125 more. Missing here: lost (RuntimeError) (2 trials)",
+  );
+  const opened = openResults(results);
+  onTestFinished(() => opened.close());
+  const trials = opened.trials('theirs').map((t) => `${t.instance_id} ${t.epoch} ${t.outcome}`);
+  expect(trials.sort()).toEqual([
+    ...['lost 1 infra', 'lost 2 infra', 'named 1 resolved', 'named 2 resolved'],
+    ...['partial 1 unresolved', 'partial 2 unresolved', 'right 1 resolved', 'right 2 resolved'],
+    ...['wrong 1 unresolved', 'wrong 2 unresolved'],
+  ]);
+  const store = openStore(join(results, 'swebatch.db'), { readonly: true });
+  const calls = store.prepare('SELECT count(*) AS n FROM model_calls').get();
+  const rewards = store.prepare("SELECT DISTINCT rewards FROM evaluations WHERE instance_id = 'named'").all();
+  store.close();
+  expect(calls).toEqual({ n: 0 });
+  expect(rewards).toEqual([{ rewards: '{"reward":1,"style":0.25}' }]);
+});
