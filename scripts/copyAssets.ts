@@ -2,7 +2,7 @@
 // command becomes executable.
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { checkoutFacts } from '../src/run/plan/facts.ts';
+import { checkoutFacts } from '../src/run/plan/manifest.ts';
 import { buildRelay } from './buildRelay.ts';
 
 const ROOT = join(import.meta.dirname, '..');

@@ -8,23 +8,22 @@ import { type EvaluateRunOptions, evaluateRun } from './results/evaluate/evaluat
 import type { Evaluation } from './results/evaluate/gradeRun.ts';
 import { requireBaseline } from './results/night/findBaseline.ts';
 import { judgeRun, type NightOptions, type NightVerdict } from './results/night/judgeRun.ts';
-import { beginRun } from './run/begin.ts';
-import type { RunOutcome } from './run/executeRun.ts';
-import { goOnWithRun, type ResumeOptions } from './run/goOnWithRun.ts';
+import { beginRun, goOnWithRun, type ResumeOptions } from './run/begin.ts';
 import { preflight } from './run/plan/preflight.ts';
-import { prepareRun } from './run/plan.ts';
+import type { RunOptions } from './run/plan/resolveConfig.ts';
+import { plan } from './run/plan.ts';
 import { hasBegun, makeAndOpen, openForWriting } from './run/resultsRoot.ts';
+import type { RunOutcome } from './run/run.ts';
 import { type Running, type Surroundings, startWork } from './run/running.ts';
-import type { RunOptions } from './run/runOptions.ts';
 
 /** Checks everything first: what is wrong rejects before anything is made or paid. */
 export const startRun = (options: RunOptions & Surroundings): Promise<Running<RunOutcome>> =>
   startWork(options, async (caller) => {
     const results = resolve(caller.cwd, options.results);
-    const prepared = await prepareRun({ ...options, results }, caller);
-    await preflight(prepared.resolved, caller, !hasBegun(results, prepared.request.name));
+    const planned = await plan({ ...options, results }, caller);
+    await preflight(planned.resolved, caller, !hasBegun(results, planned.request.name));
     using store = makeAndOpen(results);
-    return await beginRun(store, prepared, caller);
+    return await beginRun(store, planned, caller);
   });
 
 /** Goes on with a run from its record alone. */

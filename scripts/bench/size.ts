@@ -21,8 +21,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { gatherManifest } from '../../src/run/plan/manifest.ts';
-import { planRun } from '../../src/run/plan/planRecord.ts';
-import { prepareRun } from '../../src/run/plan.ts';
+import { runRows } from '../../src/run/plan/planRecord.ts';
+import { plan } from '../../src/run/plan.ts';
 import { makeAndOpen } from '../../src/run/resultsRoot.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { sumAttempt } from '../../src/store/records/modelCalls.ts';
@@ -343,9 +343,9 @@ async function makeRoot(root: string, dataset: string, config: string, trials: n
     for (const name of ['a', 'b']) {
       const caller = { env: {}, cwd: root, tell: () => {} };
       const options = { results: root, name, dataset: { subset: dataset, limit: trials }, config: [config] };
-      const { request, resolved } = await prepareRun(options, caller);
+      const { request, resolved } = await plan(options, caller);
       const manifest = await gatherManifest(request, resolved, { env: {}, command: [], failedIn: undefined });
-      insertRun(store, planRun({ ...request, manifest }));
+      insertRun(store, runRows({ ...request, manifest }));
     }
   }
   using store = openStore(join(root, 'swebatch.db'));

@@ -3,7 +3,7 @@
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
-import type { RunOutcome } from '../run/executeRun.ts';
+import type { RunOutcome } from '../run/run.ts';
 import { EXIT, printJson, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
 import { signalExitCode } from './terminal/signals.ts';

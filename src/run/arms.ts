@@ -2,26 +2,28 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import { loadAgent } from '../agent/agents.ts';
 import type { CreateAgent } from '../agent/contract.ts';
-import type { ArmGateway, Gateway } from '../agent/gateway/gateway.ts';
+import type { ArmGateway } from '../agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { createGateway } from '../agent/gateway/httpGateway.ts';
 import type { Closing } from '../base/async/timer.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
 import { createEnvironmentFactory } from '../environment/environments.ts';
-import type { EnginePool } from '../environment/places/engines/enginePool.ts';
+import type { RunPool } from '../environment/places/engines/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engines/engineWatch.ts';
 import type { RunImages } from '../environment/places/images/runImages.ts';
-import type { Program } from '../environment/programs/program.ts';
 import { proxyFrom } from '../model/http/proxySettings.ts';
-import type { RateBook } from '../model/limits/sharedRate.ts';
 import type { ModelFactory } from '../model/model.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import { createModelFactory } from '../model/modelFactory.ts';
-import type { Divergence, ReplaySource } from '../model/offline/replayed.ts';
+import type { Divergence } from '../model/offline/replayed.ts';
+import type { Store } from '../store/open.ts';
 import type { ArmRow } from '../store/records/runs.ts';
+import { armProgram } from './agents/armAgent.ts';
+import { type Variables, variable } from './caller.ts';
 import type { RunEvents } from './events.ts';
 import { plannedArm } from './plan/plannedConfig.ts';
+import { rateBooks } from './record/rateBooks.ts';
 
 export interface ArmRuntime {
   readonly row: ArmRow;
@@ -37,74 +39,73 @@ export interface ArmRuntime {
   readonly leavesPatch: boolean;
 }
 
-export interface ArmPorts {
-  readonly secret: (name: string) => string | undefined;
-  readonly events: RunEvents;
+/** What the arms of a run share. */
+interface Around {
+  readonly store: Store;
+  readonly env: Variables;
   /** Folder that relative module paths start from. */
   readonly cwd: string;
-  readonly images?: RunImages | undefined;
-  readonly pool?: EnginePool | undefined;
-  /** What all processes of the results root share of a key's limits. */
-  readonly rates?: ((account: string) => RateBook) | undefined;
-  readonly engine?: EngineWatch | undefined;
-  /** What containers get of the agent that `agent.agent_class` names; none for agents that bring nothing. */
-  readonly program?: ((agentClass: string) => Program | undefined) | undefined;
-  /** Opens the recording that `replay:NAME` names, for an arm. */
-  readonly fetchReplay?: ((name: string, arm: string) => Promise<ReplaySource>) | undefined;
-}
-
-interface Closable {
-  close(): Promise<void>;
+  readonly events: RunEvents;
+  readonly images: RunImages | undefined;
+  readonly pool: RunPool | undefined;
+  readonly engine: EngineWatch | undefined;
 }
 
 /** `closing` closes everything that the arms open, even when a later part of an arm fails to open. */
 export async function startArms(
   rows: readonly ArmRow[],
-  ports: ArmPorts,
+  around: Around,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
   const gateway = createGateway();
-  const opened: Closable[] = [gateway];
+  const opened: { close(): Promise<void> }[] = [gateway];
   // All at once, because each may wait for its containers. One that cannot be closed does not hold up the others.
   closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
-  for (const row of rows) arms.set(row.id, await startArm(row, ports, gateway, opened));
+  for (const row of rows) {
+    const { agent, environment, model, gateway: rules } = plannedArm(row);
+    const modelFactory = await modelFactoryOf(row, around);
+    opened.push(modelFactory);
+    const {
+      create: createAgent,
+      leavesPatch = false,
+      dialect,
+    } = await loadAgent(agent.agent_class, around.cwd);
+    const environmentFactory = await createEnvironmentFactory(environment, {
+      pool: around.pool,
+      images: around.images,
+      listens: dialect !== undefined,
+      program: armProgram(agent.agent_class, around.env),
+      watch: around.engine,
+      onWarning: (text) => around.events.emit({ type: 'note', text }),
+    });
+    opened.push(environmentFactory);
+    const config = gatewayConfigSchema.parse(rules ?? {});
+    arms.set(row.id, {
+      ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },
+      gateway: { open: (request) => gateway.open({ ...request, config }) },
+    });
+  }
   return arms;
 }
 
-async function startArm(
-  row: ArmRow,
-  ports: ArmPorts,
-  gateway: Gateway,
-  opened: Closable[],
-): Promise<ArmRuntime> {
-  const { secret, events, cwd, images, pool, engine, fetchReplay, program } = ports;
-  const { agent, environment, model, gateway: rules } = plannedArm(row);
+function modelFactoryOf(row: ArmRow, { store, env, events }: Around): Promise<ModelFactory> {
+  const { agent, model } = plannedArm(row);
+  const secret = (name: string) => variable(env, name);
   const apiKey = secret(model.api_key_env);
   const proxy = proxyFrom(secret);
-  const modelFactory = await createModelFactory(model, {
+  return createModelFactory(model, {
     ...(apiKey !== undefined && { apiKey }),
     ...(proxy && { proxy }),
-    ...(ports.rates && { rates: ports.rates }),
+    rates: rateBooks(store),
     variable: secret,
     requestStyle: agent.compat ? 'litellm' : 'own',
-    ...(fetchReplay && { fetchReplay: (name) => fetchReplay(name, row.name) }),
+    async fetchReplay(name) {
+      const { openReplay } = await import('./record/replayModel.ts');
+      return openReplay(name, () => store, row.name).source;
+    },
     onDivergence: (divergence) => events.emit({ type: 'note', text: divergenceText(divergence) }),
   });
-  opened.push(modelFactory);
-  const { create: createAgent, leavesPatch = false, dialect } = await loadAgent(agent.agent_class, cwd);
-  const environmentFactory = await createEnvironmentFactory(environment, {
-    ...{ pool, images, listens: dialect !== undefined },
-    program: program?.(agent.agent_class),
-    watch: engine,
-    onWarning: (text) => events.emit({ type: 'note', text }),
-  });
-  opened.push(environmentFactory);
-  const config = gatewayConfigSchema.parse(rules ?? {});
-  return {
-    ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },
-    gateway: { open: (request) => gateway.open({ ...request, config }) },
-  };
 }
 
 function divergenceText({ instanceId, query, difference }: Divergence): string {

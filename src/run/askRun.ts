@@ -1,4 +1,5 @@
-/** Asks something of a run that works in another process, through the record, and waits for the answer. */
+/** What another process asks of a run that works: a request through the record, whose answer is waited for, or the signals of a person at its terminal. */
+
 import { pause } from '../base/async/timer.ts';
 import { type ControlRow, controlById, insertControl, withdrawControl } from '../store/live/controls.ts';
 import type { Store } from '../store/open.ts';
@@ -6,8 +7,7 @@ import type { RunRow } from '../store/records/runs.ts';
 import { REQUEST_HOLDS_MS } from './control/controlInbox.ts';
 import { ControlRefusal, readControl } from './control/controlRequest.ts';
 import { workerOn } from './control/runLock.ts';
-import { openForWriting, requireRun } from './resultsRoot.ts';
-import { howItIs } from './stopRun.ts';
+import { openForReading, openForWriting, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
 
 export interface ControlAnswer {
@@ -84,3 +84,30 @@ const nobodyWorks = (root: string, run: RunRow): UserError =>
     `no process works on ${run.name}; ${howItIs(run.status)}`,
     run.status === 'complete' ? {} : { next: { do: 'resume_run', results: root, run: run.name } },
   );
+
+interface StoppedRun {
+  readonly run: string;
+  /** The process that was told; null when none works on the run. */
+  readonly pid: number | null;
+  readonly status: string;
+}
+
+/** `now`: what runs is cut short and captured; without it running instances finish. Throws a UserError for a run that another machine holds. */
+export function stopRun(root: string, selector: string, now: boolean): StoppedRun {
+  using store = openForReading(root);
+  const run = requireRun(store, selector);
+  const worker = workerOn(root, run.name);
+  if (!worker) return { run: run.name, pid: null, status: run.status };
+  if (worker.life !== 'alive')
+    throw new UserError(`pid ${worker.pid} on ${worker.host} works on ${run.name}; stop it there`);
+  process.kill(worker.pid, 'SIGINT');
+  // Two signals of one kind that come together count once.
+  if (now) process.kill(worker.pid, 'SIGTERM');
+  return { run: run.name, pid: worker.pid, status: run.status };
+}
+
+/** Of a run that no process works on. A process that was killed cannot write that its run ended. */
+export const howItIs = (status: string): string =>
+  status === 'running' || status === 'paused'
+    ? `the one that did was killed while the run was ${status}`
+    : `it is ${status}`;

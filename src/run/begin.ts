@@ -1,42 +1,50 @@
-/** Begins a prepared run, or continues the run of that name if it is still the same. */
+/**
+ * Where a run begins: its plan becomes a run of the record, or goes on with the run of that name if it is still the same; or a run goes on from
+ * its record alone. Each holds the lock of the run until the work is over.
+ */
 import { headOf } from '../dataset/instance.ts';
+import { dollarsToNano } from '../money.ts';
+import type { ExitClass } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
 import { leaveUnjudged } from '../store/records/baselines.ts';
-import { insertRun, type RunRow, runByName } from '../store/records/runs.ts';
-import { reopenTrials, type TrialLine, trialLines } from '../store/records/trials.ts';
-import type { Caller } from './caller.ts';
+import { insertRun, type RunRow, runByName, setRunBudget } from '../store/records/runs.ts';
+import { insertEvent } from '../store/records/steps.ts';
+import { reopenTrials, type TrialLine, trialLines, trialsOf } from '../store/records/trials.ts';
+import type { Caller, Tell } from './caller.ts';
 import { withRunLock } from './control/runLock.ts';
-import { executeRun, type RunOutcome } from './executeRun.ts';
-import { checkSameImages, checkSameRun } from './plan/continuity.ts';
+import { checkSameImages, checkSameRun, tellOtherRevision } from './plan/continuity.ts';
 import { gatherManifest } from './plan/manifest.ts';
-import { planRun, type RunRequest } from './plan/planRecord.ts';
+import { type PlannedConfig, plannedConfig } from './plan/plannedConfig.ts';
+import { type RunRequest, runRows } from './plan/planRecord.ts';
+import { preflight } from './plan/preflight.ts';
+import { tellOtherAddress, withoutAddresses } from './plan/recordedAddress.ts';
 import { withKeys } from './plan/resolveConfig.ts';
-import type { PreparedRun } from './plan.ts';
+import type { Plan } from './plan.ts';
+import { requireRun } from './resultsRoot.ts';
+import { type RunOutcome, workOn } from './run.ts';
+import { UserError } from './userError.ts';
 
 /** `judged`: the night is no baseline until its verdict is there, whatever ends this process. */
 export function beginRun(
   store: Store,
-  prepared: PreparedRun,
+  plan: Plan,
   given: Caller,
   { judged = false }: { readonly judged?: boolean } = {},
 ): Promise<RunOutcome> {
-  const { options, resolved, request } = prepared;
+  const { options, resolved, request } = plan;
   const caller = withKeys(given, resolved);
   const root = options.results;
   return withRunLock({ store, root, runName: request.name, tell: caller.tell }, async () => {
     // Looked up under the lock, because another process may just have begun a run of this name.
     const existing = runByName(store, request.name);
-    if (existing) await goOn(store, existing, prepared, caller);
-    else await insertNew(store, prepared, caller);
+    if (existing) await continued(store, existing, plan, caller);
+    else await insertNew(store, plan, caller);
     if (judged) leaveUnjudged(store, request.name);
     const run = runByName(store, request.name)!;
-    return executeRun(
+    return workOn(
       {
-        ...{ store, root, run },
-        config: request.run,
-        grading: request.grading,
-        images: resolved.images,
-        arms: request.arms,
+        ...{ store, root, row: run, config: request.run },
+        ...{ grading: request.grading, images: resolved.images, arms: request.arms },
         choose: chooserFor(store, run, request),
       },
       caller,
@@ -46,17 +54,17 @@ export function beginRun(
 
 async function insertNew(
   store: Store,
-  { request, resolved, options }: PreparedRun,
+  { request, resolved, options }: Plan,
   { env, command }: Caller,
 ): Promise<RunRow> {
   const manifest = await gatherManifest(request, resolved, { env, command, failedIn: options.failedIn });
-  return insertRun(store, planRun({ ...request, manifest }));
+  return insertRun(store, runRows({ ...request, manifest }));
 }
 
-async function goOn(
+async function continued(
   store: Store,
   run: RunRow,
-  { options, request }: PreparedRun,
+  { options, request }: Plan,
   { env, tell }: Caller,
 ): Promise<void> {
   const allow = options.allowConfigChange ?? false;
@@ -79,4 +87,83 @@ function chooserFor(store: Store, run: RunRow, request: RunRequest) {
 function linesOf(store: Store, run: RunRow, { selected }: RunRequest): TrialLine[] {
   const wanted = new Set(selected.map((s) => headOf(s).instance_id));
   return trialLines(store, run.id).filter((l) => wanted.has(l.instance_id));
+}
+
+export interface ResumeOptions {
+  /** Results root. */
+  readonly results: string;
+  /** Name, unique prefix, or "last". */
+  readonly run: string;
+  /** Run sealed trials of this class again. */
+  readonly retry?: ExitClass | undefined;
+  /** Run these instances once more. */
+  readonly instances?: readonly string[] | undefined;
+  /** From now on: slots, the budget of the whole run in dollars (0 for none), grading as predictions arrive. */
+  readonly workers?: number | undefined;
+  readonly costLimit?: number | undefined;
+  readonly evaluate?: boolean | undefined;
+  /** Continue even if an image has changed; recorded as a boundary. */
+  readonly allowConfigChange?: boolean | undefined;
+}
+
+/** Goes on with a run from its record alone; sealed trials run again only when they are asked for by class or id. */
+export async function goOnWithRun(store: Store, options: ResumeOptions, caller: Caller): Promise<RunOutcome> {
+  const { results: root, workers, costLimit, evaluate } = options;
+  const run = requireRun(store, options.run);
+  if (run.imported === 1) throw new UserError(`${run.name} was imported; it has nothing to resume`);
+  const planned = plannedConfig(run);
+  const { arms, images } = planned;
+  const config = { ...planned.run, ...(workers !== undefined && { workers }) };
+  const grading = { ...planned.grading, ...(evaluate !== undefined && { enabled: evaluate }) };
+  const asks = options.retry !== undefined || options.instances !== undefined || hasPending(store, run);
+  await preflight({ arms, run: config, grading }, { ...caller, env: withoutAddresses(caller.env) }, asks);
+  if (asks) tellOtherAddress(run, arms, caller);
+  return withRunLock({ store, root, runName: run.name, tell: caller.tell }, async () => {
+    if (costLimit !== undefined) setRunBudget(store, run.id, costLimit > 0 ? dollarsToNano(costLimit) : null);
+    recordChanges(store, run, planned, options);
+    reopen(store, run, options, caller.tell);
+    tellOtherRevision(run, caller);
+    await checkSameImages(store, run, arms, {
+      allow: options.allowConfigChange ?? false,
+      env: caller.env,
+    });
+    const current = runByName(store, run.name)!;
+    return workOn({ store, root, row: current, config, grading, images, arms }, caller);
+  });
+}
+
+const hasPending = (store: Store, run: RunRow): boolean =>
+  trialsOf(store, run.id).some(({ state }) => state !== 'sealed');
+
+/** Records what this sitting changes, so that run.json shows it. */
+function recordChanges(store: Store, run: RunRow, planned: PlannedConfig, options: ResumeOptions): void {
+  const changed = [
+    { key: 'run.workers', was: planned.run.workers, is: options.workers },
+    { key: 'run.cost_limit', was: (run.budget_nano ?? 0) / 1e9, is: options.costLimit },
+    { key: 'grading.enabled', was: planned.grading.enabled, is: options.evaluate },
+  ].filter(({ was: before, is }) => is !== undefined && is !== before);
+  if (changed.length > 0) insertEvent(store, run.id, new Date().toISOString(), 'limit_changed', { changed });
+}
+
+function reopen(store: Store, run: RunRow, { instances, retry }: ResumeOptions, tell: Tell): void {
+  if (instances === undefined && retry === undefined) return;
+  const lines = trialLines(store, run.id);
+  const ids = new Set(instances);
+  const known = new Set(lines.map((l) => l.instance_id));
+  const unknown = [...ids].filter((id) => !known.has(id));
+  if (unknown.length > 0) throw new UserError(`run ${run.name} has no instance ${unknown.join(', ')}`);
+  const wanted = lines.filter(
+    (l) =>
+      l.state === 'sealed' &&
+      (ids.has(l.instance_id) || (retry !== undefined && ids.size === 0 && l.exit_class === retry)),
+  );
+  if (wanted.length > 0)
+    tell({
+      level: 'info',
+      text: `${wanted.length} sealed trial(s) run again; their earlier attempts are kept`,
+    });
+  reopenTrials(
+    store,
+    wanted.map((l) => l.trial_id),
+  );
 }

@@ -1,4 +1,4 @@
-/** Prepares configuration, dataset and selection of a run, and reports every mistake before anything is started or paid. */
+/** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
 import type { DatasetConfig } from '../config/datasetConfig.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
 import { selectInstances } from '../dataset/select/select.ts';
@@ -8,21 +8,23 @@ import type { Caller, Tell, Variables } from './caller.ts';
 import { beyondAgents } from './plan/beyondAgents.ts';
 import { withinEngines } from './plan/beyondEngine.ts';
 import type { RunRequest } from './plan/planRecord.ts';
-import { type ResolvedConfig, resolveConfig } from './plan/resolveConfig.ts';
+import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withoutUnsupported } from './plan/unsupported.ts';
 import { asRecorded } from './record/replayModel.ts';
 import { requireDataset } from './requireDataset.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
-import type { RunOptions } from './runOptions.ts';
 import { UserError } from './userError.ts';
 
-export interface PreparedRun {
+/** What a run will do, as data: `--dry-run` prints it, begin.ts makes a run of the record of it. */
+export interface Plan {
   readonly options: RunOptions;
+  /** The configuration with where each part of it came from. */
   readonly resolved: ResolvedConfig;
+  /** The run itself: its arms, its settings and its instances. */
   readonly request: RunRequest;
 }
 
-export async function prepareRun(options: RunOptions, caller: Caller): Promise<PreparedRun> {
+export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   refuseUnwritable(options.results);
   if (options.name !== undefined) refuseRunName(options.name);
   const resolved = resolveConfig(options, caller);

@@ -1,6 +1,13 @@
 /**
- * One sitting of a run, new or resumed: builds what the arms need, works through the pending trials, grades as predictions arrive,
- * writes the exports. The caller holds the run's lock.
+ * A sitting: one process works on a run of the record. Read this file first, then batch.ts, attempt.ts and agent/loop/agent.ts.
+ *
+ *   plan.ts     what a run will do, as data; --dry-run prints it
+ *   begin.ts    the plan becomes a run of the record, or a run of the record goes on; the lock is held from here
+ *   run.ts      opens everything that the run needs, works through its trials, exports, and closes everything
+ *   batch.ts    many trials at once
+ *   attempt.ts  one attempt of one trial
+ *
+ * contract.ts says what an open run consists of.
  */
 import { type Closing, createClosing } from '../base/async/timer.ts';
 import { pathInside } from '../base/files/pathInside.ts';
@@ -8,289 +15,344 @@ import { errorText } from '../base/text/errorText.ts';
 import type { Redactor } from '../base/text/redact.ts';
 import { parseSize } from '../base/text/units.ts';
 import type { RunConfig } from '../config/runConfig.ts';
-import { type EngineWatch, watchEngines } from '../environment/places/engines/engineWatch.ts';
-import type { Program } from '../environment/programs/program.ts';
+import { currentOwner } from '../environment/owner.ts';
+import { watchEngines } from '../environment/places/engines/engineWatch.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
-import type { ReplaySource } from '../model/offline/replayed.ts';
+import { suspicionRules } from '../grading/suspicion/commandRules.ts';
+import { meansCredential } from '../model/namedCredentials.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';
 import { gradedSoFar } from '../store/records/evaluations.ts';
-import { armsOf, type RunRow, setRunStatus, spentNano } from '../store/records/runs.ts';
-import { type TrialRow, trialsOf } from '../store/records/trials.ts';
-import { type ArmRuntime, startArms } from './arms.ts';
+import { armsOf, type RunRow, runByName, setRunStatus, spentNano } from '../store/records/runs.ts';
+import { attemptById, type TrialRow, trialLines, trialsOf } from '../store/records/trials.ts';
+import { startArms } from './arms.ts';
 import { discardAbandonedWork } from './attempt/abandonedWork.ts';
-import { attemptPortsOf } from './attempt/attemptPorts.ts';
-import type { AttemptPorts } from './attempt.ts';
-import { type BatchHooks, type BatchResult, runBatch } from './batch.ts';
+import { type BatchResult, runBatch } from './batch.ts';
+import { attended, type Caller } from './caller.ts';
+import type { Run } from './contract.ts';
 import { awakeClock } from './control/awakeClock.ts';
 import { createBudget, type RunBudget } from './control/budget.ts';
-import { createControlInbox } from './control/controlInbox.ts';
-import { createDiskFloor, type DiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
-import type { StopLadder } from './control/stop.ts';
-import type { RunEvents } from './events.ts';
-import { createGates, type StepGates } from './grader/gates.ts';
-import { createGrader, type Grader, type GradingSummary } from './grader/grader.ts';
-import { keepEngines, type SessionEngines } from './places/sessionEngines.ts';
-import { createSessionImages, type ImageOrder, orderForImages } from './places/sessionImages.ts';
-import type { TrialImages } from './places/trialImages.ts';
-import { type PlannedInstance, type PlannedTrial, plannedInstances, plannedTrial } from './plannedTrial.ts';
+import { createDiskFloor, leastFree, reserveFile } from './control/diskFloor.ts';
+import { createNotifier, warningTo } from './control/notify.ts';
+import { recoverRun, refuseLostRecords } from './control/recover.ts';
+import { cleanedBy, createEvents, type RunEvents } from './events.ts';
+import { createGates } from './grader/gates.ts';
+import { createGrader, type GradingSummary } from './grader/grader.ts';
+import { openRunImages } from './places/openImages.ts';
+import { reapOrphans } from './places/reapOrphans.ts';
+import { keepEngines } from './places/sessionEngines.ts';
+import { createSessionImages, orderForImages } from './places/sessionImages.ts';
+import type { ArmConfig } from './plan/planRecord.ts';
+import { plannedInstances, plannedTrial } from './plannedTrial.ts';
 import { keepBackups } from './record/backups.ts';
-import { createExporter } from './record/exporter.ts';
-import { exportRun } from './record/exportRun.ts';
+import { createExporter, exportRun } from './record/exportRun.ts';
 import { keepLiveState } from './record/liveStates.ts';
-import { rateBooks } from './record/rateBooks.ts';
-import { createRunRecord } from './record/runRecord.ts';
+import { tellOtherModels } from './record/recorder.ts';
+import { logEvents, openLog } from './record/runLog.ts';
 import { exportRunReports } from './record/runReports.ts';
 import { biasWarning } from './schedule/order.ts';
 import { expectedSeconds, scheduleTrials } from './schedule/schedule.ts';
+import { ordinarySecrets, redactorOfModels } from './secrets.ts';
+import { VERSION } from './version.ts';
 
-/** The stored run and its configuration. */
-export interface StoredRun {
+/** A run of the record, and what this process does of it. */
+export interface Sitting {
   readonly store: Store;
-  /** DIR: the results root. */
+  /** The results root. */
   readonly root: string;
-  readonly run: RunRow;
+  readonly row: RunRow;
   readonly config: RunConfig;
   readonly grading: GradingConfig;
+  /** Default: that of an empty `images:` section. */
+  readonly images?: ImagesConfig | undefined;
+  readonly arms: readonly ArmConfig[];
+  /** Chooses trials, after those of a dead process are pending again. */
+  readonly choose?: (trials: readonly TrialRow[]) => readonly TrialRow[];
 }
 
-/** What the run gets from its process. */
-export interface SessionPorts {
-  readonly secret: (name: string) => string | undefined;
-  readonly redactor: Redactor;
-  readonly events: RunEvents;
-  readonly stop: StopLadder;
-  /** host:boot:pid:start of this process. */
-  readonly leaseOwner: string;
-  readonly version: string;
-  readonly cwd: string;
-  readonly log: AttemptPorts['log'];
-  /** What containers get of the agent that an arm names. */
-  readonly program?: (agentClass: string) => Program | undefined;
-  /** Opens the recording that `replay:NAME` names, for an arm. */
-  readonly fetchReplay?: (name: string, arm: string) => Promise<ReplaySource>;
-}
-
-export interface SessionResult extends BatchResult {
+export interface RunOutcome extends BatchResult {
+  readonly run: string;
+  readonly root: string;
+  /** The folder of its exports, and the predictions there. */
   readonly dir: string;
   readonly predictions: readonly string[];
+  /** Null where nothing is graded as it arrives. */
   readonly graded: GradingSummary | null;
+  readonly spent: ReturnType<typeof spentNano>;
+  /** The budget of the whole run; null for none. */
+  readonly budgetNano: number | null;
+  /** Name of the signal, or of whoever else stopped it. */
+  readonly interruptedBy: string | null;
+  /** Why trials failed without a statement about the model. */
+  readonly failures: readonly FailureKind[];
 }
 
-/** The common inputs of the parts of a sitting. */
-interface Session {
-  readonly stored: StoredRun;
-  readonly ports: SessionPorts;
-  readonly engines: SessionEngines | undefined;
-  readonly engine: EngineWatch | undefined;
-  /** DIR/<run>: where its exports go. */
-  readonly dir: string;
-  readonly arms: ReadonlyMap<number, ArmRuntime>;
-  readonly instances: ReadonlyMap<number, PlannedInstance>;
-}
-
-export async function runSession(
-  stored: StoredRun,
-  toDo: readonly TrialRow[],
-  ports: SessionPorts,
-  engines?: SessionEngines,
-): Promise<SessionResult> {
-  const closing = createClosing();
+/** The caller holds the run's lock. A run that cannot go on is not left as one that runs. */
+export async function workOn(sitting: Sitting, caller: Caller): Promise<RunOutcome> {
+  const { store, root, row } = sitting;
   try {
-    return await sit(stored, toDo, ports, engines, closing);
-  } finally {
-    await closing.closeAll();
+    const closing = createClosing();
+    let run: Run;
+    let worked: Awaited<ReturnType<typeof work>>;
+    try {
+      run = await open(sitting, caller, closing);
+      worked = await work(run);
+    } finally {
+      await closing.closeAll();
+    }
+    return {
+      ...worked,
+      run: row.name,
+      root,
+      dir: run.dir,
+      spent: spentNano(store, row.id),
+      budgetNano: runByName(store, row.name)?.budget_nano ?? null,
+      interruptedBy: run.stop.interruptedBy,
+      failures: (worked.counts.infra ?? 0) > 0 ? failureKinds(store, row.id) : [],
+    };
+  } catch (error) {
+    endFailed(sitting);
+    throw error;
   }
 }
 
-async function sit(
-  stored: StoredRun,
-  toDo: readonly TrialRow[],
-  ports: SessionPorts,
-  engines: SessionEngines | undefined,
-  closing: Closing,
-): Promise<SessionResult> {
-  const { store, run, config } = stored;
-  const { events, stop, log } = ports;
-  const dir = pathInside(stored.root, run.name);
-  const pool = engines?.pool;
-  const engine = engines && watchEngines(config.stall.engine_s, pool);
-  const arms = await startArms(
-    armsOf(store, run.id),
-    { ...ports, ...engines, engine, rates: rateBooks(store) },
-    closing,
+/** Whatever was thrown is what the person hears: a record that cannot be written must not hide it. */
+function endFailed({ store, row: { id, name } }: Sitting): void {
+  try {
+    const status = runByName(store, name)?.status;
+    if (status === 'running' || status === 'paused')
+      setRunStatus(store, id, 'failed', new Date().toISOString());
+  } catch {
+    // A killed process leaves its run like this too: "ls" tells that it gives no sign of life.
+  }
+}
+
+async function work(run: Run): Promise<Pick<RunOutcome, keyof BatchResult | 'predictions' | 'graded'>> {
+  const { store, row, config, grader, grading, dir, events } = run;
+  await discardAbandonedWork(run);
+  const result = await runBatch(run);
+  await discardAbandonedWork(run);
+  const sealed = [...SEALED_CLASSES].reduce((sum, name) => sum + (result.counts[name] ?? 0), 0);
+  const bias = biasWarning(config.order, sealed, plannedCount(run));
+  if (bias) events.emit({ type: 'note', text: bias });
+  const target = { store, run: row, dir, version: VERSION };
+  const predictions = await exportRun(target);
+  if (grader) await exportRunReports(target, grading.dialect);
+  return { ...result, predictions, graded: grader ? grader.summary() : null };
+}
+
+/** Everything that the work needs, in the order in which one part needs the other. `closing` closes it, also when a later part fails to open. */
+async function open(sitting: Sitting, caller: Caller, closing: Closing): Promise<Run> {
+  const { store, root, row, config, grading } = sitting;
+  const { env, cwd, tell } = caller;
+  const dir = pathInside(root, row.name);
+
+  // What a dead process left.
+  const redactor = secretsOf(sitting, caller);
+  recover(sitting, caller);
+  await reapOrphans(sitting.arms, caller);
+  const all = trialsOf(store, row.id);
+  const pending = (sitting.choose?.(all) ?? all).filter(({ state }) => state === 'pending');
+
+  // Who is told what, and who stops it.
+  const log = openLog(pathInside(dir, 'run.log'), redactor);
+  const events = createEvents(
+    (error) => log('warn', 'a listener failed', { error: String(error) }),
+    cleanedBy(redactor),
   );
+  events.on(logEvents(log));
+  const { stop, attendant } = attended(
+    caller,
+    { run: row.name, root, workers: config.workers, events },
+    { onInterrupt: config.on_interrupt, graceS: config.stop_grace_s },
+  );
+  closing.addLast(() => attendant.end?.());
+  const notifier = createNotifier(config, attendant.say ?? warningTo(tell));
+  closing.addLast(() => notifier.settle());
+  events.on(notifier.listener);
+  closing.addLast(() => attendant.over?.());
+  const brokenRecord = (error: unknown) => stop.stopStarting('internal_error', errorText(error));
+
+  // Where the containers are.
+  const imagesConfig = sitting.images ?? imagesConfigSchema.parse({});
+  const opened = await openRunImages(env, sitting.arms, imagesConfig, events, store);
+  closing.addLast(() => opened?.images.close());
+  const engineDir = await opened?.images.engineDir();
+  const pool = opened?.pool;
+  const engine = opened && watchEngines(config.stall.engine_s, pool);
+  const armRows = armsOf(store, row.id);
+  const place = { images: opened?.images, pool, engine };
+  const arms = await startArms(armRows, { store, env, cwd, events, ...place }, closing);
   closing.add(() => engine?.close());
-  keepEngines(engines, { store, run, events, isoNow, onError: brokenRecord(stop) }, closing);
-  const instances = await plannedInstances(store, run);
+  const isoNow = () => new Date().toISOString();
+  keepEngines(opened, { store, run: row, events, isoNow, onError: brokenRecord }, closing);
+
+  // What is done, and what grades it.
+  const instances = await plannedInstances(store, row);
   // A row that cannot be read ends the sitting before anything starts.
-  for (const trial of toDo) void instances.get(trial.instance_pk)!.instance;
-  const session = { stored, ports, engines, engine, dir, arms, instances };
-  const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
-  const budget = budgetOf(session);
-  const grader = stored.grading.enabled ? await graderOf(session) : null;
+  for (const trial of pending) void instances.get(trial.instance_pk)!.instance;
+  const budget = budgetOf(store, row, events);
+  const beside = {
+    config: grading,
+    arms: armRows,
+    images: opened?.images,
+    pool: pool?.beside(),
+    engine,
+    events,
+  };
+  const grader = grading.enabled
+    ? await createGrader({ ...beside, store, run: row, dir, instances, redactor, stop, cwd })
+    : null;
   closing.add(() => grader?.close());
-  const { trials: ordered, here } = await inOrder(session, plan, toDo);
+  const plan = (trial: TrialRow) => plannedTrial(trial, arms, instances);
+  const scheduled = scheduleTrials(store, row, config, pending);
+  const { trials: ordered, here } = opened
+    ? await orderForImages(
+        { store, run: row, order: config.order, images: opened.images, events, plan },
+        scheduled,
+      )
+    : { trials: scheduled, here: new Set<string>() };
   const trials = ordered.map(plan);
-  const images = imagesOf(session, trials, grader, here);
+  const images =
+    opened &&
+    createSessionImages(
+      {
+        ...{ service: opened.images, engine, here, arms, instances, grading: grading.enabled, events },
+        onError: (message) => log('warn', message),
+      },
+      trials,
+      grader?.missing() ?? [],
+    );
   closing.add(() => images?.finish());
-  const disk = diskFloorOf(session);
+
+  const floorBytes = parseSize(config.disk_floor);
   const clock = awakeClock(() => performance.now());
   closing.add(() => clock.stop());
-  const target = { store, run, dir, version: ports.version };
-  const exporter = createExporter(target);
-  setRunStatus(store, run.id, 'running', null);
-  announce(session, ordered, grader?.missing().length);
+  const owner = currentOwner(row.name, 'run');
+  const gates = createGates(beside, row.name);
+  const run: Run = {
+    ...{ store, row, config, grading, dir, redactor, events, log, stop, budget },
+    ...{ arms, instances, trials, pool, engine, images, grader, gates },
+    leaseOwner: `${owner.host}:${owner.bootId}:${owner.pid}:${owner.pidStart}`,
+    retry: { ...config.retry, made: new Map(), outages: new Map() },
+    now: () => clock.now() - (engine?.awayMs() ?? 0),
+    // The disk of a remote engine cannot be seen from here.
+    disk:
+      floorBytes === 0
+        ? undefined
+        : createDiskFloor({
+            floorBytes,
+            free: () => leastFree(engineDir === undefined ? [root] : [root, engineDir]),
+            reserve: reserveFile(root, floorBytes),
+          }),
+    suspicionRules: suspicionRules(config.suspicion_rules),
+    exporter: createExporter({ store, run: row, dir, version: VERSION }),
+    answered: tellOtherModels((text) => events.emit({ type: 'note', text })),
+  };
+
+  setRunStatus(store, row.id, 'running', null);
+  announce(run, ordered);
   // Trials that an earlier sitting sealed and did not grade.
   grader?.enqueueMissing();
   const backups = keepBackups(store, log, ({ message }) => stop.stopStarting('internal_error', message));
   closing.add(() => backups.finish());
-  const hooks: BatchHooks = {
-    ended: (attemptId) => exporter.attemptEnded(attemptId),
-    sealed: (trialId) => grader?.enqueue(trialId),
-    drain: async () => {
-      await grader?.drain();
-      await exporter.flush();
-    },
-  };
-  closing.add(liveStateOf(session));
-  const record = createRunRecord({ store, run, leaseOwner: ports.leaseOwner, isoNow });
-  const controls = createControlInbox({
-    ...{ store, runId: run.id, events, now: () => new Date() },
-    onError: brokenRecord(stop),
-  });
-  // Neither the sleep of this machine nor an outage of the engine counts against a limit.
-  const gates = gatesOf(session, closing);
-  const now = () => clock.now() - (engine?.awayMs() ?? 0);
-  const attempts = attemptPortsOf(stored, ports, { budget, isoNow, now, gates });
-  const discard = () => discardAbandonedWork(store, run.id, factoriesOf(arms), (text) => log('warn', text));
-  await discard();
-  const result = await runBatch(
-    { config, record, events, stop, budget, disk, engine, images, attempts, hooks, controls },
-    trials,
-  );
-  await discard();
-  warnOfBias(session, result);
-  const predictions = await exportRun(target);
-  if (grader) await exportRunReports(target, stored.grading.dialect);
-  return { ...result, dir, predictions, graded: grader ? grader.summary() : null };
+  closing.add(keepLiveState(run));
+  closing.add(() => gates.close());
+  return run;
 }
 
-const factoriesOf = (arms: ReadonlyMap<number, ArmRuntime>) =>
-  [...arms.values()].map(({ environmentFactory }) => environmentFactory);
+/** The caller learns the secrets before anything is printed; a secret that is an ordinary word gets a warning. */
+function secretsOf({ arms }: Sitting, { env, keepSecret, tell }: Caller): Redactor {
+  const models = arms.map((arm) => arm.model);
+  const redactor = redactorOfModels(env, models);
+  keepSecret?.(redactor);
+  for (const name of ordinarySecrets(env, models))
+    tell({
+      level: 'warning',
+      text: `the value of $${name} is an ordinary word: it is replaced wherever it occurs in messages and output`,
+    });
+  // Variables of the containers whose names mean a credential.
+  const open = arms.flatMap(({ environment }) =>
+    Object.entries(environment.env).flatMap(([name, value]) =>
+      value !== '' && meansCredential(name) ? [name] : [],
+    ),
+  );
+  for (const name of new Set(open))
+    tell({
+      level: 'warning',
+      text: `environment.env.${name} goes into every container, where the agent can read it, and stands in the record as it is`,
+    });
+  return redactor;
+}
 
-const isoNow = () => new Date().toISOString();
-
-const brokenRecord = (stop: StopLadder) => (error: unknown) =>
-  stop.stopStarting('internal_error', errorText(error));
+function recover({ store, root, row }: Sitting, { tell }: Caller): void {
+  refuseLostRecords(store, row, pathInside(root, row.name));
+  const { trials, possiblyBilled } = recoverRun(store, row.id, new Date().toISOString());
+  if (trials === 0) return;
+  const billed =
+    possiblyBilled > 0 ? `, and ${possiblyBilled} model call(s) were possibly billed without a record` : '';
+  tell({
+    level: 'note',
+    text: `${trials} trial(s) were running when the last process ended; they are pending again${billed}`,
+  });
+}
 
 /** Money of earlier sittings counts: a restart does not renew the budget. */
-function budgetOf({ stored: { store, run }, ports: { events } }: Session): RunBudget {
-  const { committedNano } = spentNano(store, run.id);
-  const budget = createBudget(run.budget_nano, committedNano, (percent, spentNow) =>
+function budgetOf(store: Store, row: RunRow, events: RunEvents): RunBudget {
+  const { committedNano } = spentNano(store, row.id);
+  const budget = createBudget(row.budget_nano, committedNano, (percent, spentNow) =>
     events.emit({ type: 'budget', percent, spentNano: spentNow, budgetNano: budget.limitNano! }),
   );
   return budget;
 }
 
-const graderOf = ({ stored, ports, engines, engine, dir, instances }: Session): Promise<Grader> => {
-  const { store, run, grading } = stored;
-  const arms = armsOf(store, run.id);
-  return createGrader({
-    ...{ ...ports, store, run, dir, instances, arms },
-    config: grading,
-    images: engines?.images,
-    pool: engines?.pool?.beside(),
-    engine,
-  });
-};
+const plannedCount = ({ config, arms, instances }: Run): number => instances.size * arms.size * config.epochs;
 
-/** The configured order, adapted to the images. */
-async function inOrder(
-  { stored, ports: { events }, engines }: Session,
-  plan: (trial: TrialRow) => PlannedTrial,
-  toDo: readonly TrialRow[],
-): Promise<ImageOrder> {
-  const { store, run, config } = stored;
-  const scheduled = scheduleTrials(store, run, config, toDo);
-  if (!engines) return { trials: scheduled, here: new Set() };
-  const { images } = engines;
-  return orderForImages({ store, run, order: config.order, images, events, plan }, scheduled);
-}
-
-function imagesOf(
-  { stored, ports: { events, log }, engines, engine, arms, instances }: Session,
-  trials: readonly PlannedTrial[],
-  grader: Grader | null,
-  here: ReadonlySet<string>,
-): TrialImages | undefined {
-  if (!engines) return undefined;
-  const grading = stored.grading.enabled;
-  const onError = (message: string) => log('warn', message);
-  const service = engines.images;
-  const gradings = grader?.missing() ?? [];
-  return createSessionImages(
-    { service, engine, here, arms, instances, grading, events, onError },
-    trials,
-    gradings,
-  );
-}
-
-/** Watches the disks of the record and of the engine's layers; that of a remote engine cannot be seen from here. */
-function diskFloorOf({ stored: { root, config }, engines }: Session): DiskFloor | undefined {
-  const floorBytes = parseSize(config.disk_floor);
-  if (floorBytes === 0) return undefined;
-  const folders = [root, ...(engines?.engineDir === undefined ? [] : [engines.engineDir])];
-  return createDiskFloor({
-    floorBytes,
-    free: () => leastFree(folders),
-    reserve: reserveFile(root, floorBytes),
-  });
-}
-
-const liveStateOf = ({ stored, ports: { events }, engines, arms }: Session) =>
-  keepLiveState({ ...stored, events, arms: [...arms.values()], pool: engines?.pool });
-
-const plannedCount = ({ stored: { config }, arms, instances }: Session): number =>
-  instances.size * arms.size * config.epochs;
-
-function announce(session: Session, toDo: readonly TrialRow[], toGrade: number | undefined): void {
-  const { store, run, config, grading } = session.stored;
-  const expectedS = expectedSeconds(store, run, toDo);
-  session.ports.events.emit({
+function announce(run: Run, toDo: readonly TrialRow[]): void {
+  const { store, row, config, grading, grader } = run;
+  const expectedS = expectedSeconds(store, row, toDo);
+  run.events.emit({
     type: 'run_started',
-    run: run.name,
-    planned: plannedCount(session),
+    run: row.name,
+    planned: plannedCount(run),
     toDo: toDo.length,
-    sealed: trialsOf(store, run.id).filter(({ state }) => state === 'sealed').length,
+    sealed: trialsOf(store, row.id).filter(({ state }) => state === 'sealed').length,
     slots: config.workers,
-    arms: session.arms.size,
+    arms: run.arms.size,
     epochs: config.epochs,
-    budgetNano: run.budget_nano,
-    spentNano: spentNano(store, run.id).nano,
-    graded: gradedSoFar(store, run.id),
-    ...(toGrade !== undefined && { grading: { workers: grading.workers, open: toGrade } }),
+    budgetNano: row.budget_nano,
+    spentNano: spentNano(store, row.id).nano,
+    graded: gradedSoFar(store, row.id),
+    ...(grader && { grading: { workers: grading.workers, open: grader.missing().length } }),
     ...(expectedS && { expectedS }),
   });
 }
 
-function gatesOf(
-  { stored: { store, run, grading }, ports: { events }, engines, engine }: Session,
-  closing: Closing,
-): StepGates {
-  const gates = createGates(
-    {
-      ...{ config: grading, arms: armsOf(store, run.id), events, engine },
-      ...{ images: engines?.images, pool: engines?.pool?.beside() },
-    },
-    run.name,
-  );
-  closing.add(() => gates.close());
-  return gates;
+/** Why trials failed without a statement about the model: each exit reason once, with its count and one message. */
+export interface FailureKind {
+  readonly reason: string;
+  readonly count: number;
+  /** An example, and the first line of its message. */
+  readonly instanceId: string;
+  readonly message: string;
 }
 
-function warnOfBias(session: Session, { counts }: BatchResult): void {
-  const sealed = [...SEALED_CLASSES].reduce((sum, name) => sum + (counts[name] ?? 0), 0);
-  const bias = biasWarning(session.stored.config.order, sealed, plannedCount(session));
-  if (bias) session.ports.events.emit({ type: 'note', text: bias });
+const LONGEST = 300;
+
+function failureKinds(store: Store, runId: number): FailureKind[] {
+  const failed = trialLines(store, runId).filter((line) => line.exit_class === 'infra');
+  const reasons = [...Map.groupBy(failed, (line) => line.exit_reason ?? '')];
+  return reasons
+    .toSorted((a, b) => b[1].length - a[1].length)
+    .map(([reason, lines]) => {
+      const { instance_id, attempt_id } = lines[0]!;
+      const message = (attempt_id === null ? null : attemptById(store, attempt_id)?.error_message) ?? '';
+      return {
+        reason,
+        count: lines.length,
+        instanceId: instance_id,
+        message: message.split('\n', 1)[0]!.slice(0, LONGEST),
+      };
+    });
 }

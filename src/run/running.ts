@@ -3,7 +3,6 @@ import { withEngine } from '../environment/places/engines/engineClient.ts';
 import type { Caller, Notice, Variables } from './caller.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvent, RunEvents } from './events.ts';
-import { createFeed } from './feed.ts';
 import { engineOptions } from './places/engines.ts';
 
 /** Options of every call. */
@@ -63,4 +62,40 @@ function interrupt(stop: StopLadder, events: RunEvents): string {
   const next = stop.interrupt(CALLER);
   events.emit({ type: 'stopping', stage: stop.stage, reason: `${CALLER}: ${next}`, next });
   return next;
+}
+
+/** A queue that one side pushes to and the other reads as an async iterable. */
+interface Feed<T> extends AsyncIterable<T> {
+  push(value: T): void;
+  end(): void;
+}
+
+/** Unread values must not fill the memory during a long run. */
+const KEPT = 10_000;
+
+/** Keeps at most `kept` unread values; the oldest are dropped. */
+function createFeed<T>(kept = KEPT): Feed<T> {
+  const waiting: T[] = [];
+  let ended = false;
+  let wake = () => {};
+  return {
+    push(value) {
+      waiting.push(value);
+      if (waiting.length > kept) waiting.shift();
+      wake();
+    },
+    end() {
+      ended = true;
+      wake();
+    },
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        while (waiting.length > 0) yield waiting.shift()!;
+        if (ended) return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
 }

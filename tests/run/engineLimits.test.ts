@@ -5,7 +5,7 @@ import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withEngine } from '../../src/environment/places/engines/engineClient.ts';
 import { engineInfo } from '../../src/environment/places/engines/engineInfo.ts';
-import { limitFindings } from '../../src/run/plan/engineLimits.ts';
+import { limitFindings } from '../../src/run/plan/engineFit.ts';
 import { preflight } from '../../src/run/plan/preflight.ts';
 import { resolveConfig } from '../../src/run/plan/resolveConfig.ts';
 import { tempDir } from '../support/cli.ts';

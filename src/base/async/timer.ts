@@ -102,17 +102,21 @@ export function retryAfterMs(header: string | null | undefined, now: number): nu
 export interface Closing {
   /** Closed after all that was added before. */
   add(close: () => unknown): void;
+  /** Closed after all of the others; of several, the one that was added first comes last. */
+  addLast(close: () => unknown): void;
   /** Each is closed, whatever becomes of the others. Rejects afterwards with the first failure. */
   closeAll(): Promise<void>;
 }
 
 export function createClosing(): Closing {
   const toClose: (() => unknown)[] = [];
+  const last: (() => unknown)[] = [];
   return {
     add: (close) => void toClose.push(close),
+    addLast: (close) => void last.unshift(close),
     async closeAll() {
       const failures: unknown[] = [];
-      for (const close of toClose.splice(0)) {
+      for (const close of [...toClose.splice(0), ...last.splice(0)]) {
         try {
           await close();
         } catch (error) {

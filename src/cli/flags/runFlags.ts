@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import type { DatasetConfig } from '../../config/datasetConfig.ts';
 import { environmentNames } from '../../environment/environments.ts';
+import type { RunOptions } from '../../run/plan/resolveConfig.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
-import type { RunOptions } from '../../run/runOptions.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
 import { filled, filledList, runName, whole } from './checks.ts';
 import { json, output } from './commonFlags.ts';

@@ -2,8 +2,7 @@
 import { basename, dirname, isAbsolute, relative } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { PACKAGE_CONFIGS } from '../../config/findConfig.ts';
-import { type ConfigRow, configRows } from '../../run/plan/configRows.ts';
-import { resolveConfig } from '../../run/plan/resolveConfig.ts';
+import { type ConfigRow, configRows, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { filledList } from '../flags/checks.ts';
 import { json } from '../flags/commonFlags.ts';
 import { flags } from '../flags/flags.ts';

@@ -2,8 +2,8 @@
 
 import type { Caller } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/runLock.ts';
-import { executeRun, type RunOutcome } from '../../run/executeRun.ts';
 import { plannedConfig } from '../../run/plan/plannedConfig.ts';
+import { type RunOutcome, workOn } from '../../run/run.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { remeasurementsOfRun } from '../../store/records/baselines.ts';
@@ -86,7 +86,7 @@ export async function remeasure(request: RemeasureRequest, caller: Caller): Prom
   });
   caller.tell({ level: 'info', text: `run ${again.name}: ${ids.length} instance(s) x ${epochs}` });
   const outcome = await withRunLock({ store, root, runName: again.name, tell: caller.tell }, () =>
-    executeRun({ store, root, run: again, config, grading, arms: [arm] }, caller),
+    workOn({ store, root, row: again, config, grading, arms: [arm] }, caller),
   );
   request.ended?.(outcome);
   return runByName(store, again.name)!;

@@ -1,23 +1,13 @@
 /** The end of an attempt in its environment: its work is captured, then the environment is removed, each within a limit of its own. */
 
 import { startTimer, type Timer } from '../../base/async/timer.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
 import { type CapturedPatch, type Environment, isLoss } from '../../environment/environment.ts';
 import { StorageError } from '../../store/open.ts';
+import type { Run } from '../contract.ts';
 import { orAbort } from '../control/orAbort.ts';
 import type { PhaseTracker } from '../control/phases.ts';
-import type { StopLadder } from '../control/stop.ts';
 import type { Ending } from '../exit.ts';
 import type { AttemptJournal } from '../record/attemptJournal.ts';
-
-export interface LeavePorts {
-  readonly journal: Pick<AttemptJournal, 'phases' | 'note'>;
-  readonly stall: Pick<RunConfig['stall'], 'capture_s' | 'stop_s'>;
-  readonly stop: Pick<StopLadder, 'captureEnds' | 'graceEnds'>;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-  readonly warn: (text: string, data?: Record<string, unknown>) => void;
-}
 
 /** A limit of 0 means none; an hour is longer than any capture or removal takes. */
 const WITHOUT_LIMIT_S = 3600;
@@ -30,7 +20,8 @@ export interface CapturedWork {
 
 /** Captures the work for every exit reason, except when the container is gone. */
 export async function captureWork(
-  { journal, stall, stop, warn, now }: LeavePorts,
+  { config: { stall }, stop, now }: Run,
+  journal: AttemptJournal,
   environment: Environment,
   ending: Ending,
 ): Promise<CapturedWork> {
@@ -44,7 +35,7 @@ export async function captureWork(
     if (error instanceof StorageError) throw error;
     const { message } = error as Error;
     journal.note(`the work could not be captured: ${message}`);
-    warn('capture failed', { message });
+    journal.warn('capture failed', { message });
     return { captured: null, lost: isLoss(error) ? error : null };
   } finally {
     limit.cancel();
@@ -53,7 +44,8 @@ export async function captureWork(
 
 /** The end state of the container as an image, for tasks that are graded by it; null where it could not be kept. */
 export async function keepWork(
-  { journal, stall, stop, warn, now }: LeavePorts,
+  { config: { stall }, stop, now }: Run,
+  journal: AttemptJournal,
   environment: Environment,
   ending: Ending,
 ): Promise<string | null> {
@@ -65,7 +57,7 @@ export async function keepWork(
   } catch (error) {
     const { message } = error as Error;
     journal.note(`the end state of the container could not be kept, so its patch is graded: ${message}`);
-    warn('the work could not be kept', { message });
+    journal.warn('the work could not be kept', { message });
     return null;
   } finally {
     limit.cancel();
@@ -90,7 +82,8 @@ function limitBy(now: () => number, seconds: number): { signal: AbortSignal; can
 
 /** A daemon that does not answer must not hold the slot; the factory's close waits for the removal once more. */
 export async function removeEnvironment(
-  { journal, stall, stop, warn }: LeavePorts,
+  { config: { stall }, stop }: Run,
+  journal: AttemptJournal,
   environment: Environment,
 ): Promise<void> {
   beginStop(journal.phases);
@@ -103,7 +96,7 @@ export async function removeEnvironment(
         ? 'the container was still there when the grace period of the interrupt ended; "swebatch clean" removes it'
         : `the container was still there after ${limitS} s (run.stall.stop_s); "swebatch clean" removes it`,
     );
-    warn('the container could not be removed in time');
+    journal.warn('the container could not be removed in time');
   }
 }
 

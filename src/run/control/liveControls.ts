@@ -1,27 +1,50 @@
-/** What each request to a live run does, and the sentence that answers it. */
+/** What people ask of a live run: each request is carried out, and answered in a sentence. */
+
+import { errorText } from '../../base/text/errorText.ts';
 import { formatCost } from '../../money.ts';
+import type { ExitReason } from '../../outcome.ts';
+import { setRunBudget } from '../../store/records/runs.ts';
+import { leaveOutTrial, trialById } from '../../store/records/trials.ts';
+import type { Run } from '../contract.ts';
+import { type Ending, StopReason } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
-import type { RunRecord } from '../record/runRecord.ts';
 import type { TrialQueue } from '../schedule/trialQueue.ts';
-import type { RunBudget } from './budget.ts';
-import type { Cancels } from './cancels.ts';
-import type { ControlHandlers } from './controlInbox.ts';
+import { type ControlHandlers, createControlInbox } from './controlInbox.ts';
 import { ControlRefusal } from './controlRequest.ts';
 import type { Pauses } from './pauses.ts';
-import type { StopLadder } from './stop.ts';
+import type { RecordFailure } from './stop.ts';
 
-export interface LiveControlPorts {
-  readonly trials: readonly PlannedTrial[];
-  readonly queue: Pick<TrialQueue, 'workers' | 'setWorkers'>;
-  readonly pauses: Pick<Pauses, 'byPerson' | 'goOn'>;
-  readonly stop: Pick<StopLadder, 'why' | 'stopStarting'>;
-  readonly budget: RunBudget;
+interface LiveParts {
+  readonly queue: TrialQueue;
+  readonly pauses: Pauses;
   readonly cancels: Cancels;
-  readonly record: Pick<RunRecord, 'setBudget' | 'isSealed' | 'leaveOut'>;
 }
 
-export function liveControls(ports: LiveControlPorts): ControlHandlers {
-  const { queue, pauses, stop, budget, record } = ports;
+/** How soon a request of a person is seen. */
+const LOOK_MS = 250;
+
+/** Carries out what people ask of the run, until `end`. */
+export function serveControls(
+  run: Run,
+  { failure, ...parts }: LiveParts & { readonly failure: RecordFailure },
+): { end(): void } {
+  const { store, row, events, stop } = run;
+  const inbox = createControlInbox({
+    ...{ store, runId: row.id, events, now: () => new Date() },
+    onError: (error) => stop.stopStarting('internal_error', errorText(error)),
+  });
+  inbox.serve(liveControls(run, parts));
+  const look = setInterval(() => failure.guard(() => inbox.look()), LOOK_MS);
+  return {
+    end() {
+      clearInterval(look);
+      failure.guard(() => inbox.close());
+    },
+  };
+}
+
+function liveControls(run: Run, { queue, pauses, cancels }: LiveParts): ControlHandlers {
+  const { stop, budget, store, row } = run;
   const going = () => {
     if (stop.why)
       throw new ControlRefusal(`the run is stopping already (${stop.why.message}); nothing was changed`);
@@ -50,13 +73,13 @@ export function liveControls(ports: LiveControlPorts): ControlHandlers {
       going();
       const before = budget.limitNano;
       budget.setLimit(limitNano);
-      record.setBudget(limitNano);
+      setRunBudget(store, row.id, limitNano);
       const said = `the budget is ${amount(limitNano)}, before ${amount(before)}; ${formatCost(budget.spent())} spent`;
       if (!budget.exhausted()) return said;
       stop.stopStarting('budget_stopped', `run budget ${amount(limitNano)} reached`);
       return `${said}: the run ends`;
     },
-    cancel: (id) => cancelOne(ports, id),
+    cancel: (id) => cancelOne(run, cancels, id),
   };
 }
 
@@ -65,14 +88,14 @@ const amount = (nano: number | null): string => (nano === null ? 'none' : format
 const nameOf = ({ label }: PlannedTrial): string =>
   `${label.instanceId} (${label.arm}, epoch ${label.epoch})`;
 
-async function cancelOne({ trials, cancels, record }: LiveControlPorts, id: string): Promise<string> {
-  const trial = chosen(trials, id, (one) => record.isSealed(one.id));
+async function cancelOne({ trials, store }: Run, cancels: Cancels, id: string): Promise<string> {
+  const trial = chosen(trials, id, (one) => trialById(store, one.id)?.state === 'sealed');
   const { instanceId } = trial.label;
   const again = cancels.has(trial.id);
   if (!cancels.runs(trial.id)) {
     if (again) return `${instanceId} is cancelled already`;
     await cancels.cancel(trial.id);
-    record.leaveOut(trial.id);
+    leaveOutTrial(store, trial.id, 'cancelled');
     return `${instanceId} had not started; it does not start in this sitting`;
   }
   const reason = await cancels.cancel(trial.id);
@@ -95,4 +118,44 @@ function chosen(
   if (open.length === 0) throw new ControlRefusal(`${id} has ended already; nothing was cancelled`);
   const which = open.slice(0, 10).map((trial) => `${trial.id}: ${nameOf(trial)}`);
   throw new ControlRefusal(`${id} is ${open.length} trials; name one by its number: ${which.join('; ')}`);
+}
+
+/** Trials that a person takes out of this sitting: one that runs is ended, one that waits does not start. */
+type Cancels = ReturnType<typeof createCancels>;
+
+interface Running {
+  readonly abort: AbortController;
+  readonly over: PromiseWithResolvers<ExitReason | null>;
+}
+
+export function createCancels() {
+  const cancelled = new Set<number>();
+  const running = new Map<number, Running>();
+  return {
+    has: (trialId: number): boolean => cancelled.has(trialId),
+    runs: (trialId: number): boolean => running.has(trialId),
+    /** An attempt of the trial, until its environment is gone, so that "cancelled" is said when nothing is left of it. The signal ends it. */
+    async during<A extends { readonly ending: Ending }>(
+      trialId: number,
+      attempt: (cancelled: AbortSignal) => Promise<A | null>,
+    ): Promise<A | null> {
+      const one = { abort: new AbortController(), over: Promise.withResolvers<ExitReason | null>() };
+      running.set(trialId, one);
+      let outcome: A | null = null;
+      try {
+        outcome = await attempt(one.abort.signal);
+        return outcome;
+      } finally {
+        running.delete(trialId);
+        one.over.resolve(outcome?.ending.reason ?? null);
+      }
+    },
+    /** Resolves with how the running attempt ended; null at once where none runs, or when its end is not ours to record. */
+    async cancel(trialId: number): Promise<ExitReason | null> {
+      cancelled.add(trialId);
+      const one = running.get(trialId);
+      one?.abort.abort(new StopReason('cancelled', 'cancelled by a person'));
+      return one ? one.over.promise : null;
+    },
+  };
 }

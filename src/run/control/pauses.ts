@@ -4,13 +4,11 @@
  */
 import type { RunConfig } from '../../config/runConfig.ts';
 import { type ExitReason, exitClassOf } from '../../outcome.ts';
-import type { RunEvents } from '../events.ts';
+import type { Run } from '../contract.ts';
 import { ENGINE_LOST, type Ending, HOST_FLOOR, StopReason, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
-import type { Delays } from '../schedule/delays.ts';
-import type { TrialQueue } from '../schedule/trialQueue.ts';
+import type { Delays, TrialQueue } from '../schedule/trialQueue.ts';
 import { createBreaker } from './breaker.ts';
-import type { StopLadder } from './stop.ts';
 
 export interface Pauses {
   /** Decides from the end of an attempt whether the run goes on, pauses, probes or stops. */
@@ -29,22 +27,16 @@ export interface Pauses {
   end(): void;
 }
 
-export interface PausePorts {
-  readonly config: Pick<RunConfig, 'workers' | 'breaker' | 'stall'>;
-  /** How many instances the run has. */
-  readonly instances: number;
-  readonly queue: Pick<TrialQueue, 'pause' | 'resume' | 'limitSlots' | 'allSlots'>;
-  readonly stop: StopLadder;
-  readonly events: RunEvents;
-  readonly delays: Delays;
-  readonly showStatus: (status: 'paused' | 'running') => void;
-}
-
-export function createPauses(ports: PausePorts): Pauses {
-  const { stop, events } = ports;
-  const holds = createHolds(ports);
+export function createPauses(
+  run: Run,
+  queue: TrialQueue,
+  delays: Delays,
+  showStatus: (status: 'paused' | 'running') => void,
+): Pauses {
+  const { stop, events, config } = run;
+  const holds = createHolds(queue, showStatus);
   return {
-    judge: createJudge(ports, holds),
+    judge: createJudge(run, queue, delays, holds),
     diskLow(message) {
       if (stop.why) return;
       holds.hold('disk');
@@ -64,7 +56,7 @@ export function createPauses(ports: PausePorts): Pauses {
       holds.hold('engine');
       events.emit({
         type: 'paused',
-        reason: `the container engine does not answer (${reason}); running instances wait for it, ${waitOf(ports)}`,
+        reason: `the container engine does not answer (${reason}); running instances wait for it, ${waitOf(config.stall)}`,
       });
     },
     engineBack(awayMs) {
@@ -94,8 +86,7 @@ export function createPauses(ports: PausePorts): Pauses {
   };
 }
 
-const waitOf = ({ config }: PausePorts): string => {
-  const { engine_s } = config.stall;
+const waitOf = ({ engine_s }: RunConfig['stall']): string => {
   if (engine_s === 0) return 'however long it takes';
   return engine_s < 120 ? `up to ${engine_s} s` : `up to ${Math.round(engine_s / 60)} min`;
 };
@@ -117,7 +108,7 @@ interface Holds {
 }
 
 /** The queue goes on once nothing holds it. */
-function createHolds({ queue, showStatus }: PausePorts): Holds {
+function createHolds(queue: TrialQueue, showStatus: (status: 'paused' | 'running') => void): Holds {
   const reasons = new Set<Hold>();
   return {
     hold(why) {
@@ -137,11 +128,13 @@ function createHolds({ queue, showStatus }: PausePorts): Holds {
 
 /** Carries out what the breaker decides. After a pause one instance runs alone; when it ends well, all slots are used again. */
 function createJudge(
-  { config, queue, stop, events, delays, instances }: PausePorts,
+  { config, stop, events, instances }: Run,
+  queue: TrialQueue,
+  delays: Delays,
   holds: Holds,
 ): Pauses['judge'] {
   const { probe_after_s, max_probes, empty_patches, ...rules } = config.breaker;
-  const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances });
+  const breaker = createBreaker({ ...rules, emptyPatches: empty_patches, instances: instances.size });
   let probes = 0;
   let failing = '';
   const pause = (reason: string, because: ExitReason) => {

@@ -2,8 +2,11 @@
  * The stop ladder. Stage 1 stops starting and lets the running finish (or captures them), stage 2 captures and removes
  * containers within the grace, stage 3 exits at once. Signals, budget and breaker all come through here.
  */
+
 import { startTimer } from '../../base/async/timer.ts';
+import { errorText } from '../../base/text/errorText.ts';
 import type { ExitReason } from '../../outcome.ts';
+import { StorageError } from '../../store/open.ts';
 import { StopReason } from '../exit.ts';
 
 export interface StopLadder {
@@ -98,6 +101,46 @@ export function createStopLadder(options: StopOptions): StopLadder {
         return `stopping now: capturing work and removing containers (up to ${options.graceS} s). Again: exit at once, containers are removed at the next start.`;
       options.exitNow();
       return 'exiting at once';
+    },
+  };
+}
+
+/**
+ * When the record cannot be kept, nothing new starts, running attempts end as by a second interrupt, and the first error is thrown at the
+ * end, after an orderly shutdown.
+ */
+export interface RecordFailure {
+  report(error: unknown): void;
+  /** For a write in a callback, which cannot throw. */
+  guard(write: () => void): void;
+  /** For an error after the work: thrown at the end, unless there was one before. */
+  note(error: unknown): void;
+  throwIfAny(): void;
+}
+
+export function createRecordFailure(stop: StopLadder): RecordFailure {
+  let first: unknown = null;
+  const report = (error: unknown) => {
+    if (first !== null) return;
+    first = error;
+    stop.stopStarting('internal_error', errorText(error));
+    while (stop.stage < 2) stop.interrupt('a storage error');
+  };
+  return {
+    report,
+    guard(write) {
+      try {
+        write();
+      } catch (error) {
+        report(error);
+      }
+    },
+    note(error) {
+      first ??= error;
+    },
+    throwIfAny() {
+      if (first === null) return;
+      throw first instanceof Error ? first : new StorageError('write_failed', String(first));
     },
   };
 }

@@ -5,13 +5,13 @@ import { shownEndpoint } from '../../model/describe.ts';
 import { isFreeName } from '../../model/prices.ts';
 import { makespan } from '../../report/measure/forecast.ts';
 import type { Caller, Variables } from '../caller.ts';
-import { type PreparedRun, prepareRun } from '../plan.ts';
+import { type Plan, plan } from '../plan.ts';
 import type { Surroundings } from '../running.ts';
-import type { RunOptions } from '../runOptions.ts';
 import { type DiskAnswer, planDisk } from './planDisk.ts';
 import { type PlanForecast, planForecast } from './planForecast.ts';
 import { modelNameOf, type RunRequest } from './planRecord.ts';
 import { checkedPlan, refuseWrong } from './preflight.ts';
+import type { RunOptions } from './resolveConfig.ts';
 
 export interface DryRun extends PlanForecast {
   readonly runId: string;
@@ -56,13 +56,13 @@ export async function planRun(options: RunOptions & Surroundings): Promise<Plann
   const { env = {}, cwd = process.cwd() } = options;
   const warnings: string[] = [];
   const caller: Caller = { env, cwd, tell: ({ text }) => void warnings.push(text) };
-  const prepared = await prepareRun({ ...options, results: resolve(cwd, options.results) }, caller);
-  const checked = await checkedPlan(prepared.resolved, caller);
+  const planned = await plan({ ...options, results: resolve(cwd, options.results) }, caller);
+  const checked = await checkedPlan(planned.resolved, caller);
   refuseWrong(checked);
-  return { ...(await dryRun(prepared, env)), problems: checked.missing, warnings };
+  return { ...(await dryRun(planned, env)), problems: checked.missing, warnings };
 }
 
-export async function dryRun({ request, options, resolved }: PreparedRun, env: Variables): Promise<DryRun> {
+export async function dryRun({ request, options, resolved }: Plan, env: Variables): Promise<DryRun> {
   const instances = request.selected.map(headOf).map((head) => ({
     instanceId: head.instance_id,
     repo: head.repo,

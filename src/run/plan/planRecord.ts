@@ -63,7 +63,7 @@ export const modelNameOf = (model: ModelConfig): string => model.model_name ?? '
 export const armText = ({ agent, environment, model, gateway }: ArmConfig): string =>
   JSON.stringify({ agent, environment, model, gateway });
 
-export function planRun(request: RunRequest): RunPlan {
+export function runRows(request: RunRequest): RunPlan {
   const { run } = request;
   return {
     run: {

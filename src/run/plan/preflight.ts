@@ -9,8 +9,7 @@ import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
 import { checkArm } from './armChecks.ts';
 import { deadEndpoints } from './endpointChecks.ts';
-import { engineFindings, type PlatformAsked } from './engineFit.ts';
-import { limitFindings } from './engineLimits.ts';
+import { engineFindings, limitFindings, type PlatformAsked } from './engineFit.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 
 type Checked = Pick<ResolvedConfig, 'arms' | 'run' | 'grading'> &

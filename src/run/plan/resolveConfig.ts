@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { ConfigError } from '../../config/configError.ts';
+import { configSchema } from '../../config/configSchema.ts';
 import { type DatasetConfig, withFlags } from '../../config/datasetConfig.ts';
 import { configHash } from '../../config/identity.ts';
 import { isKeyValue } from '../../config/keyValue.ts';
 import { type LoadedConfig, loadConfig } from '../../config/loadConfig.ts';
+import { at, isTree, leaves, type Tree } from '../../config/merge.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import type { RunConfig } from '../../config/runConfig.ts';
 import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
@@ -16,9 +18,32 @@ import { takeCredentialsOut } from '../../model/namedCredentials.ts';
 import { settleModel } from '../../model/settleModel.ts';
 import { withVersion } from '../agents/armAgent.ts';
 import type { Caller, Variables } from '../caller.ts';
-import type { RunOptions } from '../runOptions.ts';
 import { UserError } from '../userError.ts';
 import type { ArmConfig } from './planRecord.ts';
+
+/** The options of `startRun` and `planRun`. */
+export interface RunOptions {
+  /** Results root; made when it is not there. */
+  readonly results: string;
+  /** Name of the run: that of an earlier one goes on with it. Default: a new one from the time. */
+  readonly name?: string | undefined;
+  /** Which rows: over the configuration's `dataset:` section. */
+  readonly dataset?: DatasetConfig | undefined;
+  /** Folder with local copies of the named datasets. */
+  readonly dataDir?: string | undefined;
+  /** Only instances that this run of the results root did not resolve. */
+  readonly failedIn?: string | undefined;
+  /** Model ids, `scripted:PATH` or `replay:RUN[/ARM]`; several make arms. */
+  readonly models?: readonly string[] | undefined;
+  /** Configuration files and `key.path=value`, left to right. */
+  readonly config?: readonly string[] | undefined;
+  /** Sections as in a configuration file, over all of `config`. */
+  readonly settings?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
+  /** Go on with a changed configuration; recorded as a boundary. */
+  readonly allowConfigChange?: boolean | undefined;
+  /** Run sealed trials once more; all attempts are kept. */
+  readonly redoExisting?: boolean | undefined;
+}
 
 /** A complete configuration, ready to be planned, checked and recorded. */
 export interface ResolvedConfig {
@@ -153,3 +178,50 @@ function readFile(path: string): string | null {
     throw error;
   }
 }
+
+/** A resolved configuration as rows: each value with where it came from. */
+export interface ConfigRow {
+  /** Dotted, as `-c` takes it; of several arms `NAME: agent.…` where they differ. */
+  readonly path: string;
+  readonly value: unknown;
+  /** A file, `-c key=value`, `command line`, `arms`, `default`, or `derived` from other values. */
+  readonly from: string;
+}
+
+export function configRows(resolved: ResolvedConfig): ConfigRow[] {
+  const { arms, run, grading, images, dataset, origins } = resolved;
+  const defaults = configSchema.parse({}) as Tree;
+  const [first, ...others] = arms.map(({ name: _, ...sections }) => plain(sections));
+  const shared = { ...first, ...plain({ run, grading, images, dataset }) };
+  const row = (tree: Tree, path: string, name = ''): ConfigRow => {
+    const value = at(tree, path.split('.'));
+    const from = name === '' ? origin(path, value, origins, defaults) : 'arms';
+    return { path: name === '' ? path : `${name}: ${path}`, value, from };
+  };
+  const differs = (path: string) =>
+    others.some((other) => !same(at(other, path.split('.')), at(first!, path.split('.'))));
+  const differing = new Set([first!, ...others].flatMap((arm) => leaves(arm)).filter(differs));
+  return [
+    ...leaves(shared).flatMap((path) => (differing.has(path) ? [] : row(shared, path))),
+    ...arms.flatMap((arm, k) =>
+      [...differing].flatMap((path) => {
+        const tree = [first!, ...others][k]!;
+        return at(tree, path.split('.')) === undefined ? [] : row(tree, path, arm.name);
+      }),
+    ),
+  ];
+}
+
+function origin(path: string, value: unknown, origins: ResolvedConfig['origins'], defaults: Tree): string {
+  const set = origins[path] ?? origins[Object.keys(origins).find((key) => path.startsWith(`${key}.`)) ?? ''];
+  if (set !== undefined) return set;
+  return same(value, at(defaults, path.split('.'))) ? 'default' : 'derived';
+}
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Without what is undefined. */
+const plain = (value: object): Tree => {
+  const tree: unknown = JSON.parse(JSON.stringify(value));
+  return isTree(tree) ? tree : {};
+};

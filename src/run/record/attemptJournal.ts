@@ -2,41 +2,25 @@
  * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
  * in a crash.
  */
-
 import type { AgentCallbacks } from '../../agent/contract.ts';
+import { getUserFriendlyMessage } from '../../agent/errors.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
 import { kindOf } from '../../environment/environments.ts';
-import type { SuspicionRule } from '../../grading/suspicion/commandRules.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
 import { exitClassOf } from '../../outcome.ts';
-import type { Store } from '../../store/open.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
 import { wholeArm } from '../../store/records/runs.ts';
 import * as steps from '../../store/records/steps.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { PatchFacts } from '../attempt/choosePatch.ts';
-import type { RunBudget } from '../control/budget.ts';
+import type { Run } from '../contract.ts';
 import { crashPoint } from '../control/crash.ts';
-import { type PhaseOptions, type PhaseTracker, trackPhases } from '../control/phases.ts';
-import type { RunEvents } from '../events.ts';
+import { type PhaseTracker, phaseDeadlines, trackPhases } from '../control/phases.ts';
 import type { Ending } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
-import type { Turn } from '../schedule/turn.ts';
+import type { Turn } from '../schedule/trialQueue.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
-
-export interface JournalPorts {
-  readonly store: Store;
-  readonly redactor: Redactor;
-  readonly events: RunEvents;
-  readonly budget: RunBudget;
-  readonly suspicionRules: readonly SuspicionRule[];
-  /** Called when a model answers, which may not be the requested one. */
-  readonly onAnswer: (asked: string, answered: string) => void;
-  /** host:boot:pid:start, as it stands in trials.lease_owner. */
-  readonly leaseOwner: string;
-  readonly isoNow: () => string;
-}
 
 interface AttemptFacts {
   readonly ending: Ending;
@@ -62,6 +46,8 @@ export interface AttemptJournal {
   endedByAgentBefore(): number;
   /** A sentence that stays with the attempt. */
   note(text: string): void;
+  /** A line of run.log. */
+  warn(text: string, data?: Record<string, unknown>): void;
   /** What is kept so far for the grading, where a suite keeps it while the attempt goes on. */
   recordWork(work: string): void;
   environmentStarted(info: EnvironmentInfo): void;
@@ -74,21 +60,17 @@ export interface AttemptJournal {
   end(facts: AttemptFacts): boolean;
 }
 
-export interface JournalOptions extends Pick<PhaseOptions, 'now' | 'deadlinesMs'> {
-  /** Fires when a phase makes no progress, and when a phase cannot be written down. */
-  readonly abort: AbortController;
-}
-
-/** Leases the trial and begins its next attempt; null when another process was faster. */
-export function openJournal(
-  ports: JournalPorts,
-  turn: Turn,
-  { abort, ...clock }: JournalOptions,
-): AttemptJournal | null {
-  const attempt = beginAttempt(ports, turn);
-  if (!attempt) return null;
-  const { store, events } = ports;
+/**
+ * Leases the trial and begins its next attempt; null when another process was faster. `abort` fires when a phase makes no progress, and when
+ * a phase cannot be written down.
+ */
+export function openJournal(run: Run, turn: Turn, abort: AbortController): AttemptJournal | null {
+  const { store, events, log } = run;
   const { slot, trial } = turn;
+  const attempt = beginAttempt(run, turn);
+  if (!attempt) return null;
+  const warn: AttemptJournal['warn'] = (text, data) =>
+    log('warn', `${trial.label.instanceId}: ${text}`, data);
   const phases = trackPhases(
     {
       began: (seq, name, offset) => {
@@ -97,13 +79,16 @@ export function openJournal(
       },
       ended: (seq, duration) => steps.endPhase(store, attempt.id, seq, duration),
     },
-    { ...clock, onStall: (stop) => abort.abort(stop) },
+    {
+      now: run.now,
+      deadlinesMs: phaseDeadlines(run.config.stall, trial.arm),
+      onStall: (stop) => abort.abort(stop),
+    },
   );
-  const scan = createScan(ports.suspicionRules);
-  const recorder = createRecorder({
-    ...ports,
-    attemptId: attempt.id,
-    onPhase: (phase) => {
+  const scan = createScan(run.suspicionRules);
+  const notes: string[] = [];
+  const recorder = createRecorder(run, attempt.id, {
+    onPhase(phase) {
       // The agent ignores errors of this callback, but here a phase is part of the record.
       try {
         phases.begin(phase);
@@ -114,15 +99,21 @@ export function openJournal(
     onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: trial.label, slot, step, costNano }),
   });
-  const notes: string[] = [];
   return {
     attemptId: attempt.id,
     number: attempt.number,
     phases,
-    callbacks: { ...recorder.callbacks, onNote: (text) => void notes.push(text) },
+    callbacks: {
+      ...recorder.callbacks,
+      onNote: (text) => void notes.push(text),
+      onError: (_ctx, { error, message, metadata }) =>
+        warn(getUserFriendlyMessage(error, metadata), { error, message }),
+      onDebug: (message, data) => log('debug', message, { instance: trial.label.instanceId, ...data }),
+    },
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),
+    warn,
     recordWork: (work) => void noteWork(store, attempt.id, work),
     environmentStarted(info) {
       notes.push(...info.notes);
@@ -134,7 +125,7 @@ export function openJournal(
       });
     },
     closeToAgent: () => recorder.close(),
-    end: (facts) => endAttempt(ports, turn, attempt, { ...facts, notes, phases, recorder, scan }),
+    end: (facts) => endAttempt(run, turn, attempt, { ...facts, notes, phases, recorder, scan }),
   };
 }
 
@@ -143,12 +134,12 @@ interface BegunAttempt {
   readonly number: number;
 }
 
-function beginAttempt(ports: JournalPorts, { trial, slot, waitedMs }: Turn): BegunAttempt | null {
-  const { store, redactor, events } = ports;
-  if (!trials.leaseTrial(store, trial.id, ports.leaseOwner, Date.now())) return null;
+function beginAttempt(run: Run, { trial, slot, waitedMs }: Turn): BegunAttempt | null {
+  const { store, redactor, events } = run;
+  if (!trials.leaseTrial(store, trial.id, run.leaseOwner, Date.now())) return null;
   crashPoint('after_lease');
   const attempt = trials.beginAttempt(store, trial.id, {
-    startedAt: ports.isoNow(),
+    startedAt: new Date().toISOString(),
     slot,
     config: redactor.json(configText(trial)),
   });
@@ -172,12 +163,11 @@ interface WrittenSoFar {
 }
 
 function endAttempt(
-  ports: JournalPorts,
+  { store, redactor, events }: Run,
   { trial, slot }: Turn,
   attempt: BegunAttempt,
   facts: AttemptFacts & WrittenSoFar,
 ): boolean {
-  const { store, redactor, events } = ports;
   const { ending, patch, captured, phases, recorder } = facts;
   const stepCount = facts.steps ?? recorder.steps();
   const message = ending.message === null ? null : redactor.text(ending.message);
@@ -194,7 +184,7 @@ function endAttempt(
     store,
     attempt.id,
     {
-      ended_at: ports.isoNow(),
+      ended_at: new Date().toISOString(),
       exit_reason: ending.reason,
       exit_detail: ending.detail,
       exit_status: ending.exitStatus,

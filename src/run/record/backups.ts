@@ -4,13 +4,13 @@
  */
 import { backUp, DamagedCopy, newestBackup } from '../../store/backup.ts';
 import { StorageError, type Store } from '../../store/open.ts';
-import type { AttemptPorts } from '../attempt.ts';
+import type { Log } from './runLog.ts';
 
 const EVERY_MS = 3_600_000;
 
 export function keepBackups(
   store: Store,
-  log: AttemptPorts['log'],
+  log: Log,
   onDamage: (error: StorageError) => void,
 ): { finish(): Promise<void> } {
   let last: Promise<void> = Promise.resolve();

@@ -18,7 +18,7 @@ import type { RunRow } from '../../store/records/runs.ts';
 import { messagesOf } from '../../store/records/steps.ts';
 import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import { callOf } from './ledgerRow.ts';
-import { programOf, recordedWireOf } from './recordedProgram.ts';
+import { programOf, recordedWireOf } from './programRecord.ts';
 import type { RecordedTrial } from './recording.ts';
 
 const bodySchema = z.looseObject({

@@ -5,23 +5,17 @@ import type { AgentCallbacks, AgentContext, CommandRecord } from '../../agent/co
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
-import type { Store } from '../../store/open.ts';
 import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
 import * as steps from '../../store/records/steps.ts';
-import type { RunBudget, Settle } from '../control/budget.ts';
+import type { Run } from '../contract.ts';
+import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';
 import { endedRow } from './ledgerRow.ts';
 import { createProgramRecord } from './programRecord.ts';
 
-export interface RecorderParts {
-  readonly store: Store;
-  readonly attemptId: number;
-  readonly redactor: Redactor;
-  readonly budget: RunBudget;
-  readonly isoNow: () => string;
+/** What the journal of the attempt does with what the agent says. */
+interface Heard {
   readonly onPhase: (phase: string) => void;
-  /** Another model than the one asked for has answered. */
-  readonly onAnswer: (asked: string, answered: string) => void;
   readonly onCommand: (record: CommandRecord) => void;
   readonly onStep: (step: number, costNano: NanoDollars | null) => void;
 }
@@ -36,21 +30,21 @@ export interface Recorder {
   close(): void;
 }
 
-export function createRecorder(parts: RecorderParts): Recorder {
+export function createRecorder(run: Run, attemptId: number, heard: Heard): Recorder {
   let closed = false;
   let stepCount = 0;
   const isClosed = () => closed;
-  const transcript = recordTranscript(parts, isClosed);
-  const ledger = recordCalls(parts, isClosed);
+  const transcript = recordTranscript(run, attemptId, heard, isClosed);
+  const ledger = recordCalls(run, attemptId, heard, isClosed);
   return {
     callbacks: {
       ...transcript.callbacks,
       ...ledger.callbacks,
       onStep(ctx) {
         stepCount = ctx.step;
-        parts.onStep(ctx.step, ledger.costNano());
+        heard.onStep(ctx.step, ledger.costNano());
       },
-      onPhase: (_ctx, phase) => parts.onPhase(phase),
+      onPhase: (_ctx, phase) => heard.onPhase(phase),
     },
     costNano: ledger.costNano,
     steps: () => stepCount,
@@ -68,8 +62,12 @@ function mustBeOpen(isClosed: () => boolean): void {
 }
 
 /** Messages, commands, and the calls of programs. */
-function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
-  const { store, attemptId, redactor } = parts;
+function recordTranscript(
+  { store, redactor }: Run,
+  attemptId: number,
+  heard: Heard,
+  isClosed: () => boolean,
+) {
   /** Commands whose observation has not come yet. */
   const unlinked: number[] = [];
   const program = createProgramRecord(redactor);
@@ -84,14 +82,14 @@ function recordTranscript(parts: RecorderParts, isClosed: () => boolean) {
         role: message.role,
         content: cleanText(message, redactor),
         data: redactor.json(JSON.stringify(message, withoutRawOutput)),
-        created_at: parts.isoNow(),
+        created_at: new Date().toISOString(),
       });
       const command = isObservation ? unlinked.shift() : undefined;
       if (command !== undefined) steps.linkCommand(store, command, index);
     },
     onCommand(_ctx, record) {
       mustBeOpen(isClosed);
-      parts.onCommand(record);
+      heard.onCommand(record);
       if (record.result.oomKilled) oomKills += 1;
       unlinked.push(steps.insertCommand(store, commandRow(attemptId, record, redactor)));
       crashPoint('command_recorded');
@@ -109,8 +107,12 @@ const callOf = ({ call = 0 }: AgentContext): number => call;
 const keyOf = (ctx: AgentContext, tried: number): string => `${callOf(ctx)}.${tried}`;
 
 /** Model calls and their money: reserved before a call, in the ledger as it begins, settled as it ends. */
-function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
-  const { store, attemptId, redactor, budget } = parts;
+function recordCalls(
+  { store, redactor, budget, answered }: Run,
+  attemptId: number,
+  heard: Heard,
+  isClosed: () => boolean,
+) {
   const open = new Map<string, { id: number; settle: Settle }>();
   /** Money for the calls that begin next; a program may have several out at a time. */
   const granted = new Map<number, Settle>();
@@ -118,7 +120,7 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
   const callbacks: AgentCallbacks = {
     async onCallWanted(ctx, estimateNano, signal) {
       mustBeOpen(isClosed);
-      const settle = await budget.reserve(estimateNano, signal, () => parts.onPhase('rate_wait'));
+      const settle = await budget.reserve(estimateNano, signal, () => heard.onPhase('rate_wait'));
       if (isClosed()) settle(0);
       else granted.set(callOf(ctx), settle);
     },
@@ -147,7 +149,7 @@ function recordCalls(parts: RecorderParts, isClosed: () => boolean) {
       endCall(store, began.id, endedRow(call, redactor));
       began.settle(call.costNano);
       if (isClosed()) return;
-      if (call.modelAnswered !== null) parts.onAnswer(call.modelAsked, call.modelAnswered);
+      if (call.modelAnswered !== null) answered(call.modelAsked, call.modelAnswered);
       cost = cost === null || call.costNano === null ? null : cost + call.costNano;
       crashPoint('call_ended');
     },
@@ -189,5 +191,18 @@ function commandRow(attemptId: number, record: CommandRecord, redactor: Redactor
     transport: result.transport,
     started_at: new Date(record.startedAt).toISOString(),
     duration_ms: Math.round(result.durationMs),
+  };
+}
+
+/** Notes once when a model answers that was not asked for, or that differs from the one before. Every call records its model. */
+export function tellOtherModels(note: (text: string) => void): (asked: string, answered: string) => void {
+  const seen = new Map<string, Set<string>>();
+  return (asked, answered) => {
+    const before = seen.get(asked) ?? new Set<string>();
+    if (before.has(answered)) return;
+    const earlier = before.size > 0 ? `; before, ${[...before].join(' and ')} did` : '';
+    if (answered !== asked || earlier)
+      note(`warning: ${asked} was asked for and ${answered} answered${earlier}`);
+    seen.set(asked, before.add(answered));
   };
 }

@@ -5,16 +5,14 @@ import { makeFolder } from '../../base/files/makeFolder.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { RunEvent, RunListener } from '../events.ts';
 
-export interface RunLog {
-  write(level: 'debug' | 'info' | 'warn', message: string, data?: Record<string, unknown>): void;
-}
+export type Log = (level: 'debug' | 'info' | 'warn', message: string, data?: Record<string, unknown>) => void;
 
 /** What a person looks for in it: the start, the end of each trial and each grading, what held the run up, the end. */
 export const logEvents =
-  (log: RunLog): RunListener =>
+  (log: Log): RunListener =>
   (event) => {
     const text = textOf(event);
-    if (text !== null) log.write('info', text, { event });
+    if (text !== null) log('info', text, { event });
   };
 
 function textOf(event: RunEvent): string | null {
@@ -41,19 +39,17 @@ function textOf(event: RunEvent): string | null {
   }
 }
 
-export function openLog(path: string, redactor: Redactor): RunLog {
+export function openLog(path: string, redactor: Redactor): Log {
   makeFolder(dirname(path));
   const destination = pino.destination({ dest: path, append: true, sync: true });
   destination.on('error', () => {});
   const logger = pino({ level: 'debug', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  return {
-    write(level, message, data = {}) {
-      const clean = JSON.parse(redactor.json(JSON.stringify(data))) as object;
-      try {
-        logger[level](clean, redactor.text(message));
-      } catch {
-        // The disk may be full. The store reports that and stops the run; an error here would only hide it.
-      }
-    },
+  return (level, message, data = {}) => {
+    const clean = JSON.parse(redactor.json(JSON.stringify(data))) as object;
+    try {
+      logger[level](clean, redactor.text(message));
+    } catch {
+      // The disk may be full. The store reports that and stops the run; an error here would only hide it.
+    }
   };
 }

@@ -3,9 +3,8 @@
  * run never has more than twice its slots. A container that is no longer wanted is removed at once.
  */
 import type { Place } from '../../environment/environment.ts';
-import type { RunBudget } from '../control/budget.ts';
-import type { DiskFloor } from '../control/diskFloor.ts';
-import type { StopLadder } from '../control/stop.ts';
+import { nextAttemptNumber } from '../../store/records/trials.ts';
+import type { Run } from '../contract.ts';
 import type { Admission } from '../places/trialImages.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import { startRequestOf } from './startRequest.ts';
@@ -20,14 +19,6 @@ export interface ContainerPreparation {
   giveUp(): void;
 }
 
-export interface PreparationPorts {
-  readonly runName: string;
-  readonly nextAttemptNumber: (trialId: number) => number;
-  readonly stop: Pick<StopLadder, 'why'>;
-  readonly budget: Pick<RunBudget, 'exhausted'>;
-  readonly disk?: Pick<DiskFloor, 'low'> | undefined;
-}
-
 interface Waiting {
   readonly trial: PlannedTrial;
   readonly priority: number;
@@ -36,14 +27,13 @@ interface Waiting {
   begun: boolean;
 }
 
-export function createContainerPreparation(ports: PreparationPorts): ContainerPreparation {
-  const { stop, budget, disk } = ports;
+export function createContainerPreparation({ store, row, stop, budget, disk }: Run): ContainerPreparation {
   const waiting: Waiting[] = [];
   let wanted = new AbortController();
 
   const begin = ({ trial, place }: Waiting) => {
     try {
-      const request = startRequestOf(trial, ports.runName, ports.nextAttemptNumber(trial.id));
+      const request = startRequestOf(trial, row.name, nextAttemptNumber(store, trial.id));
       trial.arm.environmentFactory.prepare?.({ ...request, ...(place && { place }), signal: wanted.signal });
     } catch {
       // The slot that takes the trial gets the same error and ends it with a reason.

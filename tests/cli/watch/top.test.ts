@@ -4,6 +4,7 @@ import { stateLines } from '../../../src/cli/verbs/runs/top.ts';
 import type { ArmRuntime } from '../../../src/run/arms.ts';
 import { keepLiveState } from '../../../src/run/record/liveStates.ts';
 import { readLiveState, writeLiveState } from '../../../src/store/live/controls.ts';
+import { openedRun } from '../../run/openedRun.ts';
 import { freshStore, planted } from '../../store/storeFixtures.ts';
 
 const MODEL = { arm: 'a', inFlight: 3, waiting: 0, blockedMs: 0, rateLimited: 0, limit: null };
@@ -49,10 +50,7 @@ test('the last state of a run is that of its end', () => {
   const run = planted(store);
   const load = { ...MODEL };
   const arm = { row: { name: 'a' }, modelFactory: { load: () => load } } as unknown as ArmRuntime;
-  const ends = keepLiveState({
-    ...{ store, run, config: { workers: 2 }, arms: [arm], pool: undefined },
-    events: { emit: () => {}, on: () => {} },
-  });
+  const ends = keepLiveState(openedRun({ store, row: run, arms: new Map([[1, arm]]) }));
   expect(readLiveState(store, run.id)?.models[0]).toMatchObject({ inFlight: 3 });
   load.inFlight = 0;
   ends();

@@ -1,7 +1,7 @@
 // The last lines of a run: what is missing, and the command that goes on.
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { conclude } from '../../../src/cli/conclude.ts';
-import type { RunOutcome } from '../../../src/run/executeRun.ts';
+import type { RunOutcome } from '../../../src/run/run.ts';
 
 function concluded(more: Partial<RunOutcome>): { code: number; said: string } {
   const lines: string[] = [];

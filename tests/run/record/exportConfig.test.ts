@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type RunArgs, runOptionsOf } from '../../../src/cli/flags/runFlags.ts';
-import { planRun } from '../../../src/run/plan/planRecord.ts';
+import { runRows } from '../../../src/run/plan/planRecord.ts';
 import { type ResolvedConfig, resolveConfig } from '../../../src/run/plan/resolveConfig.ts';
 import { exportConfig } from '../../../src/run/record/exportConfig.ts';
 
@@ -17,7 +17,7 @@ const resolve = async (args: Partial<RunArgs>) =>
 
 /** What `export RUN config` would say of a run with this configuration. */
 function exported(resolved: ResolvedConfig): string {
-  const plan = planRun({
+  const plan = runRows({
     name: 'r1',
     createdAt: '2026-01-01T00:00:00.000Z',
     ...resolved,

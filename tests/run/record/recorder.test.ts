@@ -8,6 +8,7 @@ import { spentNano } from '../../../src/store/records/runs.ts';
 import * as trials from '../../../src/store/records/trials.ts';
 import { verifyRun } from '../../../src/store/verifyRun.ts';
 import { ending, freshStore, planted } from '../../store/storeFixtures.ts';
+import { openedRun } from '../openedRun.ts';
 
 const KEY = 'sk-canary/0123456789';
 const DOLLAR = 1_000_000_000;
@@ -43,14 +44,9 @@ function attempt() {
   trials.leaseTrial(store, trial!.id, 'me', 1);
   const { id } = trials.beginAttempt(store, trial!.id, { startedAt: 'now', slot: 1, config: '{}' });
   const budget = createBudget(DOLLAR, 0);
-  const recorder = createRecorder({
-    store,
-    attemptId: id,
-    redactor: createRedactor([{ name: 'KEY', value: KEY }]),
-    budget,
-    isoNow: () => 'now',
+  const redactor = createRedactor([{ name: 'KEY', value: KEY }]);
+  const recorder = createRecorder(openedRun({ store, row: run, redactor, budget }), id, {
     onPhase: () => {},
-    onAnswer: () => {},
     onCommand: () => {},
     onStep: () => {},
   });

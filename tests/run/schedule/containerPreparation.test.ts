@@ -4,6 +4,7 @@ import { EnvironmentError, type Place, type StartRequest } from '../../../src/en
 import type { StopLadder } from '../../../src/run/control/stop.ts';
 import type { PlannedTrial } from '../../../src/run/plannedTrial.ts';
 import { createContainerPreparation } from '../../../src/run/schedule/containerPreparation.ts';
+import { openedRun } from '../openedRun.ts';
 
 function setUp(more: { startupCommand?: string } = {}) {
   const prepared: StartRequest[] = [];
@@ -19,11 +20,12 @@ function setUp(more: { startupCommand?: string } = {}) {
         environmentFactory: { prepare: (request: StartRequest) => prepared.push(request) },
       },
     }) as unknown as PlannedTrial;
+  const run = openedRun();
   const ahead = createContainerPreparation({
-    runName: 'r',
-    nextAttemptNumber: () => 1,
-    budget: { exhausted: () => state.spent },
+    ...run,
+    budget: { ...run.budget, exhausted: () => state.spent },
     stop: {
+      ...run.stop,
       get why() {
         return state.why;
       },
@@ -46,7 +48,7 @@ describe('starting ahead', () => {
     expect(ids(prepared)).toEqual(['a__a-2', 'a__a-3']);
     expect(prepared[0]).toMatchObject({
       image: 'image-2',
-      owner: { run: 'r', attempt: '2.1' },
+      owner: { run: 'r1', attempt: '2.1' },
       baseCommit: 'c0',
     });
   });

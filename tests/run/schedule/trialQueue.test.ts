@@ -1,8 +1,10 @@
 // In which order trials take their slots, with images that become ready in any order.
 import { expect, test } from 'vitest';
+import { runConfigSchema } from '../../../src/config/runConfig.ts';
+import type { TrialImages } from '../../../src/run/places/trialImages.ts';
 import type { PlannedTrial } from '../../../src/run/plannedTrial.ts';
-import { createDelays } from '../../../src/run/schedule/delays.ts';
-import { createTrialQueue } from '../../../src/run/schedule/trialQueue.ts';
+import { createDelays, createTrialQueue, type TrialQueue } from '../../../src/run/schedule/trialQueue.ts';
+import { openedRun } from '../openedRun.ts';
 
 const trialOf = (n: number) =>
   ({
@@ -10,6 +12,24 @@ const trialOf = (n: number) =>
     image: `image-${n}`,
     arm: { environment: { environment_class: 'docker' } },
   }) as unknown as PlannedTrial;
+
+const PREPARATION = { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} };
+const throws = (error: unknown) => {
+  throw error;
+};
+
+function createQueue<Outcome>(
+  workers: number,
+  images: TrialImages | undefined,
+  work: Pick<Parameters<typeof createTrialQueue<Outcome>>[1], 'attempt'> &
+    Partial<Parameters<typeof createTrialQueue<Outcome>>[1]>,
+): TrialQueue {
+  return createTrialQueue<Outcome>(openedRun({ config: runConfigSchema.parse({ workers }), images }), {
+    ...{ preparation: PREPARATION, delays: createDelays(), isCancelled: () => false },
+    ...{ attempted: () => undefined, onError: throws },
+    ...work,
+  });
+}
 
 /** The trials in the order of their starts. `readyAfter`: turns of the event loop until an image is there. */
 async function starts(
@@ -22,10 +42,9 @@ async function starts(
   const turns = async (n: number) => {
     for (let i = 0; i < n; i++) await new Promise((turn) => setImmediate(turn));
   };
-  const queue = createTrialQueue<number>({
+  const queue = createQueue<number>(
     workers,
-    stop: { why: null },
-    images: {
+    {
       ahead: 3,
       isHere,
       ready: async (image) => {
@@ -38,19 +57,14 @@ async function starts(
       },
       finish: async () => undefined,
     },
-    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
-    delays: createDelays(),
-    now: () => 0,
-    attempt: async ({ trial }) => {
-      started.push(trial.id);
-      await turns(3);
-      return trial.id;
+    {
+      attempt: async ({ trial }) => {
+        started.push(trial.id);
+        await turns(3);
+        return trial.id;
+      },
     },
-    attempted: () => undefined,
-    onError: (error) => {
-      throw error;
-    },
-  });
+  );
   await queue.workThrough(Array.from({ length: count }, (_, n) => trialOf(n)));
   return started;
 }
@@ -86,21 +100,13 @@ test('a trial whose image is pulled is overtaken, and holds up nobody', async ()
 function heldQueue(workers: number) {
   const ends = new Map<number, () => void>();
   const slots = new Map<number, number>();
-  const queue = createTrialQueue<number>({
-    workers,
-    stop: { why: null },
-    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
+  const queue = createQueue<number>(workers, undefined, {
     isCancelled: (id) => id === 3,
-    delays: createDelays(),
-    now: () => 0,
     attempt: ({ trial, slot }) => {
       slots.set(trial.id, slot);
       return new Promise((resolve) => ends.set(trial.id, () => resolve(1)));
     },
     attempted: (trial) => void ends.delete(trial.id),
-    onError: (error) => {
-      throw error;
-    },
   });
   const settle = async () => {
     for (let i = 0; i < 20; i++) await new Promise((turn) => setImmediate(turn));
@@ -137,10 +143,9 @@ test('more slots are used at once, fewer end nothing, and a cancelled trial neve
 test('a trial that waits for a slot of its engine holds up nobody: those behind it may have the slot that it waits for', async () => {
   const started: number[] = [];
   const firstIsDone = Promise.withResolvers<void>();
-  const queue = createTrialQueue<number>({
-    workers: 1,
-    stop: { why: null },
-    images: {
+  const queue = createQueue<number>(
+    1,
+    {
       ahead: 1,
       isHere: () => true,
       async ready(image, _, onImage) {
@@ -153,19 +158,14 @@ test('a trial that waits for a slot of its engine holds up nobody: those behind 
       mayStart: async () => true,
       finish: async () => undefined,
     },
-    preparation: { waits() {}, taken() {}, slotEmptying() {}, giveUp() {} },
-    delays: createDelays(),
-    now: () => 0,
-    attempt: async ({ trial }) => {
-      started.push(trial.id);
-      firstIsDone.resolve();
-      return trial.id;
+    {
+      attempt: async ({ trial }) => {
+        started.push(trial.id);
+        firstIsDone.resolve();
+        return trial.id;
+      },
     },
-    attempted: () => undefined,
-    onError: (error) => {
-      throw error;
-    },
-  });
+  );
   await queue.workThrough([trialOf(0), trialOf(1)]);
   expect(started).toEqual([1, 0]);
 });

@@ -1,8 +1,8 @@
 /** `swebatch resume RUN`: go on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
 import { z } from 'zod';
 import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
+import { goOnWithRun } from '../../../run/begin.ts';
 import { armCrash } from '../../../run/control/crash.ts';
-import { goOnWithRun } from '../../../run/goOnWithRun.ts';
 import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
 import { awaitsVerdict } from '../../../store/records/baselines.ts';
 import { conclude } from '../../conclude.ts';

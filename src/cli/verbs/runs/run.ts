@@ -10,7 +10,7 @@ import { armCrash } from '../../../run/control/crash.ts';
 import { dryRun } from '../../../run/plan/dryRun.ts';
 import { endpointFindings } from '../../../run/plan/endpointChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../../run/plan/preflight.ts';
-import { prepareRun } from '../../../run/plan.ts';
+import { plan } from '../../../run/plan.ts';
 import { hasBegun, makeAndOpen, openForReading } from '../../../run/resultsRoot.ts';
 import { UserError } from '../../../run/userError.ts';
 import { conclude } from '../../conclude.ts';
@@ -35,10 +35,10 @@ export const runVerb = defineVerb({
     armCrash(env('SWEBATCH_CRASH_AT'));
     checkNight(args);
     const caller = thisProcess(args.progress);
-    const prepared = await prepareRun(runOptionsOf(args), caller);
-    const { request, resolved } = prepared;
+    const planned = await plan(runOptionsOf(args), caller);
+    const { request, resolved } = planned;
     if (args.dryRun) {
-      if (args.baseline !== undefined) checkBaseline(prepared.options.results, args.baseline, request);
+      if (args.baseline !== undefined) checkBaseline(planned.options.results, args.baseline, request);
       const checked = await checkedPlan(resolved, caller);
       refuseWrong(checked);
       if (args.online) {
@@ -46,15 +46,15 @@ export const runVerb = defineVerb({
         refuseFailed(await endpointFindings(resolved.arms, asked, true));
       }
       for (const problem of checked.missing) say(`warning: a run would be refused: ${problem}`);
-      return printPlan(await dryRun(prepared, process.env), args.json);
+      return printPlan(await dryRun(planned, process.env), args.json);
     }
-    const root = prepared.options.results;
+    const root = planned.options.results;
     await preflight(resolved, caller, !hasBegun(root, request.name));
     await buildBundledImages(request.selected.map(({ instance }) => imageOf(instance)));
     using store = makeAndOpen(root);
     if (args.baseline) requireBaseline(store, args.baseline, request);
     const code = conclude(
-      await beginRun(store, prepared, caller, { judged: args.baseline !== undefined }),
+      await beginRun(store, planned, caller, { judged: args.baseline !== undefined }),
       args.json,
     );
     // A night whose budget ended is judged on what it has, without spending more; it keeps the exit code of the budget.

@@ -1,6 +1,7 @@
 /** `swebatch run stop`: Ctrl-C for a run that works in another terminal, in a service or in the background. */
+
+import { howItIs, stopRun } from '../../../run/askRun.ts';
 import { resultsRoot } from '../../../run/resultsRoot.ts';
-import { howItIs, stopRun } from '../../../run/stopRun.ts';
 import { json, namedRun, output } from '../../flags/commonFlags.ts';
 import { flags } from '../../flags/flags.ts';
 import { defineVerb } from '../../flags/verb.ts';

@@ -1,20 +1,16 @@
 // Whatever a sitting has opened is closed when it cannot go on, also before its first trial.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { agentConfigSchema } from '../../src/agent/agentConfig.ts';
-import { createRedactor } from '../../src/base/text/redact.ts';
 import { runConfigSchema } from '../../src/config/runConfig.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
-import type { RunImages } from '../../src/environment/places/images/runImages.ts';
 import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
-import { createStopLadder } from '../../src/run/control/stop.ts';
-import { createEvents } from '../../src/run/events.ts';
-import type { SessionEngines } from '../../src/run/places/sessionEngines.ts';
-import { runSession } from '../../src/run/run.ts';
+import { workOn } from '../../src/run/run.ts';
 import { insertRun } from '../../src/store/records/runs.ts';
-import { trialsOf } from '../../src/store/records/trials.ts';
 import { freshStore } from '../store/storeFixtures.ts';
 import { tempDir } from '../support/cli.ts';
 
@@ -47,10 +43,11 @@ interface Wrong {
   readonly agents?: readonly object[];
   readonly environment?: string;
   readonly grading?: object;
-  readonly engines?: SessionEngines;
+  /** Address of the engine. */
+  readonly engine?: string;
 }
 
-async function sitting({ row = INSTANCE, agents = [{}], environment, grading, engines }: Wrong) {
+async function sitting({ row = INSTANCE, agents = [{}], environment, grading, engine }: Wrong) {
   const store = freshStore();
   const arm = (agent: object) => ({
     agent: agentConfigSchema.parse(agent),
@@ -74,30 +71,38 @@ async function sitting({ row = INSTANCE, agents = [{}], environment, grading, en
     epochs: 1,
   });
   const config = runConfigSchema.parse({});
-  const stored = { store, root, run, config, grading: gradingConfigSchema.parse(grading ?? {}) };
-  const ports = {
-    secret: () => undefined,
-    redactor: createRedactor([]),
-    events: createEvents(() => {}),
-    stop: createStopLadder({ onInterrupt: 'finish', graceS: 1, exitNow: () => {} }),
-    leaseOwner: 'me',
-    version: '0',
-    cwd: root,
-    log: () => {},
+  const sitting = {
+    ...{ store, root, row: run, config },
+    grading: gradingConfigSchema.parse(grading ?? {}),
+    arms: agents.map((agent, n) => ({ name: `arm-${n}`, ...arm(agent) })),
   };
+  const env = engine === undefined ? {} : { DOCKER_HOST: engine };
   try {
-    return await runSession(stored, trialsOf(store, run.id), ports, engines);
+    return await workOn(sitting, { env, cwd: root, tell: () => {} });
   } finally {
     store.close();
   }
 }
 
-const withoutRegistry = {
-  images: {
-    ensureOn: () => () => Promise.reject(new Error('not here')),
-    plan: () => Promise.reject(new Error('no engine answers')),
-  } as unknown as RunImages,
-};
+/** An engine that answers, has no containers, and knows nothing of images. */
+const withoutImages = createServer((request, response) => {
+  const path = request.url ?? '';
+  response.statusCode = path.includes('/images/') ? 500 : 200;
+  response.setHeader('content-type', 'application/json');
+  response.end(
+    path.includes('/images/')
+      ? '{"message":"no images today"}'
+      : path.includes('/containers/json')
+        ? '[]'
+        : '{}',
+  );
+});
+const address = await new Promise<string>((listening) =>
+  withoutImages.listen(0, '127.0.0.1', () =>
+    listening(`tcp://127.0.0.1:${(withoutImages.address() as AddressInfo).port}`),
+  ),
+);
+afterAll(() => void withoutImages.close());
 
 test.each<[what: string, wrong: Wrong, message: RegExp, closes: string[]]>([
   ['a row that is no instance', { row: {} }, /instance_id/, ['model', 'environment']],
@@ -115,8 +120,8 @@ test.each<[what: string, wrong: Wrong, message: RegExp, closes: string[]]>([
   ],
   [
     'images that nobody can be asked about',
-    { environment: 'docker', engines: withoutRegistry },
-    /no engine answers/,
+    { environment: 'docker', engine: address },
+    /no images today/,
     ['model'],
   ],
 ])('%s: the arms are closed', async (_what, wrong, message, closes) => {
