@@ -110,7 +110,7 @@ test.each<[what: string, wrong: Wrong, message: RegExp, closes: string[]]>([
     'a second arm that cannot be started',
     { agents: [{}, { agent_class: './absent.ts' }] },
     /absent\.ts cannot be loaded/,
-    ['model', 'environment', 'model', 'environment'],
+    ['model', 'environment', 'model'],
   ],
   [
     'a log parser that is not there',
