@@ -151,9 +151,6 @@ export const kindsOf = (db: Store, runId: number): (string | null)[] =>
     runId,
   ).map(({ kind }) => kind);
 
-export const instanceCount = (db: Store, runId: number): number =>
-  first<{ n: number }>(db, 'SELECT count(*) AS n FROM instances WHERE run_id = ?', runId)?.n ?? 0;
-
 /** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
 export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
   const rows = all<{ image: string; digest: string | null }>(
