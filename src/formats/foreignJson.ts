@@ -5,14 +5,14 @@ import { cutNesting } from '../base/plausible.ts';
 import { jsonChildren, jsonErrorLine, lineAt } from '../base/text/jsonChildren.ts';
 
 /** A file of another kind is not damaged; a file of this kind that cannot be read is. */
-export type Fault = 'not_json' | 'other_kind' | 'damaged';
+export type JsonFault = 'not_json' | 'other_kind' | 'damaged';
 
 /** What a reader gives: plain data, or why the file holds none. */
 export type Read<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly fault: Fault; readonly message: string };
+  | { readonly ok: false; readonly fault: JsonFault; readonly message: string };
 
-export const refused = (fault: Fault, message: string): Read<never> => ({ ok: false, fault, message });
+export const refused = (fault: JsonFault, message: string): Read<never> => ({ ok: false, fault, message });
 
 export interface ForeignJson {
   readonly value: unknown;

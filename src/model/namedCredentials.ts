@@ -124,13 +124,13 @@ export function referencesIn(kwargs: Kwargs): NamedReference[] {
 export function literalCredentials(kwargs: Kwargs): string[] {
   const found: string[] = [];
   each(kwargs, (text, { door, credential }) => {
-    if (credential && text !== '' && !referenceIn(text, door)) found.push(...partsOf(text));
+    if (credential && text !== '' && !referenceIn(text, door)) found.push(...credentialParts(text));
   });
   return found;
 }
 
 /** A text with its scheme is as secret as without. */
-export function partsOf(text: string): string[] {
+export function credentialParts(text: string): string[] {
   const bare = /^(?:Bearer|Basic|Token)\s+(\S.*)$/i.exec(text)?.[1];
   return bare === undefined ? [text] : [text, bare];
 }
@@ -159,7 +159,7 @@ export function withReferences<K extends Kwargs>(
         'PROVIDER_NOT_CONFIGURED',
         `model.model_kwargs.${path.join('.')} is in $${reference.name}, which is not set`,
       );
-    secrets.push(...partsOf(value));
+    secrets.push(...credentialParts(value));
     return `${reference.scheme}${value}`;
   });
   return { kwargs: sent as K, secrets: [...secrets, ...literalCredentials(kwargs)] };

@@ -16,9 +16,9 @@ import { proxyFrom, proxySecrets } from '../model/http/proxySettings.ts';
 import type { ModelConfig } from '../model/modelConfig.ts';
 import {
   CONFIGURED,
+  credentialParts,
   literalCredentials,
   literalsInAddress,
-  partsOf,
   referencesIn,
   referencesInAddress,
 } from '../model/namedCredentials.ts';
@@ -53,7 +53,7 @@ export function loadedSecrets(env: Variables, names: readonly string[]): Secret[
   const held = Object.entries(env).flatMap(([name, value]) =>
     value &&
     (sure.has(name) || name.startsWith(CONFIGURED) || (SECRET_NAME.test(name) && looksLikeKey(value)))
-      ? partsOf(value).map((part) => ({ name, value: part }))
+      ? credentialParts(value).map((part) => ({ name, value: part }))
       : [],
   );
   const proxy = proxySecrets(proxyFrom((name) => env[name]));

@@ -13,24 +13,24 @@ export type Expr =
       readonly stop: Expr | null;
       readonly step: Expr | null;
     }
-  | { readonly kind: 'call'; readonly callee: Expr; readonly args: Args }
-  | { readonly kind: 'filter'; readonly name: string; readonly target: Expr; readonly args: Args }
-  | { readonly kind: 'test'; readonly name: string; readonly target: Expr; readonly args: Args }
+  | { readonly kind: 'call'; readonly callee: Expr; readonly args: CallArgs }
+  | { readonly kind: 'filter'; readonly name: string; readonly target: Expr; readonly args: CallArgs }
+  | { readonly kind: 'test'; readonly name: string; readonly target: Expr; readonly args: CallArgs }
   | { readonly kind: 'not' | 'negative' | 'positive'; readonly target: Expr }
   | { readonly kind: 'and' | 'or'; readonly left: Expr; readonly right: Expr }
   | { readonly kind: 'binary'; readonly operator: BinaryOperator; readonly left: Expr; readonly right: Expr }
   | {
       readonly kind: 'compare';
       readonly first: Expr;
-      readonly rest: readonly { readonly operator: Comparison; readonly value: Expr }[];
+      readonly rest: readonly { readonly operator: ComparisonOperator; readonly value: Expr }[];
     }
   | { readonly kind: 'choice'; readonly test: Expr; readonly yes: Expr; readonly no: Expr | null }
   | { readonly kind: 'capture'; readonly body: readonly Statement[] };
 
 export type BinaryOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**' | '~';
-export type Comparison = '==' | '!=' | '<' | '>' | '<=' | '>=' | 'in';
+export type ComparisonOperator = '==' | '!=' | '<' | '>' | '<=' | '>=' | 'in';
 
-export interface Args {
+export interface CallArgs {
   readonly positional: readonly Expr[];
   readonly named: readonly (readonly [string, Expr])[];
 }

@@ -1,7 +1,7 @@
 /** Looks over a template when the config loads, so that a typo stops the run before anything is started or paid. */
 
 import { closest } from '../base/text/closest.ts';
-import type { Args, Expr, Statement } from './ast.ts';
+import type { CallArgs, Expr, Statement } from './ast.ts';
 import { FILTERS, METHOD_NAMES, TESTS } from './filters.ts';
 import { parseTemplate } from './parse.ts';
 
@@ -80,7 +80,7 @@ function look(node: Expr, bound: Set<string>, found: Found): void {
 }
 
 function children(node: Expr): readonly Expr[] {
-  const ofArgs = (args: Args): Expr[] => [...args.positional, ...args.named.map(([, value]) => value)];
+  const ofArgs = (args: CallArgs): Expr[] => [...args.positional, ...args.named.map(([, value]) => value)];
   switch (node.kind) {
     case 'literal':
     case 'name':

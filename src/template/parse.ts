@@ -2,9 +2,9 @@
 import nunjucks from 'nunjucks';
 import { float } from '../base/python/values.ts';
 import {
-  type Args,
   type BinaryOperator,
-  type Comparison,
+  type CallArgs,
+  type ComparisonOperator,
   type Expr,
   type Statement,
   TemplateError,
@@ -151,7 +151,7 @@ const EXPRESSIONS: Readonly<Record<string, (node: Node) => Expr>> = {
   Concat: binary('~'),
 };
 
-function comparison(op: Node, whole: Node): { operator: Comparison; value: Expr } {
+function comparison(op: Node, whole: Node): { operator: ComparisonOperator; value: Expr } {
   if (op.type.length > 2) refuse(whole, `Jinja2 has no operator ${op.type}`);
   return { operator: op.type, value: expression(op.expr) };
 }
@@ -167,7 +167,7 @@ function lookup(node: Node): Expr {
   return { kind: 'slice', target, start: start ?? null, stop: stop ?? null, step: step ?? null };
 }
 
-function callArgs(children: readonly Node[]): Args {
+function callArgs(children: readonly Node[]): CallArgs {
   const positional: Expr[] = [];
   const named: (readonly [string, Expr])[] = [];
   for (const child of children) {

@@ -11,7 +11,7 @@ export interface AccessRules {
   readonly cookie: string;
 }
 
-export interface RequestFacts {
+export interface AccessFacts {
   readonly method: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
@@ -32,7 +32,7 @@ export type Decision =
 
 const refuse = (status: 400 | 401 | 403 | 405, why: string): Decision => ({ allow: false, status, why });
 
-export function decide(rules: AccessRules, request: RequestFacts): Decision {
+export function decide(rules: AccessRules, request: AccessFacts): Decision {
   const changes = request.method === 'POST' && request.control === true;
   if (!changes && request.method !== 'GET' && request.method !== 'HEAD')
     return refuse(405, 'this viewer only reads');

@@ -14,7 +14,7 @@ import type {
   RunDocument,
   RunList,
 } from './documents/documents.ts';
-import { readJson } from './documents/lenient.ts';
+import { lenientJson } from './documents/lenient.ts';
 import { createDocuments, type Documents } from './documents/resources.ts';
 import { databaseOf } from './laterRecord.ts';
 import { readPage, withMode } from './pageFiles.ts';
@@ -133,7 +133,7 @@ function withRaw(documents: Documents, path: string, keepsRaw: boolean): PackedC
     const stored = raw?.messages[i];
     if (!stored) return { message };
     const { data, ...rest } = stored;
-    const value = readJson(data);
+    const value = lenientJson(data);
     return { message, raw: value === undefined ? { ...rest, data } : { ...rest, value } };
   });
   return { attempt: chunk.attempt, from: chunk.from, pairs };

@@ -25,7 +25,7 @@ interface Answer {
 const LONGEST_BYTES = 10_000;
 
 /** Never rejects. */
-export async function answerControl(results: string, request: IncomingMessage): Promise<Answer> {
+export async function handleControl(results: string, request: IncomingMessage): Promise<Answer> {
   try {
     const read = await bodyOf(request);
     const asked = read === null ? null : requestSchema.safeParse(read);

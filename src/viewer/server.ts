@@ -7,7 +7,7 @@ import { errorText } from '../base/text/errorText.ts';
 import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
 import type { Documents } from './documents/resources.ts';
 import { openRecord } from './laterRecord.ts';
-import { answerControl, CONTROL_HEADER, CONTROL_PATH } from './liveControl.ts';
+import { CONTROL_HEADER, CONTROL_PATH, handleControl } from './liveControl.ts';
 import { type PageFile, readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
@@ -136,7 +136,7 @@ function handle(serving: Serving, request: IncomingMessage, response: ServerResp
     return say(response, 303, 'see the page');
   }
   if (request.method === 'POST') {
-    void answerControl(serving.results, request).then(({ status, body }) =>
+    void handleControl(serving.results, request).then(({ status, body }) =>
       send(response, status, 'application/json; charset=utf-8', JSON.stringify(body)),
     );
     return response;

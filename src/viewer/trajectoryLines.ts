@@ -5,7 +5,7 @@ import { formatCost } from '../money.ts';
 import { staysText } from './documents/attemptFacts.ts';
 import type { AttemptDocument, MessageDocument, OutlineRow, ThreadDocument } from './documents/documents.ts';
 
-export interface TrajectoryOptions {
+export interface LineOptions {
   /** Lines of one observation before its middle is left out; 0 shows all. */
   readonly maxLines?: number;
 }
@@ -14,7 +14,7 @@ export interface TrajectoryOptions {
 export function* trajectoryLines(
   doc: AttemptDocument,
   messages: Iterable<MessageDocument>,
-  options: TrajectoryOptions = {},
+  options: LineOptions = {},
 ): Generator<string> {
   const rows = new Map(doc.outline.map((row) => [row.seq, row]));
   yield* headLines(doc);
@@ -63,10 +63,7 @@ export function byThread(doc: AttemptDocument, messages: readonly MessageDocumen
 }
 
 /** How a program ended, and what it wrote last. */
-export function programLines(
-  { attempt: { program } }: AttemptDocument,
-  options: TrajectoryOptions = {},
-): string[] {
+export function programLines({ attempt: { program } }: AttemptDocument, options: LineOptions = {}): string[] {
   if (!program) return [];
   if (program.exitCode === null) return ['', rule(undefined, 'program · killed')];
   const said =
@@ -75,7 +72,7 @@ export function programLines(
 }
 
 /** The patch of an attempt, under a rule like a message's. */
-export function patchLines(patch: string, options: TrajectoryOptions = {}): string[] {
+export function patchLines(patch: string, options: LineOptions = {}): string[] {
   return [rule(undefined, 'patch'), ...fold(inert(patch).split('\n'), options.maxLines ?? 40)];
 }
 
@@ -86,7 +83,7 @@ function* headLines(doc: AttemptDocument): Generator<string> {
     `${instance.instanceId}  run ${run.name}, arm ${trial.arm}, epoch ${trial.epoch}, attempt ${attempt.number} of ${doc.attempts.length}`,
   );
   yield inert(
-    `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clock(attempt.elapsedMs)}`,
+    `${attempt.exitReason ?? attempt.state}${verdict ? `, ${verdict.outcome}` : ''}; ${attempt.steps} steps, ${formatCost(attempt.money.costNano)}, ${clockTime(attempt.elapsedMs)}`,
   );
   if (attempt.engines) yield inert(`engine: ${staysText(attempt.engines)}`);
   if (doc.threads.length > 1) yield `conversations: ${doc.threads.map(threadText).join('; ')}`;
@@ -100,8 +97,8 @@ function* headLines(doc: AttemptDocument): Generator<string> {
 function rule(row: OutlineRow | undefined, role: string): string {
   const parts = [inert(role)];
   if (row && row.step !== null) parts.push(`step ${row.step}`);
-  if (row?.call) parts.push(clock(row.call.latency_ms), formatCost(row.call.cost_nano));
-  if (row && row.execMs !== null) parts.push(clock(row.execMs));
+  if (row?.call) parts.push(clockTime(row.call.latency_ms), formatCost(row.call.cost_nano));
+  if (row && row.execMs !== null) parts.push(clockTime(row.execMs));
   if (row?.timedOut) parts.push('timed out');
   else if (row?.exitCode) parts.push(`exit ${row.exitCode}`);
   return `── ${parts.join(' · ')} ${'─'.repeat(Math.max(3, 72 - parts.join(' · ').length))}`;
@@ -116,7 +113,7 @@ function fold(lines: readonly string[], most: number): readonly string[] {
   return [...lines.slice(0, head), `  … ${lines.length - most} lines left out …`, ...lines.slice(-tail)];
 }
 
-export function clock(ms: number | null): string {
+export function clockTime(ms: number | null): string {
   if (ms === null || !Number.isFinite(ms)) return '-';
   const s = Math.round(ms / 1000);
   if (s < 60) return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${s} s`;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readUsageMetadata } from '../../src/model/dialects/gemini/geminiUsage.ts';
 import { readUsage } from '../../src/model/dialects/usage.ts';
 import { costOf, estimateNano } from '../../src/model/prices.ts';
-import { nested } from '../support/nested.ts';
+import { nested } from '../support/foreign/worstText.ts';
 import { ASK, modelOf, recorder, wire } from './harness.ts';
 
 const AT = new Date('2026-11-21T00:00:00Z');

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 import { writeBundle } from '../../src/viewer/bundle.ts';
 import { recordRun } from '../report/recordedRun.ts';
 import { cli, tempDir } from '../support/cli.ts';
-import { nested } from '../support/nested.ts';
+import { nested } from '../support/foreign/worstText.ts';
 
 const MOST = '9223372036854775807';
 /** More than a JavaScript number holds exactly. */

@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type AccessRules,
-  decide,
-  hostsFor,
-  isLoopback,
-  type RequestFacts,
-} from '../../src/viewer/access.ts';
+import { type AccessFacts, type AccessRules, decide, hostsFor, isLoopback } from '../../src/viewer/access.ts';
 
 const rules: AccessRules = { hosts: hostsFor('127.0.0.1', 7580, []), token: undefined, cookie: 'c' };
 const locked: AccessRules = { ...rules, token: 's3cret' };
-const request = (more: Partial<RequestFacts> = {}): RequestFacts => ({
+const request = (more: Partial<AccessFacts> = {}): AccessFacts => ({
   method: 'GET',
   host: '127.0.0.1:7580',
   origin: undefined,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TrialDocument } from '../../src/viewer/documents/documents.ts';
-import { pairsOf, summarize } from '../../src/viewer/documents/pairs.ts';
+import { pairsOf, summarizePairs } from '../../src/viewer/documents/pairs.ts';
 import { testsOf } from '../../src/viewer/documents/testResults.ts';
 
 const row = (instance_id: string, verdict: string, epoch = 1): TrialDocument =>
@@ -24,7 +24,7 @@ describe('pairs', () => {
       row('w', 'resolved'),
       row('only-b', 'resolved'),
     ];
-    const summary = summarize(pairsOf(a, b));
+    const summary = summarizePairs(pairsOf(a, b));
     expect(summary.table).toEqual({ both: 1, aOnly: 1, bOnly: 1, neither: 1 });
     expect(summary.onlyA.map((pair) => pair.instanceId)).toEqual(['y']);
     expect(summary.onlyB.map((pair) => pair.instanceId)).toEqual(['z']);

@@ -9,7 +9,7 @@ import { viewerQueries } from '../../src/store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk, RunDocument } from '../../src/viewer/documents/documents.ts';
 import { createDocuments, type Documents } from '../../src/viewer/documents/resources.ts';
 import { paceOf } from '../../src/viewer/documents/runPace.ts';
-import { clock, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
+import { clockTime, trajectoryLines } from '../../src/viewer/trajectoryLines.ts';
 import { addRun, openFixture } from './fixture.ts';
 import { iso } from './fixtureRows.ts';
 import { addHostileRun } from './hostileRun.ts';
@@ -124,6 +124,6 @@ describe('in a terminal', () => {
     [61_000, '1 min 1 s'],
     [7_260_000, '2 h 1 min'],
   ])('%s ms is %s', (ms, text) => {
-    expect(clock(ms)).toBe(text);
+    expect(clockTime(ms)).toBe(text);
   });
 });

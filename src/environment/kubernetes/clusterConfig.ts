@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { identity, runtime } from '../../base/fieldClass.ts';
 import { recordOf } from '../../base/isRecord.ts';
-import { templateProblems } from './podTemplate.ts';
+import { podTemplateProblems } from './podTemplate.ts';
 
 const NAME = /^[a-z0-9][-a-z0-9.]{0,252}$/;
 const name = z.string().regex(NAME, 'must be a name as Kubernetes has them: a-z, 0-9, - and .');
@@ -19,7 +19,7 @@ const toleration = z.strictObject({
 });
 
 const podTemplate = z.record(z.string(), z.unknown()).check(({ value, issues }) => {
-  for (const message of templateProblems(value)) issues.push({ code: 'custom', input: value, message });
+  for (const message of podTemplateProblems(value)) issues.push({ code: 'custom', input: value, message });
 });
 
 export const clusterConfigSchema = z.strictObject({

@@ -22,7 +22,7 @@ const listOf = (value: unknown): Readonly<Record<string, unknown>>[] =>
   Array.isArray(value) ? value.map(recordOf) : [];
 
 /** One sentence for each; none when the template only adds. */
-export function templateProblems(template: Readonly<Record<string, unknown>>): string[] {
+export function podTemplateProblems(template: Readonly<Record<string, unknown>>): string[] {
   const spec = recordOf(template.spec);
   const problems = Object.keys(template)
     .filter((key) => key !== 'metadata' && key !== 'spec')

@@ -3,7 +3,7 @@ import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
 import { type Dialect, type LogParser, type Status, StatusMap } from './logParser.ts';
 
-export interface Result {
+export interface LineResult {
   readonly name: string;
   readonly status: Status;
 }
@@ -18,7 +18,9 @@ export const byLine =
   };
 
 /** A parser that finds at most one test in each stripped line. */
-export const stripped = (rule: (line: string, dialect: Dialect) => Result | null | undefined): LogParser =>
+export const stripped = (
+  rule: (line: string, dialect: Dialect) => LineResult | null | undefined,
+): LogParser =>
   byLine((line, found, dialect) => {
     if (line === '') return;
     const result = rule(strip(line), dialect);
@@ -58,7 +60,7 @@ export function looseDurationStart(text: string): number {
 
 /** `<mark> <name> [duration]`, marks such as ✓ and ✕; `cut` finds where the duration starts. */
 export function ticked(marks: Readonly<Record<string, Status>>, cut: (text: string) => number) {
-  return (line: string): Result | undefined => {
+  return (line: string): LineResult | undefined => {
     const status = marks[line.charAt(0)];
     if (status === undefined || !isSpaceAt(line, 1)) return undefined;
     const rest = line.slice(2);

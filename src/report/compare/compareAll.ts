@@ -2,7 +2,7 @@
 
 import { holm } from '../statistics/multiplicity.ts';
 import { cochranQ } from '../statistics/paired.ts';
-import { type CompareOptions, type Comparison, compareSides } from './compareSides.ts';
+import { type Comparison, compareSides, type SidesOptions } from './compareSides.ts';
 import { resultOn, type Side } from './side.ts';
 
 export interface Comparisons {
@@ -17,7 +17,7 @@ export interface Comparisons {
   } | null;
 }
 
-export function compareAll(sides: readonly Side[], options: CompareOptions): Comparisons {
+export function compareAll(sides: readonly Side[], options: SidesOptions): Comparisons {
   const pairs = sides.flatMap((a, i) => sides.slice(i + 1).map((b) => compareSides(a, b, options)));
   const tested = pairs.filter((c) => c.test !== null);
   const adjusted = holm(tested.map((c) => c.test!.p));

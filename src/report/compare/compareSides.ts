@@ -22,7 +22,7 @@ import { missingAsFailed, type Sensitivity } from './missingAsFailed.ts';
 import { type RewardDifference, rewardDifference } from './rewardDifference.ts';
 import type { FellOut, Side, SideResult } from './side.ts';
 
-export interface CompareOptions {
+export interface SidesOptions {
   readonly test: McNemarTest;
   readonly seed: number;
   /** Bootstrap draws; a test may set fewer. */
@@ -79,7 +79,7 @@ export interface Comparison extends Lists, TestedDifference, Power, Costs {
   readonly seed: number;
 }
 
-export function compareSides(a: Side, b: Side, options: CompareOptions): Comparison {
+export function compareSides(a: Side, b: Side, options: SidesOptions): Comparison {
   const matching = matchSides(a, b);
   const { pairs, unnamedNeither, gains, repositories } = matching;
   const [left, right] = [pairs.map((p) => p.a), pairs.map((p) => p.b)];
@@ -159,7 +159,7 @@ function head(side: Side, results: readonly SideResult[], unnamedNeither: number
 }
 
 /** All with the same draws: over very many instances these are most of the time that a comparison takes. */
-function costsOf(pairs: readonly Pair[], { seed, draws }: CompareOptions): Costs {
+function costsOf(pairs: readonly Pair[], { seed, draws }: SidesOptions): Costs {
   const [cost, tokens, steps, a, b] = bootstraps(
     [
       ratio(pairs, (r) => r.costNano),

@@ -14,7 +14,7 @@ export interface PastAttempt {
   readonly gradeMs?: number | null;
 }
 
-export interface PlannedTrial {
+export interface ForecastTrial {
   readonly model: string;
   readonly instanceId: string;
   readonly repo: string;
@@ -64,7 +64,7 @@ const drawsFor = (trials: number): number =>
 /** Each planned trial draws a past attempt of its model: of the instance, else of its repository, else any; sums and schedules of the draws are the forecast. */
 export function forecast(
   history: readonly PastAttempt[],
-  planned: readonly PlannedTrial[],
+  planned: readonly ForecastTrial[],
   options: ForecastOptions,
 ): Forecast {
   const { seed, draws = drawsFor(planned.length) } = options;
@@ -170,7 +170,7 @@ function poolsOf(history: readonly PastAttempt[]) {
   const byInstance = Map.groupBy(history, (h) => `${h.model}\0${h.instanceId}`);
   const byRepo = Map.groupBy(history, (h) => `${h.model}\0${h.repo}`);
   const byModel = Map.groupBy(history, (h) => h.model);
-  return (trial: PlannedTrial) => {
+  return (trial: ForecastTrial) => {
     const own = byInstance.get(`${trial.model}\0${trial.instanceId}`);
     if (own) return { from: 'instance', pool: own } as const;
     const near = trial.repo === '' ? undefined : byRepo.get(`${trial.model}\0${trial.repo}`);

@@ -32,7 +32,7 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import { loadSuites } from '../../suites/suites.ts';
-import { type GoldScore, withoutGoldFailures } from './withoutGoldFailures.ts';
+import { type GoldFailures, withoutGoldFailures } from './withoutGoldFailures.ts';
 
 export interface GradingTask {
   readonly store: Store;
@@ -52,7 +52,7 @@ export interface GradedPart extends StoredReport {
   /** Where it was written. */
   readonly path: string;
   /** The score where the gold patch passes on this machine; null where that is not known. */
-  readonly gold: GoldScore | null;
+  readonly gold: GoldFailures | null;
 }
 
 export interface Evaluation {

@@ -3,7 +3,7 @@ import type { StoredReport } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { goldStandings } from '../../store/records/evaluations.ts';
 
-export interface GoldScore {
+export interface GoldFailures {
   readonly fails: readonly string[];
   readonly flaky: readonly string[];
   readonly resolved: number;
@@ -11,7 +11,7 @@ export interface GoldScore {
 }
 
 /** Null when no instance of the report was calibrated. */
-export function withoutGoldFailures(store: Store, part: StoredReport): GoldScore | null {
+export function withoutGoldFailures(store: Store, part: StoredReport): GoldFailures | null {
   const standings = goldStandings(store);
   const bad = new Set(
     [...standings.values()].filter((row) => row.standing !== 'passes').map((row) => row.instance_id),

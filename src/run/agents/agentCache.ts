@@ -118,7 +118,7 @@ export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void>
 }
 
 /** What containers get of it. */
-export const programOf = (dir: string, agent: AddedAgent): Program => ({
+export const cachedProgram = (dir: string, agent: AddedAgent): Program => ({
   name: nameOf(agent),
   architecture: agent.architecture,
   variants: agent.variants.map(({ libc, packages }) => ({

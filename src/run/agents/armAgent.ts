@@ -8,7 +8,7 @@ import { dialectNameOf } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
-import { type AddedAgent, addedAgents, agentCacheDir, nameOf, programOf } from './agentCache.ts';
+import { type AddedAgent, addedAgents, agentCacheDir, cachedProgram, nameOf } from './agentCache.ts';
 
 type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;
 
@@ -31,7 +31,7 @@ export function withVersion<T extends Pick<ArmConfig, 'agent'>>(arm: T, env: Var
 /** undefined for agents that bring nothing. */
 export function armProgram(agentClass: string, env: Variables): Program | undefined {
   const [added] = versionsOf(agentClass, env);
-  return added && programOf(agentCacheDir(env), added);
+  return added && cachedProgram(agentCacheDir(env), added);
 }
 
 /** What keeps an agent that is a program from working; null also for the others. */

@@ -1,7 +1,7 @@
 /** The forecast of a dry run: cost and time from the history of this results root, and the smallest difference that can be detected. */
 import { existsSync } from 'node:fs';
 import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
-import { type Forecast, forecast, type PlannedTrial, undetectable } from '../../report/measure/forecast.ts';
+import { type Forecast, type ForecastTrial, forecast, undetectable } from '../../report/measure/forecast.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
@@ -26,7 +26,7 @@ export function planForecast(
     const model = modelNameOf(arm.model);
     // Without history all trials are alike.
     return attempts.length === 0
-      ? Array<PlannedTrial>(instances.length).fill({ model, instanceId: '', repo: '' })
+      ? Array<ForecastTrial>(instances.length).fill({ model, instanceId: '', repo: '' })
       : instances.map((instance) => ({ ...instance, model }));
   });
   const planned = Array.from({ length: request.run.epochs }, () => trials).flat();

@@ -22,7 +22,7 @@ const QUANTILE = 0.75;
 /** Without history. The value does not affect the order; it only shows in the forecast. */
 const UNKNOWN: Estimate = { seconds: 600, from: 'none' };
 
-export function quantile(values: readonly number[], q: number): number {
+export function expectedQuantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (sorted.length - 1) * q;
   const below = sorted[Math.floor(at)]!;
@@ -39,7 +39,7 @@ export function estimator(history: readonly PastDuration[]): (trial: Orderable) 
     for (const [key, past] of Map.groupBy(history, keyOfPast))
       seconds.set(
         key,
-        quantile(
+        expectedQuantile(
           past.map((p) => p.seconds),
           QUANTILE,
         ),

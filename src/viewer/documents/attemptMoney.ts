@@ -1,8 +1,8 @@
 /** The money of attempts, and sums of it. */
 import type { ViewerQueries } from '../../store/records/viewerQueries.ts';
-import type { Money } from './documents.ts';
+import type { MoneyDocument } from './documents.ts';
 
-const NO_MONEY: Money = {
+const NO_MONEY: MoneyDocument = {
   costNano: null,
   unknownCalls: 0,
   calls: 0,
@@ -14,11 +14,11 @@ const NO_MONEY: Money = {
   reasoningTokens: 0,
 };
 const COUNTS = Object.keys(NO_MONEY).filter((key) => key !== 'costNano') as Exclude<
-  keyof Money,
+  keyof MoneyDocument,
   'costNano'
 >[];
 
-export function addMoney(parts: Iterable<Money>): Money {
+export function addMoney(parts: Iterable<MoneyDocument>): MoneyDocument {
   const sum = { ...NO_MONEY };
   for (const part of parts) {
     if (part.costNano !== null) sum.costNano = (sum.costNano ?? 0) + part.costNano;
@@ -31,7 +31,7 @@ type Attempt = { readonly id: number; readonly state: string };
 
 /** The ledger of an ended attempt never changes again, so each is summed once; that keeps a live table of 500 x 200 steps cheap. */
 export interface Ledger {
-  money(attempt: Attempt): Money;
+  money(attempt: Attempt): MoneyDocument;
   phases(attempt: Attempt): { name: string; n: number; ms: number }[];
 }
 

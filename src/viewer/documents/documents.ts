@@ -27,7 +27,7 @@ export interface Tally extends WithMeanReward {
   outcomes: [outcome: string, n: number][];
 }
 
-export interface Money {
+export interface MoneyDocument {
   costNano: number | null;
   /** Calls whose price is unknown: the cost is then a lower bound. */
   unknownCalls: number;
@@ -53,7 +53,7 @@ export interface RunSummary {
   configHash: string;
   arms: { name: string; model: string }[];
   tally: Tally;
-  money: Money;
+  money: MoneyDocument;
   budgetNano: number | null;
 }
 
@@ -78,16 +78,16 @@ export interface Slot {
   costNano: number | null;
 }
 
-export interface ArmSummary {
+export interface ArmDocument {
   arm: string;
   model: string;
   tally: Tally;
-  money: Money;
+  money: MoneyDocument;
 }
 
 export interface RunDocument {
   summary: RunSummary;
-  arms: ArmSummary[];
+  arms: ArmDocument[];
   config: string;
   manifest: string;
   trialPages: number;
@@ -105,7 +105,7 @@ export interface TrialDocument extends ShownRow, WithReward {
   /** resolved, unresolved, or why the trial is missing from the score. */
   verdict: string;
   flags: string[];
-  money: Money;
+  money: MoneyDocument;
 }
 export interface TrialPage {
   run: number;
@@ -118,7 +118,7 @@ export interface HistoryRow extends TrialDocument {
   createdAt: string;
 }
 
-export interface Flag {
+export interface TrialFlag {
   rule: string;
   step: number | null;
   evidence: string;
@@ -157,7 +157,7 @@ export interface EvaluationSummary extends WithNamedRewards {
   source: string;
   startedAt: string;
   durationMs: number | null;
-  flags: Flag[];
+  flags: TrialFlag[];
   /** The verdict that counts: of the patch this attempt predicts. */
   current: boolean;
 }
@@ -234,8 +234,8 @@ export interface AttemptDocument {
     patchSource: string | null;
     patchState: string | null;
     notes: string[];
-    flags: Flag[];
-    money: Money;
+    flags: TrialFlag[];
+    money: MoneyDocument;
     program: ProgramEnd | null;
     /** Only of a run on several engines. */
     engines?: EngineStay[];

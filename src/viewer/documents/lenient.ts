@@ -3,9 +3,9 @@
 import { z } from 'zod';
 import { isRecord, recordOf } from '../../base/isRecord.ts';
 import type { ProgramEnd } from './attemptFacts.ts';
-import type { Flag } from './documents.ts';
+import type { TrialFlag } from './documents.ts';
 
-export function readJson(text: string | null | undefined): unknown {
+export function lenientJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined || text === '') return undefined;
   try {
     return JSON.parse(text) as unknown;
@@ -20,8 +20,8 @@ const flagSchema = z.object({
   evidence: z.unknown(),
 });
 
-export function readFlags(text: string | null): Flag[] {
-  const list = readJson(text);
+export function readFlags(text: string | null): TrialFlag[] {
+  const list = lenientJson(text);
   if (!Array.isArray(list)) return [];
   return list.map((item) => {
     const flag = flagSchema.safeParse(item);
@@ -38,12 +38,12 @@ export function readFlags(text: string | null): Flag[] {
 
 /** Numbers by name, as pairs. */
 export const readNumbers = (text: string | null): [string, number][] =>
-  Object.entries(recordOf(readJson(text))).filter(
+  Object.entries(recordOf(lenientJson(text))).filter(
     (entry): entry is [string, number] => typeof entry[1] === 'number',
   );
 
 export function readTexts(text: string | null): string[] {
-  const list = readJson(text);
+  const list = lenientJson(text);
   return Array.isArray(list)
     ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
     : [];
@@ -56,7 +56,7 @@ const evidenceSchema = z.union([
 
 /** The end of a program; null for every other evidence. */
 export function readEvidence(text: string | null): ProgramEnd | null {
-  const read = evidenceSchema.safeParse(readJson(text));
+  const read = evidenceSchema.safeParse(lenientJson(text));
   if (!read.success) return null;
   const { data } = read;
   return 'killed' in data
@@ -73,7 +73,7 @@ export const rowSchema = z.object({
   PASS_TO_PASS: z.array(z.string()).catch([]),
 });
 export const readRow = (text: string): z.infer<typeof rowSchema> =>
-  rowSchema.catch(rowSchema.parse({})).parse(readJson(text));
+  rowSchema.catch(rowSchema.parse({})).parse(lenientJson(text));
 
 export const readBytes = (bytes: Buffer | null): string | null =>
   bytes === null ? null : bytes.toString('utf8');
@@ -116,7 +116,7 @@ export function readMessage(data: string): {
   toolCalls: { name: string; text: string }[];
   taskStep?: string;
 } {
-  const fields = new Map(Object.entries(recordOf(readJson(data))));
+  const fields = new Map(Object.entries(recordOf(lenientJson(data))));
   const items = fields.has('tool_calls') ? [] : ofType(responseItems(fields), 'function_call');
   const { task_step: taskStep } = recordOf(fields.get('extra'));
   return {
@@ -134,7 +134,7 @@ export function readMessage(data: string): {
 }
 
 function commandOf(args: unknown): string {
-  const value = typeof args === 'string' ? (readJson(args) ?? args) : args;
+  const value = typeof args === 'string' ? (lenientJson(args) ?? args) : args;
   if (typeof value === 'string') return value;
   if (isRecord(value) && Object.hasOwn(value, 'command') && typeof value.command === 'string')
     return value.command;

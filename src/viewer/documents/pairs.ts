@@ -2,22 +2,22 @@
 import type { PairedTable } from '../../report/statistics/paired.ts';
 import type { TrialDocument } from './documents.ts';
 
-export interface Pair {
+export interface TrialPair {
   readonly instanceId: string;
   readonly epoch: number;
   readonly a: TrialDocument | undefined;
   readonly b: TrialDocument | undefined;
 }
 
-export const keyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
+export const pairKeyOf = (row: Pick<TrialDocument, 'instance_id' | 'epoch'>): string =>
   `${row.instance_id} ${row.epoch}`;
 
 export const isScored = (row: TrialDocument | undefined): row is TrialDocument =>
   row?.verdict === 'resolved' || row?.verdict === 'unresolved';
 
-export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]): Pair[] {
-  const left = new Map(a.map((row) => [keyOf(row), row]));
-  const right = new Map(b.map((row) => [keyOf(row), row]));
+export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]): TrialPair[] {
+  const left = new Map(a.map((row) => [pairKeyOf(row), row]));
+  const right = new Map(b.map((row) => [pairKeyOf(row), row]));
   const keys = new Set([...left.keys(), ...right.keys()]);
   return [...keys].map((key) => {
     const row = (left.get(key) ?? right.get(key))!;
@@ -27,15 +27,15 @@ export function pairsOf(a: readonly TrialDocument[], b: readonly TrialDocument[]
 
 export interface PairSummary {
   readonly table: PairedTable;
-  readonly onlyA: readonly Pair[];
-  readonly onlyB: readonly Pair[];
+  readonly onlyA: readonly TrialPair[];
+  readonly onlyB: readonly TrialPair[];
   /** Missing on a side, or without a verdict there: never counted as a failure. */
-  readonly apart: readonly Pair[];
+  readonly apart: readonly TrialPair[];
 }
 
-export function summarize(pairs: readonly Pair[]): PairSummary {
+export function summarizePairs(pairs: readonly TrialPair[]): PairSummary {
   const scored = pairs.filter((pair) => isScored(pair.a) && isScored(pair.b));
-  const said = (pair: Pair) => `${pair.a!.verdict === 'resolved'} ${pair.b!.verdict === 'resolved'}`;
+  const said = (pair: TrialPair) => `${pair.a!.verdict === 'resolved'} ${pair.b!.verdict === 'resolved'}`;
   const onlyA = scored.filter((pair) => said(pair) === 'true false');
   const onlyB = scored.filter((pair) => said(pair) === 'false true');
   return {

@@ -2,13 +2,13 @@
 import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { addMoney, type Ledger } from './attemptMoney.ts';
 import {
-  type ArmSummary,
+  type ArmDocument,
   type RunDocument,
   type RunSummary,
   TRIALS_PER_PAGE,
   type TrialDocument,
 } from './documents.ts';
-import { readJson } from './lenient.ts';
+import { lenientJson } from './lenient.ts';
 import { tally, trialsWithMoney } from './trialDocuments.ts';
 
 export function runSummary(
@@ -58,7 +58,7 @@ function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: r
   return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
 }
 
-function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]): ArmSummary[] {
+function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]): ArmDocument[] {
   const names = [...new Set(trials.map((row) => row.arm))];
   return names.map((arm) => ({
     arm,
@@ -82,7 +82,7 @@ function breakerOf(events: readonly ShownEvent[]): RunDocument['breaker'] {
 
 /** An event that cannot be read is shown as it is: the viewer must open whatever the database holds. */
 function reasonOf(data: string): string {
-  const event = readJson(data);
+  const event = lenientJson(data);
   return typeof event === 'object' && event !== null && 'reason' in event ? String(event.reason) : data;
 }
 

@@ -7,7 +7,7 @@ import {
   type RewardMean,
 } from '../../report/statistics/rewards.ts';
 import type { TrialDocument } from './documents.ts';
-import { isScored, type Pair } from './pairs.ts';
+import { isScored, type TrialPair } from './pairs.ts';
 
 type Row = Pick<TrialDocument, 'instance_id' | 'verdict'> & { readonly reward?: number | null };
 
@@ -29,7 +29,7 @@ export function rewardOfRows(rows: readonly Row[]): RewardMean | undefined {
   );
 }
 
-export function rewardOfPairs(pairs: readonly Pair[]): PairedRewards | undefined {
+export function rewardOfPairs(pairs: readonly TrialPair[]): PairedRewards | undefined {
   const scored = pairs.filter(({ a, b }) => isScored(a) && isScored(b));
   if (!scored.some(({ a, b }) => has(a!) || has(b!))) return undefined;
   const groups = [...Map.groupBy(scored, (pair) => pair.instanceId).values()];

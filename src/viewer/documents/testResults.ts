@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import type { EvaluationDocument } from './documents.ts';
-import { readJson } from './lenient.ts';
+import { lenientJson } from './lenient.ts';
 
 const groupSchema = z.object({
   success: z.array(z.string()).catch([]),
@@ -25,7 +25,7 @@ function statusOf(report: unknown): Map<string, unknown> {
 }
 
 export function testsOf(report: string | null, log: string | null): EvaluationDocument['tests'] {
-  const status = statusOf(readJson(report));
+  const status = statusOf(lenientJson(report));
   const tests = GROUPS.flatMap((group) => {
     const parsed = groupSchema.safeParse(status.get(group));
     if (!parsed.success) return [];

@@ -5,7 +5,7 @@ import type { ShownTrial, ViewerQueries } from '../../store/records/viewerQuerie
 import { addMoney, type Ledger } from './attemptMoney.ts';
 import {
   type HistoryRow,
-  type Money,
+  type MoneyDocument,
   type Tally,
   TRIALS_PER_PAGE,
   type TrialDocument,
@@ -70,7 +70,7 @@ const suspicions = (row: ShownTrial): string[] => [
   ...new Set([...readFlags(row.suspicion), ...readFlags(row.grade_suspicion)].map((flag) => flag.rule)),
 ];
 
-function trialDocument(row: ShownTrial, money: Money, graded: boolean): TrialDocument {
+function trialDocument(row: ShownTrial, money: MoneyDocument, graded: boolean): TrialDocument {
   const { suspicion: _suspicion, grade_suspicion: _grade, run_id: _run, reward, ...rest } = row;
   const flags = suspicions(row);
   if ((row.oom_kills ?? 0) > 0) flags.push('oom');

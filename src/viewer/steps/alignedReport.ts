@@ -2,7 +2,7 @@
 import { formatCost } from '../../money.ts';
 import { block, type Document } from '../../report/render/document.ts';
 import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
-import { clock } from '../trajectoryLines.ts';
+import { clockTime } from '../trajectoryLines.ts';
 import { alignAttempts } from './alignedAttempts.ts';
 import type { StepLine } from './stepLines.ts';
 
@@ -34,7 +34,7 @@ const factsOf = ({ doc: { attempt, patch }, verdict }: ReportedSide): string[] =
   attempt.exitReason ?? attempt.state,
   String(attempt.steps),
   formatCost(attempt.money.costNano),
-  clock(attempt.elapsedMs),
+  clockTime(attempt.elapsedMs),
   patch === '' ? 'none' : `${patch.split('\n').length} lines`,
 ];
 const FACTS = ['verdict', 'ended', 'steps', 'cost', 'time', 'patch'];

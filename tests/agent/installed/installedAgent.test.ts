@@ -17,7 +17,7 @@ import {
   type ExecuteOptions,
 } from '../../../src/environment/environment.ts';
 import type { CallListener, Model, ModelErrorResponse } from '../../../src/model/model.ts';
-import { answeredCall } from '../../support/agents/answeredCall.ts';
+import { answeredCall } from '../../support/agents/agentBench.ts';
 
 const model: Model = {
   name: 'm',

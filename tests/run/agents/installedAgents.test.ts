@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { addedAgents, programOf } from '../../../src/run/agents/agentCache.ts';
+import { addedAgents, cachedProgram } from '../../../src/run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../../src/run/agents/installedAgents.ts';
 import {
   type FakeRegistry,
@@ -109,7 +109,7 @@ describe('agents from a registry', () => {
   test('a damaged and a missing package are told', async () => {
     const { caller, cache } = await around(claude());
     const added = await addAgent('claude-code@2.0.0', caller);
-    const program = programOf(cache, added);
+    const program = cachedProgram(cache, added);
     const files = program.variants.map(({ packages }) => packages[0]!.file);
     appendFileSync(files[0]!, 'x');
     rmSync(files[1]!);

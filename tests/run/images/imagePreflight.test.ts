@@ -1,6 +1,6 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
-import { type PlannedImage, summarize } from '../../../src/environment/places/images/imagePlan.ts';
+import { type PlannedImage, summarizeImages } from '../../../src/environment/places/images/imagePlan.ts';
 import { parsePolicy } from '../../../src/environment/places/images/imagesConfig.ts';
 import type { RunImages } from '../../../src/environment/places/images/runImages.ts';
 import { preflightImages } from '../../../src/run/places/imagePreflight.ts';
@@ -30,7 +30,7 @@ async function preflight(
     floorBytes: 10 * GB,
     async plan(names: readonly string[]) {
       asked.push([...names]);
-      const plan = summarize(planned);
+      const plan = summarizeImages(planned);
       return (more.hosts ?? [undefined]).map((host) => ({ host, plan, freeBytes: more.freeBytes }));
     },
   } as unknown as RunImages;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import { createProgramRecord, requestsOf, unpacked } from '../../../src/run/record/programRecord.ts';
 import type { ProgramCallRow } from '../../../src/store/records/modelCalls.ts';
-import { answeredCall } from '../../support/agents/answeredCall.ts';
+import { answeredCall } from '../../support/agents/agentBench.ts';
 
 const KEY = 'sk-very-secret-0123456789';
 

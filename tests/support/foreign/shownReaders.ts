@@ -9,10 +9,10 @@ import { renderMarkdown } from '../../../src/report/render/renderMarkdown.ts';
 import { renderTerminal } from '../../../src/report/render/renderTerminal.ts';
 import { compileFilter } from '../../../src/viewer/documents/filter.ts';
 import {
+  lenientJson,
   readBytes,
   readEvidence,
   readFlags,
-  readJson,
   readMessage,
   readNumbers,
   readTexts,
@@ -80,7 +80,7 @@ export const SHOWN_READERS: readonly Reader[] = [
       wrap: (text) => wrap(text, 80, 2),
       clip: (text) => clip(text, 80),
       patchLines: (text) => patchLines(text),
-      readJson,
+      lenientJson,
       readEvidence,
       readFlags,
       readNumbers,

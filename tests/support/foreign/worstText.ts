@@ -128,3 +128,6 @@ export const LOG_OPENINGS = [
 /** `piece` again and again until there are `length` characters. */
 export const filled = (piece: string, length: number): string =>
   piece.repeat(Math.ceil(length / piece.length)).slice(0, length);
+
+/** JSON text of arrays and objects inside each other. */
+export const nested = (depth: number): string => `${'{"a":['.repeat(depth / 2)}1${']}'.repeat(depth / 2)}`;

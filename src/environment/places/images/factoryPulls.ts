@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 import { dockerImageEngine } from './dockerImageEngine.ts';
 import { type EnsureImage, ensureBy } from './ensureImage.ts';
 import { imagesConfigSchema } from './imagesConfig.ts';
-import { systemClock } from './pull/pullClock.ts';
+import { systemPullClock } from './pull/pullClock.ts';
 import type { StageOptions } from './pull/pullJobs.ts';
 import { createPullStage } from './pull/pullStage.ts';
 import { pullThrottle } from './pull/pullThrottle.ts';
@@ -16,7 +16,7 @@ export function createFactoryPulls(
     ...options,
     engine: dockerImageEngine(docker),
     config: imagesConfigSchema.parse({ attempts: 1, ahead: 0, rate_limit_patience_seconds: 0 }),
-    clock: systemClock,
+    clock: systemPullClock,
     throttle: pullThrottle({ pulls: 0, windowMs: 0 }),
     loginOf: async () => undefined,
     askReset: async () => undefined,

@@ -36,7 +36,7 @@ const unknownImage = (message: string): ManifestAnswer => ({
 /** Layers of Debian and conda images under gzip unpack to 2.5 to 3 times; the larger is used, as the plan guards a disk. */
 const UNPACK_FACTOR = 3;
 
-export function summarize(images: readonly PlannedImage[]): ImagePlan {
+export function summarizeImages(images: readonly PlannedImage[]): ImagePlan {
   const layers = new Map(images.flatMap((image) => image.layers.map((layer) => [layer.digest, layer.size])));
   const knownBytes = [...layers.values()].reduce((sum, size) => sum + size, 0);
   const toPull = images.filter((image) => image.state === 'to_pull');
@@ -161,7 +161,7 @@ export async function planImages(
       : { image, state: 'unknown', layers: [], problem: answer.message };
   });
   // When a registry did not answer for the sample, the images that the sample represents are unknown too.
-  return summarize(
+  return summarizeImages(
     planned.map((plan) => {
       const silent = plan.state === 'to_pull' && plan.layers.length === 0 ? silence(plan.image) : undefined;
       return silent === undefined ? plan : { ...plan, state: 'unknown', problem: silent };

@@ -11,7 +11,7 @@ import { dockerImageEngine } from './dockerImageEngine.ts';
 import type { ImageEngine } from './imageEngine.ts';
 import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
 import type { ImagesConfig } from './imagesConfig.ts';
-import { type PullClock, systemClock } from './pull/pullClock.ts';
+import { type PullClock, systemPullClock } from './pull/pullClock.ts';
 import { createPullStage, type PullStage } from './pull/pullStage.ts';
 import { type PullBook, pullThrottle } from './pull/pullThrottle.ts';
 import type { StageEvent } from './pull/stageEvents.ts';
@@ -104,7 +104,14 @@ function freeSpaceOf(
 }
 
 export function createImageService(options: ImageServiceOptions): ImageService {
-  const { docker, config, platform, dockerConfigDir, clock = systemClock, onWarning = () => {} } = options;
+  const {
+    docker,
+    config,
+    platform,
+    dockerConfigDir,
+    clock = systemPullClock,
+    onWarning = () => {},
+  } = options;
   const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
   const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
   const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });

@@ -1,13 +1,13 @@
 /** The images of a run on the only engine there is, which has no places. */
 import { ensureBy } from './ensureImage.ts';
 import type { ImageService } from './imageService.ts';
-import { planOf, type RunImages, type RunImagesConfig, settingsOf } from './runImages.ts';
+import { planOf, type RunImages, type RunImagesConfig, runImagesSettings } from './runImages.ts';
 
 export function imagesOfOneEngine(service: ImageService, config: RunImagesConfig): RunImages {
   const ensure = ensureBy(service.stage);
   let among: readonly string[] | undefined;
   return {
-    ...settingsOf(config, 1),
+    ...runImagesSettings(config, 1),
     async ready(image, signal) {
       await service.disk.pass(signal);
       signal.throwIfAborted();

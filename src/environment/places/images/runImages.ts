@@ -79,7 +79,7 @@ export const planOf = async (
   return { host, plan, freeBytes: await service.freeBytes() };
 };
 
-export const settingsOf = (config: RunImagesConfig, engines: number) => ({
+export const runImagesSettings = (config: RunImagesConfig, engines: number) => ({
   ahead: config.ahead * engines,
   policy: parsePolicy(config.policy),
   floorBytes: parseSize(config.disk_low),

@@ -8,7 +8,13 @@ import type { Collected } from './disk/collect.ts';
 import { ensureBy } from './ensureImage.ts';
 import type { ImageService } from './imageService.ts';
 import { bestEngines } from './placement.ts';
-import { planOf, type ReadyPlace, type RunImages, type RunImagesConfig, settingsOf } from './runImages.ts';
+import {
+  planOf,
+  type ReadyPlace,
+  type RunImages,
+  type RunImagesConfig,
+  runImagesSettings,
+} from './runImages.ts';
 
 interface Engines {
   readonly services: ReadonlyMap<string, ImageService>;
@@ -35,7 +41,7 @@ export function imagesOfSeveralEngines(
   const choosePlace = placesInTurn(engines, config.memoryBytes ?? 0);
   let among: readonly string[] | undefined;
   return {
-    ...settingsOf(config, Math.max(1, services.size)),
+    ...runImagesSettings(config, Math.max(1, services.size)),
     ready: (image, signal, onImage) => readySomewhere(engines, choosePlace, { image, signal, onImage }),
     ensureOn: (host) => ensureBy(services.get(host!)!.stage),
     // A trial whose place is on an engine that was lost or refused goes back, and gets one elsewhere.

@@ -2,7 +2,7 @@
 import { formatCost } from '../../../money.ts';
 import { wilson } from '../../../report/statistics/proportions.ts';
 import type { RewardMean } from '../../../report/statistics/rewards.ts';
-import type { Money } from '../../documents/documents.ts';
+import type { MoneyDocument } from '../../documents/documents.ts';
 
 export const DASH = '–';
 
@@ -20,7 +20,7 @@ export function short(n: number | null | undefined): string {
 export const size = (chars: number): string =>
   chars < 1000 ? `${chars} characters` : `${(chars / 1000).toFixed(chars < 10_000 ? 1 : 0)} kB`;
 
-export function cost(money: Pick<Money, 'costNano' | 'unknownCalls'>): string {
+export function cost(money: Pick<MoneyDocument, 'costNano' | 'unknownCalls'>): string {
   const text = formatCost(money.costNano);
   return money.unknownCalls > 0 && money.costNano !== null ? `≥ ${text}` : text;
 }
@@ -71,5 +71,5 @@ export function rate(x: number, n: number): string {
 
 export const words = (name: string): string => name.replaceAll('_', ' ');
 
-export const tokens = (money: Money): number =>
+export const tokens = (money: MoneyDocument): number =>
   money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens + money.outputTokens;

@@ -14,7 +14,7 @@ import {
 import {
   orderBySharedLayers,
   planImages,
-  summarize,
+  summarizeImages,
 } from '../../../../src/environment/places/images/imagePlan.ts';
 import { imagesConfigSchema, parsePolicy } from '../../../../src/environment/places/images/imagesConfig.ts';
 import {
@@ -353,7 +353,7 @@ describe('disk', () => {
 describe('plan', () => {
   test('shared layers are counted once and unknown images named', () => {
     const layer = (digest: string, size: number) => ({ digest, size });
-    const plan = summarize([
+    const plan = summarizeImages([
       { image: 'a', state: 'to_pull', layers: [layer('base', 100), layer('a', 1)], problem: undefined },
       { image: 'b', state: 'to_pull', layers: [layer('base', 100), layer('b', 2)], problem: undefined },
       { image: 'c', state: 'here', layers: [], problem: undefined },

@@ -17,7 +17,7 @@ import {
   type ImageService,
 } from '../../../../src/environment/places/images/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/images/imagesConfig.ts';
-import { systemClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
+import { systemPullClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
 import { imagesOfSeveralEngines } from '../../../../src/environment/places/images/severalEnginesImages.ts';
 import { loadBase } from '../../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
@@ -69,7 +69,7 @@ describe.skipIf(!ready)('a small disk (needs root, dockerd and docker-registry)'
       stallSeconds: 60,
       dockerConfigDir: dir,
       stateDir: dir,
-      clock: { now: Date.now, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal) },
+      clock: { now: Date.now, sleep: (ms, signal) => systemPullClock.sleep(Math.min(ms, 20), signal) },
       onDisk: (state) => onDisk(state.message),
     });
     services.push(made);

@@ -11,7 +11,7 @@ import {
   type ImageService,
 } from '../../../../src/environment/places/images/imageService.ts';
 import { imagesConfigSchema } from '../../../../src/environment/places/images/imagesConfig.ts';
-import { systemClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
+import { systemPullClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
 import type { StageEvent } from '../../../../src/environment/places/images/pull/stageEvents.ts';
 import {
   askExists,
@@ -372,7 +372,7 @@ describe.skipIf(!ready)('pull stage with a real registry (needs Docker and docke
       const states: string[] = [];
       const clock = {
         now: Date.now,
-        sleep: (ms: number, signal: AbortSignal) => systemClock.sleep(Math.min(ms, 1), signal),
+        sleep: (ms: number, signal: AbortSignal) => systemPullClock.sleep(Math.min(ms, 1), signal),
       };
       const low = service(config, {
         clock,

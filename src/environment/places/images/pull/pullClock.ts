@@ -7,7 +7,7 @@ export interface PullClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export const systemClock: PullClock = {
+export const systemPullClock: PullClock = {
   now: Date.now,
   sleep: pause,
 };
