@@ -1,5 +1,5 @@
 /** Money, tokens and cache of each arm. Columns that no arm has a value for are left out. */
-import type { ArmSummary, Money, RunDocument } from '../../documents/documents.ts';
+import type { ArmDocument, MoneyDocument, RunDocument } from '../../documents/documents.ts';
 import { writeChosen } from '../../documents/facets.ts';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
@@ -8,15 +8,16 @@ import { cost, DASH, integer, percent, rate, rewardRange, short } from '../text/
 interface MoneyColumn {
   readonly header: string;
   readonly title?: string;
-  readonly has: (arm: ArmSummary) => boolean;
-  readonly text: (arm: ArmSummary) => string;
+  readonly has: (arm: ArmDocument) => boolean;
+  readonly text: (arm: ArmDocument) => string;
 }
 
-const sent = (money: Money): number => money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
+const sent = (money: MoneyDocument): number =>
+  money.inputTokens + money.cacheReadTokens + money.cacheWriteTokens;
 /** Of what was sent, how much the provider had in its cache. */
-export const cacheShare = (money: Money): number => money.cacheReadTokens / Math.max(1, sent(money));
+export const cacheShare = (money: MoneyDocument): number => money.cacheReadTokens / Math.max(1, sent(money));
 
-const each = ({ money, tally }: ArmSummary): string =>
+const each = ({ money, tally }: ArmDocument): string =>
   tally.resolved === 0 || money.costNano === null
     ? DASH
     : cost({ ...money, costNano: Math.round(money.costNano / tally.resolved) });

@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields, FieldValue } from '../../documents/filter.ts';
-import { keyOf } from '../../documents/pairs.ts';
+import { pairKeyOf } from '../../documents/pairs.ts';
 import type { Side } from '../data/comparedSide.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
@@ -26,9 +26,9 @@ const rowsOfMatrix = (
   const rows = new Map<string, { first: TrialDocument; cells: (TrialDocument | undefined)[] }>();
   for (const [i, side] of sides.entries())
     for (const trial of rowsOf.get(side.key) ?? []) {
-      const row = rows.get(keyOf(trial)) ?? { first: trial, cells: [] };
+      const row = rows.get(pairKeyOf(trial)) ?? { first: trial, cells: [] };
       row.cells[i] = trial;
-      rows.set(keyOf(trial), row);
+      rows.set(pairKeyOf(trial), row);
     }
   return [...rows].map(([key, { first, cells }]) => ({
     key,

@@ -7,7 +7,7 @@ import {
   totalOf,
 } from '../../../report/statistics/paired.ts';
 import type { TrialDocument } from '../../documents/documents.ts';
-import { type Pair, type PairSummary, summarize } from '../../documents/pairs.ts';
+import { type PairSummary, summarizePairs, type TrialPair } from '../../documents/pairs.ts';
 import { rewardOfPairs } from '../../documents/shownRewards.ts';
 import type { Side } from '../data/comparedSide.ts';
 import { Badge, Foldout } from '../parts.tsx';
@@ -19,8 +19,8 @@ import { ending } from './trialColumns.tsx';
 const points = (share: number): string => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(1)}`;
 const pValue = (p: number): string => (p < 0.0001 ? '< 0.0001' : p.toFixed(4));
 
-export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly Pair[] }) {
-  const { table, onlyA, onlyB, apart } = summarize(pairs);
+export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly TrialPair[] }) {
+  const { table, onlyA, onlyB, apart } = summarizePairs(pairs);
   const n = totalOf(table);
   return (
     <>
@@ -60,7 +60,7 @@ export function PairSection({ a, b, pairs }: { a: Side; b: Side; pairs: readonly
 
 const signed = (value: number): string => `${value >= 0 ? '+' : '−'}${reward(Math.abs(value))}`;
 
-function Rewards({ pairs }: { pairs: readonly Pair[] }) {
+function Rewards({ pairs }: { pairs: readonly TrialPair[] }) {
   const found = rewardOfPairs(pairs);
   if (!found) return null;
   const { difference, interval: ends, method, n, sign, permutation } = found;
@@ -91,7 +91,7 @@ interface DiscordantProps {
   readonly a: Side;
   readonly b: Side;
   readonly title: string;
-  readonly pairs: readonly Pair[];
+  readonly pairs: readonly TrialPair[];
 }
 
 function Discordant({ a, b, title, pairs }: DiscordantProps) {

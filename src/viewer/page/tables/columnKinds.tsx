@@ -1,5 +1,5 @@
 /** Columns by what they hold: text of others, a word as a badge, a number, money. */
-import type { Money } from '../../documents/documents.ts';
+import type { MoneyDocument } from '../../documents/documents.ts';
 import { Badge } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, DASH, short, tokens } from '../text/numbers.ts';
@@ -42,7 +42,7 @@ export const countColumn = <Row,>(
 ): Column<Row> => numberColumn(id, header, width, value, { cell: (row) => short(value(row)), ...more });
 
 interface WithMoney {
-  readonly money: Money;
+  readonly money: MoneyDocument;
 }
 
 export const costColumn = <Row extends WithMoney>(width: number, more: More<Row> = {}): Column<Row> =>
