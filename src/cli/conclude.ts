@@ -6,8 +6,8 @@ import { SEALED_CLASSES } from '../outcome.ts';
 import type { RunOutcome } from '../run/run.ts';
 import { EXIT, printJson, say } from './terminal/context.ts';
 import { commandOn } from './terminal/nextStep.ts';
-import { signalExitCode } from './terminal/signals.ts';
 import { countsText, spentText } from './terminal/table.ts';
+import { signalExitCode } from './terminal/thisProcess.ts';
 
 /** Arms and epochs have a file each. */
 const MANY_FILES = 3;

@@ -2,16 +2,16 @@
 import type { Verb } from './flags/verb.ts';
 
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
-  run: async () => (await import('./verbs/runs/run.ts')).runVerb,
-  resume: async () => (await import('./verbs/runs/resume.ts')).resumeVerb,
-  'run stop': async () => (await import('./verbs/runs/runStop.ts')).runStopVerb,
-  ctl: async () => (await import('./verbs/runs/ctl.ts')).ctlVerb,
-  'run delete': async () => (await import('./verbs/runs/runDelete.ts')).runDeleteVerb,
+  run: async () => (await import('./verbs/run.ts')).runVerb,
+  resume: async () => (await import('./verbs/resume.ts')).resumeVerb,
+  'run stop': async () => (await import('./verbs/runStop.ts')).runStopVerb,
+  ctl: async () => (await import('./verbs/ctl.ts')).ctlVerb,
+  'run delete': async () => (await import('./verbs/runDelete.ts')).runDeleteVerb,
   evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   report: async () => (await import('./verbs/report.ts')).reportVerb,
   compare: async () => (await import('./verbs/compare.ts')).compareVerb,
   ls: async () => (await import('./verbs/ls.ts')).lsVerb,
-  top: async () => (await import('./verbs/runs/top.ts')).topVerb,
+  top: async () => (await import('./verbs/top.ts')).topVerb,
   show: async () => (await import('./verbs/show.ts')).showVerb,
   view: async () => (await import('./verbs/view.ts')).viewVerb,
   export: async () => (await import('./verbs/export.ts')).exportVerb,

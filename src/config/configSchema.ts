@@ -7,8 +7,7 @@ import { environmentConfigSchema } from '../environment/environments.ts';
 import { imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
-import { datasetConfigSchema } from './datasetConfig.ts';
-import { runConfigSchema } from './runConfig.ts';
+import { datasetConfigSchema, runConfigSchema } from './runConfig.ts';
 
 /** What an arm may set; everything else comes from the sections of the configuration. */
 const armSchema = z.strictObject({

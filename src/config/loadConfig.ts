@@ -4,24 +4,30 @@
  */
 
 import type { z } from 'zod';
+import type { AgentConfig } from '../agent/agentConfig.ts';
+import { type TemplateSlot, templatesOf } from '../agent/loop/templates.ts';
+import { sampleContexts } from '../agent/templateContext.ts';
+import { LONGEST_PATTERN, linearProblem } from '../base/regex/linearRegex.ts';
 import { sha256 } from '../base/sha256.ts';
+import { closest } from '../base/text/closest.ts';
 import { issueText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
 import { kindOf } from '../environment/environments.ts';
-import { translateActionRegex } from './actionRegex.ts';
-import { applyCompat } from './applyCompat.ts';
-import { startupCommandProblems, templateProblems } from './checkTemplates.ts';
-import { ConfigError } from './configError.ts';
+import { checkTemplate } from '../template/check.ts';
+import { compileTemplate, render } from '../template/render.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
-import { findConfig, type ReadFile } from './findConfig.ts';
-import { isKeyValue, parseKeyValue } from './keyValue.ts';
 import { at, isTree, leaves, merge, nest, type Tree } from './merge.ts';
-import { mapMiniSweAgent } from './miniSweAgent.ts';
-import { promptAfter, promptOfProtocol, promptWarnings, type WrittenPrompt } from './prompt.ts';
-import { readYaml } from './readYaml.ts';
-import { recognise } from './recognise.ts';
-import { type Arm, type Checked, resolveArms } from './resolveArms.ts';
-import { suggest } from './suggest.ts';
+import { applyCompat, mapMiniSweAgent, recognise } from './miniSweAgent.ts';
+import { ConfigError, findConfig, isKeyValue, parseKeyValue, type ReadFile, readYaml } from './readConfig.ts';
+import {
+  type Arm,
+  type Checked,
+  promptAfter,
+  promptOfProtocol,
+  promptWarnings,
+  resolveArms,
+  type WrittenPrompt,
+} from './resolveArms.ts';
 
 export interface LoadRequest {
   /** Values of `-c`, left to right: file names, `a.b=value`, or `-` for standard input. Without any, `default` is read. */
@@ -207,4 +213,109 @@ function problemsOf(issue: z.core.$ZodIssue, tree: Tree): string[] {
     const name = [...path, key].join('.');
     return `${name}: there is no such key${hint ? `; did you mean ${close ? [...path, close].join('.') : hint}?` : ''}`;
   });
+}
+
+/** Words that other tools use for the same thing. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  max_iterations: 'step_limit',
+  max_steps: 'step_limit',
+  max_turns: 'step_limit',
+  max_cost: 'cost_limit',
+  budget: 'cost_limit',
+  time_limit: 'wall_time_limit_seconds',
+  name: 'model_name',
+  api_base: 'base_url',
+  api_key: 'api_key_env',
+  num_workers: 'workers',
+  temperature: 'model_kwargs',
+  max_tokens: 'model_kwargs',
+  working_dir: 'cwd',
+  prompt: 'instance_template',
+};
+
+/** The known name that a misspelt one most likely means. */
+function suggest(name: string, known: readonly string[]): string | null {
+  const synonym = SYNONYMS[name];
+  if (synonym && known.includes(synonym)) return synonym;
+  return closest(name, known);
+}
+
+/** Checks the names in every template and renders it once, before anything is started or paid. */
+function templateProblems(config: AgentConfig): string[] {
+  const { prompt_template: prompt = '', command = '' } = config;
+  return [
+    ...Object.entries(templatesOf(config)).flatMap(([slot, template]) =>
+      problemsWith(`agent.${slot}_template`, template, sampleContexts(slot as TemplateSlot, config)),
+    ),
+    ...problemsWith('agent.prompt_template', prompt, sampleContexts('instance', config)),
+    ...problemsWith('agent.command', command, [
+      { task: 'task text', prompt_file: '/prompt', model: 'model' },
+    ]),
+  ];
+}
+
+function problemsWith(key: string, template: string, contexts: readonly Record<string, unknown>[]): string[] {
+  const names = new Set(contexts.flatMap((context) => Object.keys(context)));
+  const problems = checkTemplate(template, names);
+  if (problems.length > 0) return problems.map((problem) => `${key}: ${problem}`);
+  return renderProblem(key, template, contexts);
+}
+
+function renderProblem(
+  key: string,
+  template: string,
+  contexts: readonly Record<string, unknown>[],
+): string[] {
+  for (const context of contexts) {
+    try {
+      render(template, context);
+    } catch (error) {
+      return [`${key}: ${(error as Error).message}`];
+    }
+  }
+  return [];
+}
+
+/** Checks only the syntax: its names are columns of the dataset, which are not known yet. */
+function startupCommandProblems(command: string | undefined): string[] {
+  if (command === undefined) return [];
+  try {
+    compileTemplate(command);
+    return [];
+  } catch (error) {
+    return [`environment.startup_command: ${(error as Error).message}`];
+  }
+}
+
+type Translated = { readonly regex: string } | { readonly problem: string };
+
+const PYTHON_ONLY: readonly (readonly [RegExp, string])[] = [
+  [/\(\?P=/, 'a named back reference (?P=name)'],
+  [/\(\?\(/, 'a conditional group (?(...)...)'],
+  [/\(\?s*[aiLmux][aiLmsux]*[-:)]/, 'an inline flag other than (?s)'],
+  [/\(\?>/, 'an atomic group'],
+];
+
+/** Translates agent.action_regex from Python's re (with DOTALL) to JavaScript; refuses what has no translation or no linear-time match. */
+export function translateActionRegex(pattern: string): Translated {
+  if (pattern.length > LONGEST_PATTERN) return { problem: `it has more than ${LONGEST_PATTERN} characters` };
+  // Always on here, as Python's re.DOTALL is there.
+  const text = pattern.replace(/^\(\?s\)/, '');
+  for (const [found, what] of PYTHON_ONLY)
+    if (found.test(text))
+      return { problem: `${what} cannot be used; write it as a JavaScript regular expression` };
+  const regex = text
+    .replace(/\(\?P</g, '(?<')
+    .replace(/(^|[^\\])((?:\\\\)*)\\Z/g, '$1$2(?![\\s\\S])')
+    .replace(/(^|[^\\])((?:\\\\)*)\\A/g, '$1$2(?<![\\s\\S])');
+  let groups: number;
+  try {
+    groups = (new RegExp(`${regex}|`, 's').exec('')?.length ?? 1) - 1;
+  } catch (error) {
+    return { problem: `it is not a regular expression: ${(error as Error).message}` };
+  }
+  if (groups > 1)
+    return { problem: `it has ${groups} capture groups; exactly one, around the command, is needed` };
+  const problem = linearProblem(regex, 's');
+  return problem === null ? { regex } : { problem: `it ${problem}` };
 }

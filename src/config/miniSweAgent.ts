@@ -5,7 +5,6 @@
 
 import { DEFAULT_ENVIRONMENT, environmentNames } from '../environment/environments.ts';
 import { PROVIDERS } from '../model/names.ts';
-import { mapRunArgs } from './dockerRunArgs.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
 export interface Mapped extends Rewritten {
@@ -238,4 +237,194 @@ export function mapMiniSweAgent(layer: Tree, from: string): Mapped {
     }
   }
   return { tree, warnings, problems, ...(apiKey !== undefined && { key: apiKey }) };
+}
+
+// `environment.run_args`, arguments of `docker run`: keys of this program, or why there is no key.
+
+type Target = { readonly set: (value: string) => Tree } | { readonly note: string } | 'always';
+
+const environment = (key: string, convert: (value: string) => unknown = (v) => v) => ({
+  set: (value: string): Tree => ({ environment: { [key]: convert(value) } }),
+});
+const assignment = {
+  set: (value: string): Tree => {
+    const [name = '', ...rest] = value.split('=');
+    return { environment: { env: { [name]: rest.join('=') } } };
+  },
+};
+
+/** Flags without a value. */
+const SWITCHES: Readonly<Record<string, Target>> = {
+  '--rm': 'always',
+  '--init': 'always',
+  '-d': 'always',
+  '--detach': 'always',
+};
+const OPTIONS: Readonly<Record<string, Target>> = {
+  '--network': environment('network'),
+  '--net': environment('network'),
+  '--memory': environment('memory'),
+  '-m': environment('memory'),
+  '--cap-drop': { note: "capabilities are the engine's default set" },
+  '--memory-swap': { note: 'swap is always the memory limit' },
+  '--cpus': environment('cpus', Number),
+  '--pids-limit': environment('pids_limit', Number),
+  '--user': environment('user'),
+  '-u': environment('user'),
+  '--platform': environment('platform'),
+  '--pull': environment('pull'),
+  '--workdir': environment('cwd'),
+  '-w': environment('cwd'),
+  '--env': assignment,
+  '-e': assignment,
+};
+
+function mapRunArgs(
+  value: unknown,
+): { readonly set: Tree; readonly warning?: string } | { readonly problem: string } {
+  if (!Array.isArray(value) || value.some((arg) => typeof arg !== 'string'))
+    return { problem: 'expected a list of arguments' };
+  const args = value as string[];
+  let set: Tree = {};
+  const notes: string[] = [];
+  const refused: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] as string;
+    if (SWITCHES[arg]) continue;
+    const [flag, inline] = arg.startsWith('--') && arg.includes('=') ? splitFlag(arg) : [arg, undefined];
+    const target = OPTIONS[flag];
+    const given = inline ?? args[i + 1];
+    if (!target || target === 'always' || given === undefined) {
+      refused.push(arg);
+      if (inline === undefined && given !== undefined && !given.startsWith('-')) i += 1;
+      continue;
+    }
+    if (inline === undefined) i += 1;
+    if ('note' in target) notes.push(`${flag}: ${target.note}`);
+    else set = merge(set, target.set(given));
+  }
+  if (refused.length > 0)
+    return {
+      problem: `${refused.join(', ')} cannot be passed to the engine; there are keys for network, memory, cpus, pids_limit, user, platform, env and cwd`,
+    };
+  return notes.length > 0 ? { set, warning: notes.join('; ') } : { set };
+}
+
+const splitFlag = (arg: string): [string, string] => {
+  const at = arg.indexOf('=');
+  return [arg.slice(0, at), arg.slice(at + 1)];
+};
+
+// The protocol of a configuration file of version 2, so that it runs with `-c` alone. The file does not name it, because mini-swe-agent chose it
+// by the model class. The prompt shows which it is; if it does not, nothing starts.
+
+const NOTHING: Rewritten = { tree: {}, warnings: [], problems: [] };
+
+/** Only files of version 2 have templates under `model`. */
+const isVersion2 = (layer: Tree): boolean =>
+  at(layer, ['model', 'observation_template']) !== undefined ||
+  at(layer, ['model', 'format_error_template']) !== undefined;
+
+const PROMPTS = [
+  ['agent', 'system_template'],
+  ['agent', 'instance_template'],
+  ['model', 'format_error_template'],
+];
+
+/** `merged` has all layers so far, this one included, in our own keys. */
+export function recognise(layer: Tree, from: string, merged: Tree): Rewritten {
+  const settled =
+    at(merged, ['agent', 'protocol']) !== undefined || at(merged, ['agent', 'compat']) !== undefined;
+  if (settled || !isVersion2(layer)) return NOTHING;
+  const inProtocol = (agent: { readonly protocol: string } & Tree, why: string): Rewritten => ({
+    tree: { agent },
+    warnings: [
+      `agent.protocol: ${agent.protocol}, because ${from} is a configuration of mini-swe-agent 2 ${why}; agent.compat=mini-swe-agent-2 restores the rest of its behaviour`,
+    ],
+    problems: [],
+  });
+  if (at(layer, ['model', 'action_regex']) !== undefined)
+    return inProtocol({ protocol: 'bash-block' }, 'with a regular expression for its commands');
+  const text = PROMPTS.map((path) => String(at(layer, path) ?? '')).join('\n');
+  if (text.includes('```mswea_bash_command'))
+    return inProtocol(
+      { protocol: 'bash-block', action_regex: V2_ACTION_REGEX },
+      'whose prompt asks for mswea_bash_command blocks',
+    );
+  if (/\btool calls?\b/i.test(text))
+    return inProtocol({ protocol: 'tool-call' }, 'whose prompt asks for tool calls');
+  return {
+    ...NOTHING,
+    problems: [
+      `agent.protocol: ${from} is a configuration of mini-swe-agent 2, and its prompt asks neither for tool calls nor for blocks; set agent.compat=mini-swe-agent-2, or agent.protocol`,
+    ],
+  };
+}
+
+const DEFAULTS = {
+  'mini-swe-agent-1': {
+    agent: { protocol: 'bash-block' },
+    environment: { cwd: '/', timeout: 30, interpreter: ['bash', '-lc'] },
+  },
+  'mini-swe-agent-2': {
+    environment: { cwd: '/', timeout: 30, interpreter: ['bash', '-lc'] },
+  },
+} as const satisfies Record<string, Tree>;
+
+/** Applies `agent.compat`: the defaults of the published agent's code where the files set nothing. */
+export function applyCompat(given: Tree): Rewritten {
+  const compat = at(given, ['agent', 'compat']);
+  if (compat !== 'mini-swe-agent-1' && compat !== 'mini-swe-agent-2')
+    return { tree: given, warnings: [], problems: [] };
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  let tree = merge(DEFAULTS[compat], given);
+
+  if (compat === 'mini-swe-agent-1' && at(tree, ['agent', 'protocol']) !== 'bash-block')
+    problems.push('agent.protocol: mini-swe-agent 1 knows only bash-block');
+  if (at(tree, ['environment', 'image']) !== undefined)
+    problems.push(
+      'environment.image: the published batch agent takes the image of each instance; leave it out',
+    );
+  if (compat === 'mini-swe-agent-2') {
+    const inferred = protocolOfV2(tree);
+    tree = merge(inferred.tree, tree);
+    warnings.push(...inferred.warnings);
+  }
+  tree = merge(cacheControlOf(tree), tree);
+  if (at(given, ['environment', 'network']) === undefined)
+    warnings.push(
+      'environment.network: off by default; the published agent had a network (environment.network: bridge)',
+    );
+  return { tree, warnings, problems };
+}
+
+/** Both versions mark the last message for caching for models with these names, unless the file sets something, null included. */
+const CACHED = ['anthropic', 'sonnet', 'opus', 'claude'];
+
+function cacheControlOf(tree: Tree): Tree {
+  const name = String(at(tree, ['model', 'model_name']) ?? '').toLowerCase();
+  return CACHED.some((part) => name.includes(part)) ? { model: { set_cache_control: 'default_end' } } : {};
+}
+
+/** Text configurations of version 2 do not name the protocol; their runs chose a text-based model class on the command line. */
+function protocolOfV2(tree: Tree): { tree: Tree; warnings: string[] } {
+  const agent = at(tree, ['agent']);
+  const protocol = at(tree, ['agent', 'protocol']);
+  const asksForBlocks =
+    isTree(agent) &&
+    [agent.system_template, agent.instance_template].some((t) => String(t).includes('```mswea_bash_command'));
+  if (protocol === undefined)
+    return asksForBlocks
+      ? {
+          tree: { agent: { protocol: 'bash-block', action_regex: V2_ACTION_REGEX } },
+          warnings: [
+            'agent.protocol: bash-block, because the prompt asks for mswea_bash_command blocks; set agent.protocol to say otherwise',
+          ],
+        }
+      : { tree: { agent: { protocol: 'tool-call' } }, warnings: [] };
+  return {
+    tree: protocol === 'bash-block' ? { agent: { action_regex: V2_ACTION_REGEX } } : {},
+    warnings: [],
+  };
 }

@@ -14,8 +14,8 @@ import { DANGEROUS, html, line, plain, replaceDangerous } from '../../src/base/t
 import { lineDiff } from '../../src/base/text/lineDiff.ts';
 import { createRedactor, looksLikeKey } from '../../src/base/text/redact.ts';
 import { table } from '../../src/cli/terminal/table.ts';
-import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { ConfigError } from '../../src/config/readConfig.ts';
 import { readJson } from '../../src/dataset/read/readJson.ts';
 import { parsePredictions } from '../../src/formats/predictions.ts';
 import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts';

@@ -1,8 +1,6 @@
 // What yargs lets through and a verb must not take: of every verb the same sentence, with the flag as it is written.
 import { beforeAll, expect, test } from 'vitest';
-import { checkArgs } from '../../src/cli/flags/checkArgs.ts';
-import { flags, kebab } from '../../src/cli/flags/flags.ts';
-import type { Verb } from '../../src/cli/flags/verb.ts';
+import { checkArgs, flags, kebab, type Verb } from '../../src/cli/flags/verb.ts';
 import { loadVerbs } from '../../src/cli/verbs.ts';
 
 let verbs: Verb[] = [];

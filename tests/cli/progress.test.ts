@@ -2,12 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { withColor } from '../../src/cli/colorFlag.ts';
+import { withColor } from '../../src/cli/globalFlags.ts';
 import { paintErr, paintMark } from '../../src/cli/terminal/colour.ts';
 import { createProgress } from '../../src/cli/terminal/progress.ts';
-import { wrap } from '../../src/cli/terminal/progressBars.ts';
+import { slotRows, slotText, wrap } from '../../src/cli/terminal/progressBars.ts';
 import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
-import { slotRows, slotText } from '../../src/cli/terminal/slotRows.ts';
 import type { RunEvent } from '../../src/run/events.ts';
 
 const trial = (trialId: number) => ({ trialId, instanceId: `a__a-${trialId}`, arm: 'm', epoch: 1 });

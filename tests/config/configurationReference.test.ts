@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { configurationReference } from '../../src/config/configurationReference.ts';
+import { configurationReference } from '../../scripts/configurationDocs.ts';
 
 test('the configuration page is what the schemas say; "npm run docs:configuration" writes it', () => {
   const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'configuration.md'), 'utf8');

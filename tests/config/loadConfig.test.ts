@@ -1,8 +1,8 @@
 // Layers, key=value, unknown keys, aliases, origins: the way from -c to one checked configuration.
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
 import { merge, type Tree } from '../../src/config/merge.ts';
+import { ConfigError } from '../../src/config/readConfig.ts';
 
 const files = (map: Record<string, string>) => (path: string) => map[path] ?? null;
 const load = (specs: string[], map: Record<string, string> = {}, overrides: Tree = {}) =>

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { ConfigError } from '../../src/config/readConfig.ts';
 import { readTextFile } from './readTextFile.ts';
 
 const configs = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'configs');

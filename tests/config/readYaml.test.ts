@@ -1,6 +1,6 @@
 // A file that someone else wrote may be read for a long time: what is no configuration is refused first.
 import { expect, test } from 'vitest';
-import { readYaml } from '../../src/config/readYaml.ts';
+import { readYaml } from '../../src/config/readConfig.ts';
 
 test('brackets inside brackets without an end are refused before they are read', () => {
   for (const deep of ['['.repeat(5_000_000), 'a: {b: '.repeat(1000), '[a, '.repeat(600)])

@@ -1,8 +1,8 @@
 // Every configuration that ships loads, renders and is found by its name.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { BUILT_IN_CONFIGS, PACKAGE_CONFIGS } from '../../src/config/findConfig.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { BUILT_IN_CONFIGS, PACKAGE_CONFIGS } from '../../src/config/readConfig.ts';
 import { readTextFile } from './readTextFile.ts';
 
 const load = (spec: string) => loadConfig({ specs: [spec], readFile: readTextFile, cwd: '/nowhere' });

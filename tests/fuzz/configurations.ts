@@ -1,7 +1,7 @@
 // Configurations of people and of other tools: accepted, or refused with ConfigError.
 import fc from 'fast-check';
-import { ConfigError } from '../../src/config/configError.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
+import { ConfigError } from '../../src/config/readConfig.ts';
 import { CORPORA, textLike } from './corpus.ts';
 import { type Target, target } from './target.ts';
 

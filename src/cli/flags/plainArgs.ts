@@ -3,7 +3,7 @@
  * fills every core. Anything else, mistakes included, is left to yargs.
  */
 import { parseArgs } from 'node:util';
-import { type Flag, type Flags, kebab } from './flags.ts';
+import { type Flag, type Flags, kebab } from './verb.ts';
 
 /** yargs and Node read these differently: `-ofile`, `-o=file`, a lone dash, an empty or quoted value, the words help, true and false. */
 const NOT_PLAIN = /^-[^-].|^--?$|^$|=$|^(--[^=]*=)?["']|^(help|true|false)$/;

@@ -1,15 +1,14 @@
 /** The flags of `run` in the groups of its help, because forty in one list are hard to find, and the options that they make. */
 
 import { z } from 'zod';
-import type { DatasetConfig } from '../../config/datasetConfig.ts';
+import type { DatasetConfig } from '../../config/runConfig.ts';
 import { environmentNames } from '../../environment/environments.ts';
 import type { RunOptions } from '../../run/plan/resolveConfig.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
-import { filled, filledList, runName, whole } from './checks.ts';
-import { json, output } from './commonFlags.ts';
-import { type Args, type Flag, flags, grouped } from './flags.ts';
+import { filled, filledList, json, output, runName, whole } from './commonFlags.ts';
 import { nightFlags } from './gateFlags.ts';
+import { type Args, type Flag, flags, grouped } from './verb.ts';
 
 /** In dollars; none is off, as in a configuration. */
 export const costLimit = {

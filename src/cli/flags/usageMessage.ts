@@ -1,7 +1,6 @@
 /** Rewrites yargs' error messages: names the argument as the person typed it, and suggests the closest known name. */
 import { closest } from '../../base/text/closest.ts';
-import { kebab } from './flags.ts';
-import type { Verb } from './verb.ts';
+import { kebab, type Verb } from './verb.ts';
 
 export function usageMessage(message: string, args: readonly string[], verb?: Verb): string {
   const command = verb?.command ?? '';

@@ -1,10 +1,11 @@
 /** This process as the service's caller: its variables, its folder, its terminal. A person attends: progress on stderr, signals climb the stop ladder. */
+
 import type { Attendant, Caller, Work } from '../../run/caller.ts';
+import type { StopLadder } from '../../run/control/stop.ts';
+import type { RunEvents } from '../../run/events.ts';
 import { keepFromTerminal, say, sayNotice } from './context.ts';
 import { commandOn } from './nextStep.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
-import { listenForSignals, signalExitCode } from './signals.ts';
-
 export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,
   cwd: process.cwd(),
@@ -31,3 +32,25 @@ const attendWith =
       end: progress.stop,
     };
   };
+
+/** SIGINT and SIGTERM climb the stop ladder, SIGHUP and a closed stdin change nothing. */
+export function listenForSignals(stop: StopLadder, events: RunEvents): () => void {
+  const climb = (name: 'SIGINT' | 'SIGTERM') => () => {
+    const next = stop.interrupt(name);
+    events.emit({ type: 'stopping', stage: stop.stage, reason: `${name}: ${next}`, next });
+  };
+  const onInt = climb('SIGINT');
+  const onTerm = climb('SIGTERM');
+  const onHup = () => {};
+  process.on('SIGINT', onInt);
+  process.on('SIGTERM', onTerm);
+  process.on('SIGHUP', onHup);
+  return () => {
+    process.off('SIGINT', onInt);
+    process.off('SIGTERM', onTerm);
+    process.off('SIGHUP', onHup);
+  };
+}
+
+/** The exit code that shells expect after a signal. */
+export const signalExitCode = (name: string): number => (name === 'SIGTERM' ? 143 : 130);

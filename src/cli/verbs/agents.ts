@@ -5,10 +5,8 @@ import { type AddedAgent, nameOf } from '../../run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../run/agents/installedAgents.ts';
 import type { Caller } from '../../run/caller.ts';
 import { UserError } from '../../run/userError.ts';
-import { filled } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
-import { type Args, flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { filled, json } from '../flags/commonFlags.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 

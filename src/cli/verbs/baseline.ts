@@ -5,8 +5,7 @@ import { openForReading, openForWriting, requireRun, resultsRoot } from '../../r
 import { UserError } from '../../run/userError.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
 import { json, output } from '../flags/commonFlags.ts';
-import { flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printJson, printResult, say } from '../terminal/context.ts';
 
 const baselineFlags = flags({

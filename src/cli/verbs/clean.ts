@@ -8,8 +8,7 @@ import { engineSilent } from '../../run/places/engines.ts';
 import { cleanWork } from '../../run/places/orphanWork.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
 import { json, output } from '../flags/commonFlags.ts';
-import { flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 

@@ -1,13 +1,11 @@
 /** `swebatch config show`: the configuration that a run with these words would have, and where each value comes from. */
 import { basename, dirname, isAbsolute, relative } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
-import { PACKAGE_CONFIGS } from '../../config/findConfig.ts';
+import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { type ConfigRow, configRows, resolveConfig } from '../../run/plan/resolveConfig.ts';
-import { filledList } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
-import { flags } from '../flags/flags.ts';
+import { filledList, json } from '../flags/commonFlags.ts';
 import { runFlags } from '../flags/runFlags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, forTerminal, printData, printJson, sayNotice } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 

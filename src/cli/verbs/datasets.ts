@@ -1,4 +1,5 @@
 /** `swebatch datasets ls | show | add | check | pull | verify | convert`: what is here, what is in it, and how to get it. */
+
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
@@ -11,14 +12,12 @@ import { IMAGE_BUILDERS } from '../../dataset/imageNames.ts';
 import { DATASET_ALIASES, KNOWN_DATASETS } from '../../dataset/knownDatasets.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
 import { addDataset } from '../../run/datasets/addDataset.ts';
-import { checkDataset } from '../../run/datasets/checkDataset.ts';
+import { type CheckedDataset, checkDataset, type Unfit } from '../../run/datasets/checkDataset.ts';
 import { requireDataset } from '../../run/requireDataset.ts';
 import { UserError } from '../../run/userError.ts';
 import { json } from '../flags/commonFlags.ts';
-import { type Args, flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
-import { checkText } from '../terminal/datasetCheck.ts';
 import { table } from '../terminal/table.ts';
 
 const datasetsFlags = flags({
@@ -254,3 +253,35 @@ export const datasetsVerb = defineVerb({
   ],
   run: async (args) => ACTIONS[args.action](args),
 });
+
+const SHOWN = 20;
+
+/** One line for each reason, however many instances have it. */
+function reasons(unfit: readonly Unfit[]): string[] {
+  const groups = [...Map.groupBy(unfit, ({ what, why }) => `${what}\n${why}`).values()];
+  const rows = groups
+    .sort((a, b) => b.length - a.length)
+    .map((group) => [
+      String(group.length),
+      group[0]!.what,
+      inert(group[0]!.why),
+      inert(group[0]!.instance_id),
+    ]);
+  const more = rows.length - SHOWN;
+  return [
+    '',
+    table(['instances', 'what', 'why', 'such as'], rows.slice(0, SHOWN)),
+    ...(more > 0 ? [`and ${more} more reasons; --json has all of them`] : []),
+  ];
+}
+
+const checkText = (found: CheckedDataset): string =>
+  [
+    `${inert(found.path)}`,
+    `${found.instances} instances: ${Object.entries(found.kinds)
+      .map(([kind, count]) => `${count} ${inert(kind)}`)
+      .join(', ')}`,
+    `${found.gradable} can be graded; ${found.images} images`,
+    `licence ${found.licence === null ? 'not stated' : inert(found.licence)}; revision ${found.revision ?? 'not known'}; sha256 ${found.sha256}`,
+    ...(found.unfit.length > 0 ? reasons(found.unfit) : []),
+  ].join('\n');

@@ -1,20 +1,138 @@
 /** `swebatch evaluate RUN | predictions | gold`, `--regrade DIR`, `--verify-gold`: verdicts, with and without containers. */
+
 import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { inert } from '../../base/text/inert.ts';
+import type { GradingConfig } from '../../grading/gradingConfig.ts';
+import type { Regraded } from '../../grading/regradeFolder.ts';
+import type { Block } from '../../report/render/document.ts';
+import { rate } from '../../report/render/format.ts';
+import { renderTerminal } from '../../report/render/renderTerminal.ts';
+import { proportion } from '../../report/statistics/proportions.ts';
 import { evaluatePredictions } from '../../results/evaluate/evaluatePredictions.ts';
 import { type EvaluateOptions, evaluateRun } from '../../results/evaluate/evaluateRun.ts';
+import type { Evaluation, GradedPart } from '../../results/evaluate/gradeRun.ts';
+import type { DatasetChoice } from '../../results/evaluate/gradingRules.ts';
+import { regradeLogs } from '../../results/evaluate/regradeLogs.ts';
+import type { Attendant, Work } from '../../run/caller.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import { attendGrading, concludeEvaluation, showCalibration } from '../evaluation.ts';
-import {
-  datasetGiven,
-  type EvaluateArgs,
-  evaluateFlags,
-  gradingGiven,
-  idsGiven,
-} from '../flags/evaluateFlags.ts';
-import { defineVerb } from '../flags/verb.ts';
-import { regrade } from '../regrade.ts';
-import { thisProcess } from '../terminal/thisProcess.ts';
+import type { Calibrated } from '../../store/records/evaluations.ts';
+import { integer, json, output } from '../flags/commonFlags.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
+import { table } from '../terminal/table.ts';
+import { listenForSignals, signalExitCode, thisProcess } from '../terminal/thisProcess.ts';
+
+/** Takes one value each time, and may repeat. */
+const texts = z
+  .union([z.string(), z.array(z.string())])
+  .optional()
+  .transform((value) => (value === undefined ? [] : [value].flat()));
+
+const evaluateFlags = flags({
+  target: {
+    type: 'string',
+    place: 'optional',
+    describe: 'run (name, unique prefix, "last"), preds.json, all_preds.jsonl, or "gold"',
+  },
+  output,
+  subset: {
+    alias: 'd',
+    type: 'string',
+    check: texts,
+    describe: 'dataset of the predictions or logs; may repeat with --regrade',
+  },
+  split: { type: 'string', describe: 'split of the dataset' },
+  dataDir: { type: 'string', describe: 'folder with local copies of datasets' },
+  instance: {
+    alias: 'i',
+    type: 'string',
+    check: texts,
+    describe: 'only these ids (repeat, or separate with commas)',
+  },
+  workers: {
+    alias: ['w', 'max_workers'],
+    type: 'number',
+    check: integer(1),
+    describe: 'evaluations at a time',
+  },
+  timeout: {
+    alias: 't',
+    type: 'number',
+    check: z.number().min(0).optional(),
+    describe: 'seconds for the tests [1800]',
+  },
+  memory: { type: 'string', describe: 'memory limit of a container [none]' },
+  network: {
+    choices: ['default', 'none'],
+    bare: true,
+    describe: "default is the harness's own; none is recorded with the verdict",
+  },
+  capAdd: {
+    type: 'string',
+    check: texts,
+    describe: 'capability of the containers; SYS_ADMIN is what the harness adds for browser tests',
+  },
+  dialect: { choices: ['v5', 'v4.1'], bare: true, describe: 'rules of the harness to grade by [v5]' },
+  parser: {
+    type: 'string',
+    check: texts,
+    describe: 'ID=MODULE: a log parser of your own (exports parseLog)',
+  },
+  runId: { alias: 'id', type: 'string', describe: 'name of the run that predictions become' },
+  again: { type: 'boolean', default: false, describe: 're-grade instances that already have a verdict' },
+  regrade: {
+    type: 'string',
+    check: texts,
+    describe: 'grade from the logs in this folder, without containers',
+  },
+  write: {
+    type: 'boolean',
+    default: true,
+    describe: 'with --regrade: replace report.json in each folder (--no-write: only show)',
+  },
+  verifyGold: {
+    type: 'boolean',
+    default: false,
+    describe: 'grade the gold patches and remember which of them pass on this machine',
+  },
+  repeat: {
+    type: 'number',
+    check: integer(1),
+    describe: 'with --verify-gold: evaluations of each instance, to find flaky ones [1]',
+  },
+  json,
+});
+type EvaluateArgs = Args<typeof evaluateFlags>;
+
+/** Only what was given; everything else stays as the run was planned, or at its default. */
+function gradingGiven(args: EvaluateArgs): Partial<GradingConfig> {
+  const own = args.parser.map((entry): [string, string] => {
+    const at = entry.indexOf('=');
+    if (at < 1) throw new UserError(`--parser ${entry}: write ID=MODULE, e.g. --parser mine=./my-parser.ts`);
+    return [entry.slice(0, at), entry.slice(at + 1)];
+  });
+  return {
+    ...(args.workers !== undefined && { workers: args.workers }),
+    ...(args.timeout !== undefined && { timeout: args.timeout }),
+    ...(args.memory !== undefined && { memory: args.memory }),
+    ...(args.network !== undefined && { network: args.network }),
+    ...(args.capAdd.length > 0 && { cap_add: args.capAdd }),
+    ...(args.dialect !== undefined && { dialect: args.dialect }),
+    parsers: Object.fromEntries(own),
+  };
+}
+
+const idsGiven = (args: EvaluateArgs): string[] =>
+  args.instance.flatMap((entry) => entry.split(',')).filter(Boolean);
+
+const datasetGiven = (args: EvaluateArgs, subset: string): DatasetChoice => ({
+  subset,
+  split: args.split,
+  dataDir: args.dataDir,
+});
 
 const PREDICTIONS = /\.(json|jsonl|ndjson)$/;
 
@@ -65,6 +183,163 @@ async function predictions(args: EvaluateArgs, target: string): Promise<number> 
   const code = concludeEvaluation(evaluation, args.json);
   if (args.verifyGold && !args.json) showCalibration(evaluation.calibration);
   return code;
+}
+
+/** One line for each verdict. */
+function attendGrading({ events, stop }: Work): Attendant {
+  let done = 0;
+  let total = 0;
+  events.on((event) => {
+    if (event.type === 'graded')
+      say(
+        `[${++done}/${total}] ${event.trial.instanceId}  ${event.outcome}  ${(event.durationMs / 1000).toFixed(1)} s`,
+      );
+    if (event.type === 'stopping') say(event.reason);
+    if (event.type === 'paused' || event.type === 'resumed') say(`${event.type}: ${inert(event.reason)}`);
+    if (event.type === 'note') say(inert(event.text));
+  });
+  return {
+    exitNow: () => process.exit(signalExitCode('SIGINT')),
+    toGrade: (count) => {
+      done = 0;
+      total = count;
+    },
+    over: listenForSignals(stop, events),
+  };
+}
+
+function concludeEvaluation(evaluation: Evaluation, json: boolean): number {
+  const { run, root, reports, faults, ungraded, interruptedBy } = evaluation;
+  if (interruptedBy !== null) {
+    say(`interrupted; go on with ${commandOn(root, `evaluate ${run}`)}`);
+    return signalExitCode(interruptedBy);
+  }
+  if (reports.length === 0) {
+    if (json) printJson([]);
+    say(
+      `incomplete: no trial of ${run} has a result that could be graded; ${commandOn(root, `resume ${run} --retry infra`)} goes on`,
+    );
+    return EXIT.incomplete;
+  }
+  const parts = reports.map((part) => partJson(evaluation, part));
+  printResult(json, parts, () => scoreText(reports));
+  for (const message of faults) say(`note: ${inert(message.slice(0, 500))}`);
+  for (const { path } of reports) say(`report: ${path}`);
+  if (ungraded === 0) return EXIT.done;
+  say(
+    `incomplete: ${ungraded} prediction(s) have no verdict; ${commandOn(root, `evaluate ${run}`)} tries them again`,
+  );
+  return EXIT.incomplete;
+}
+
+const partJson = ({ run, dialect, network }: Evaluation, part: GradedPart) => ({
+  run,
+  arm: part.arm,
+  epoch: part.epoch,
+  model: part.model,
+  dialect,
+  network,
+  report_path: part.path,
+  report: {
+    ...part.report,
+    ...(part.report.failure_reasons && {
+      failure_reasons: Object.fromEntries(part.report.failure_reasons),
+    }),
+  },
+  gold: part.gold,
+});
+
+function scoreText(reports: readonly GradedPart[]): string {
+  const several = reports.some((part) => part.epoch > 1);
+  const blocks = reports.flatMap((part): Block[] => {
+    const { report, gold } = part;
+    const resolved = proportion(report.resolved_instances, report.submitted_instances);
+    return [
+      { kind: 'heading', level: 3, text: several ? `${part.arm}, epoch ${part.epoch}` : part.arm },
+      {
+        kind: 'facts',
+        rows: [
+          ['resolved', `${rate(resolved)} of submitted (Wilson 95 %)`],
+          ['where gold passes', gold ? rate(proportion(gold.resolved, gold.submitted)) : 'not calibrated'],
+          [
+            'others',
+            `unresolved ${report.unresolved_instances}, empty ${report.empty_patch_instances}, error ${report.error_instances}`,
+          ],
+        ],
+      },
+    ];
+  });
+  return renderTerminal(blocks);
+}
+
+/** How often the gold patches of these instances passed, now and before. */
+function showCalibration(rows: readonly Calibrated[]): void {
+  const notable = rows.filter((row) => row.standing !== 'passes');
+  say(
+    `gold passes on this machine for ${rows.length - notable.length} of ${rows.length} instance and image pairs`,
+  );
+  if (notable.length > 0)
+    printData(
+      table(
+        ['instance', 'gold', 'resolved', 'image', 'last'],
+        notable.map((row) => [
+          row.instance_id,
+          row.standing,
+          `${row.resolved} of ${row.evaluations}`,
+          (row.image_digest ?? '-').slice(0, 19),
+          row.last_at.slice(0, 19),
+        ]),
+      ),
+    );
+}
+
+const shown = ({ error, folder, patch, specHash, infra, ...verdict }: Regraded) => ({
+  ...verdict,
+  ...(error !== null && { error }),
+});
+
+async function regrade(args: EvaluateArgs): Promise<number> {
+  if (args.subset.length === 0)
+    throw new UserError('--regrade needs the dataset that says which tests are expected', {
+      hint: 'add --subset verified, or --subset FILE.parquet; it may be given several times',
+    });
+  const {
+    rows: all,
+    skipped,
+    dialect,
+  } = await regradeLogs(
+    {
+      folders: args.regrade,
+      datasets: args.subset.map((subset) => datasetGiven(args, subset)),
+      grading: gradingGiven(args),
+      instances: idsGiven(args),
+      write: args.write,
+    },
+    thisProcess(),
+  );
+  for (const sentence of skipped) say(`note: ${inert(sentence)}`);
+  if (all.length === 0)
+    throw new UserError(`no instance folders in ${args.regrade.join(', ')}`, {
+      hint: 'an instance folder holds test_output.txt; its name is the instance id',
+    });
+
+  const cells = all.map((row) => [
+    row.instance_id,
+    row.resolved === null ? 'no verdict' : row.resolved ? 'resolved' : 'unresolved',
+    row.suspicion.map((flag) => flag.rule).join(' '),
+    row.run_id,
+    row.model,
+  ]);
+  printResult(args.json, all.map(shown), () =>
+    table(['instance', 'verdict', 'flags', 'run', 'model'], cells),
+  );
+  for (const row of all) if (row.error !== null) say(`note: ${inert(row.error)}`);
+  const resolved = all.filter((row) => row.resolved === true).length;
+  const none = all.filter((row) => row.report === null).length;
+  say(
+    `resolved ${rate(proportion(resolved, all.length))} by dialect ${dialect}${none > 0 ? `, ${none} without a verdict` : ''}`,
+  );
+  return EXIT.done;
 }
 
 export const evaluateVerb = defineVerb({

@@ -13,8 +13,7 @@ import {
   trialLines,
 } from '../../store/records/trials.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
 import { paintWord } from '../terminal/colour.ts';
 import { EXIT, inCi, printData, printResult, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';

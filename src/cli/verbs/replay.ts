@@ -13,8 +13,7 @@ import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/firstDifference.ts';
 import { UserError } from '../../run/userError.ts';
 import { json } from '../flags/commonFlags.ts';
-import { type Args, flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {

@@ -24,8 +24,7 @@ import type { AttemptDocument, MessageChunk } from '../../viewer/documents/docum
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { type Args, flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printExactly, printJson, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
 import { countsText, spentText } from '../terminal/table.ts';

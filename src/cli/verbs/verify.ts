@@ -2,8 +2,7 @@
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { verifyRun } from '../../store/verifyRun.ts';
 import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 
 export const verifyVerb = defineVerb({

@@ -8,8 +8,7 @@ import { writeBundle } from '../../viewer/bundle.ts';
 import { databaseOf } from '../../viewer/laterRecord.ts';
 import { startViewer } from '../../viewer/server.ts';
 import { json, output } from '../flags/commonFlags.ts';
-import { type Args, flags } from '../flags/flags.ts';
-import { defineVerb } from '../flags/verb.ts';
+import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, env, printResult, say } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 

@@ -1,10 +1,8 @@
 /** Makes the rows of a new run from its configuration and selection, and finds differences when a run is continued. Pure. */
 import type { AgentConfig } from '../../agent/agentConfig.ts';
 import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
-import type { DatasetConfig } from '../../config/datasetConfig.ts';
-import type { RunConfig } from '../../config/runConfig.ts';
-import type { LoadedRow } from '../../dataset/dataset.ts';
-import { datasetHash, recordedRow } from '../../dataset/dataset.ts';
+import type { DatasetConfig, RunConfig } from '../../config/runConfig.ts';
+import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
 import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';

@@ -1,7 +1,7 @@
 // The completion scripts, asked as the shells ask them.
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { completable, completionScript } from '../../../src/cli/completionScript.ts';
+import { completable, completionScript } from '../../../src/cli/verbs/completion.ts';
 import { allVerbs } from '../../../src/cli/verbs.ts';
 
 const verbs = (await allVerbs()).map(completable);

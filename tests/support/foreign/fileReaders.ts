@@ -2,11 +2,9 @@
 
 import { readRecording } from '../../../src/agent/replay/readRecording.ts';
 import { createRedactor } from '../../../src/base/text/redact.ts';
-import { translateActionRegex } from '../../../src/config/actionRegex.ts';
-import { ConfigError } from '../../../src/config/configError.ts';
-import { isKeyValue, parseKeyValue } from '../../../src/config/keyValue.ts';
+import { translateActionRegex } from '../../../src/config/loadConfig.ts';
 import { mapMiniSweAgent } from '../../../src/config/miniSweAgent.ts';
-import { readYaml } from '../../../src/config/readYaml.ts';
+import { ConfigError, isKeyValue, parseKeyValue, readYaml } from '../../../src/config/readConfig.ts';
 import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';

@@ -1,16 +1,15 @@
 /** `swebatch run delete`: removes a run from the record, with its folder. It asks first. */
 import { createInterface } from 'node:readline/promises';
-import { inert } from '../../../base/text/inert.ts';
-import { deleteRun, requireDeletable } from '../../../run/deleteRun.ts';
-import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { UserError } from '../../../run/userError.ts';
-import { spentNano } from '../../../store/records/runs.ts';
-import { classCounts } from '../../../store/records/trials.ts';
-import { json, namedRun, output } from '../../flags/commonFlags.ts';
-import { flags } from '../../flags/flags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { EXIT, printJson, say } from '../../terminal/context.ts';
-import { countsText, spentText } from '../../terminal/table.ts';
+import { inert } from '../../base/text/inert.ts';
+import { deleteRun, requireDeletable } from '../../run/deleteRun.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
+import { spentNano } from '../../store/records/runs.ts';
+import { classCounts } from '../../store/records/trials.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, printJson, say } from '../terminal/context.ts';
+import { countsText, spentText } from '../terminal/table.ts';
 
 export const runDeleteVerb = defineVerb({
   name: 'run delete',

@@ -1,19 +1,17 @@
 /** `swebatch resume RUN`: go on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
 import { z } from 'zod';
-import { EXIT_CLASSES, type ExitClass } from '../../../outcome.ts';
-import { goOnWithRun } from '../../../run/begin.ts';
-import { armCrash } from '../../../run/control/crash.ts';
-import { openForWriting, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { awaitsVerdict } from '../../../store/records/baselines.ts';
-import { conclude } from '../../conclude.ts';
-import { integer } from '../../flags/checks.ts';
-import { json, namedRun, output } from '../../flags/commonFlags.ts';
-import { flags } from '../../flags/flags.ts';
-import { costLimit, evaluate, progress } from '../../flags/runFlags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { EXIT, env, say } from '../../terminal/context.ts';
-import { commandOn } from '../../terminal/nextStep.ts';
-import { thisProcess } from '../../terminal/thisProcess.ts';
+import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
+import { goOnWithRun } from '../../run/begin.ts';
+import { armCrash } from '../../run/control/crash.ts';
+import { openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { awaitsVerdict } from '../../store/records/baselines.ts';
+import { conclude } from '../conclude.ts';
+import { integer, json, namedRun, output } from '../flags/commonFlags.ts';
+import { costLimit, evaluate, progress } from '../flags/runFlags.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, env, say } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 const resumeFlags = flags({
   run: namedRun,

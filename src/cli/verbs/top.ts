@@ -1,13 +1,12 @@
 /** `swebatch top`: slots, engines, limiters and spend of a run as it works. */
-import { inert } from '../../../base/text/inert.ts';
-import { workerOn } from '../../../run/control/runLock.ts';
-import { openForReading, requireRun, resultsRoot } from '../../../run/resultsRoot.ts';
-import { type LiveState, readLiveState } from '../../../store/live/controls.ts';
-import { namedRun, output } from '../../flags/commonFlags.ts';
-import { flags } from '../../flags/flags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { EXIT, inCi, printData, say } from '../../terminal/context.ts';
-import { lastWord, watchRun } from '../../terminal/watch.ts';
+import { inert } from '../../base/text/inert.ts';
+import { workerOn } from '../../run/control/runLock.ts';
+import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
+import { type LiveState, readLiveState } from '../../store/live/controls.ts';
+import { namedRun, output } from '../flags/commonFlags.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, inCi, printData, say } from '../terminal/context.ts';
+import { lastWord, watchRun } from '../terminal/watch.ts';
 
 export const topVerb = defineVerb({
   name: 'top',

@@ -1,13 +1,12 @@
 /** `swebatch ctl`: changes a run while it works, from another terminal. */
-import { inert } from '../../../base/text/inert.ts';
-import { askRun } from '../../../run/askRun.ts';
-import { resultsRoot } from '../../../run/resultsRoot.ts';
-import { UserError } from '../../../run/userError.ts';
-import { json, namedRun, output } from '../../flags/commonFlags.ts';
-import { flags } from '../../flags/flags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { asker } from '../../terminal/asker.ts';
-import { EXIT, printJson, say } from '../../terminal/context.ts';
+import { hostname, userInfo } from 'node:os';
+import { inert } from '../../base/text/inert.ts';
+import { askRun } from '../../run/askRun.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, printJson, say } from '../terminal/context.ts';
 
 const COMMANDS = ['pause', 'resume', 'workers', 'budget', 'cancel'] as const;
 
@@ -43,3 +42,12 @@ export const ctlVerb = defineVerb({
     return EXIT.done;
   },
 });
+
+/** A user without a name, as in some containers, has a number. */
+function asker(): string {
+  try {
+    return `${userInfo().username}@${hostname()} (terminal)`;
+  } catch {
+    return `uid ${process.getuid?.() ?? '?'}@${hostname()} (terminal)`;
+  }
+}

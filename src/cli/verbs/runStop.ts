@@ -1,12 +1,11 @@
 /** `swebatch run stop`: Ctrl-C for a run that works in another terminal, in a service or in the background. */
 
-import { howItIs, stopRun } from '../../../run/askRun.ts';
-import { resultsRoot } from '../../../run/resultsRoot.ts';
-import { json, namedRun, output } from '../../flags/commonFlags.ts';
-import { flags } from '../../flags/flags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { EXIT, printJson, say } from '../../terminal/context.ts';
-import { commandOn } from '../../terminal/nextStep.ts';
+import { howItIs, stopRun } from '../../run/askRun.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
+import { defineVerb, flags } from '../flags/verb.ts';
+import { EXIT, printJson, say } from '../terminal/context.ts';
+import { commandOn } from '../terminal/nextStep.ts';
 
 export const runStopVerb = defineVerb({
   name: 'run stop',

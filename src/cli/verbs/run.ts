@@ -1,26 +1,26 @@
 /** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
-import { errorText } from '../../../base/text/errorText.ts';
-import { imageOf } from '../../../dataset/instance.ts';
-import { DEMO_IMAGES, run as runProgram } from '../../../demo/baseImage.ts';
-import { buildDemoImages } from '../../../demo/instanceImages.ts';
-import { engineClient } from '../../../environment/places/engines/engineClient.ts';
-import { requireBaseline } from '../../../results/night/findBaseline.ts';
-import { beginRun } from '../../../run/begin.ts';
-import { armCrash } from '../../../run/control/crash.ts';
-import { dryRun } from '../../../run/plan/dryRun.ts';
-import { endpointFindings } from '../../../run/plan/endpointChecks.ts';
-import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../../run/plan/preflight.ts';
-import { plan } from '../../../run/plan.ts';
-import { hasBegun, makeAndOpen, openForReading } from '../../../run/resultsRoot.ts';
-import { UserError } from '../../../run/userError.ts';
-import { conclude } from '../../conclude.ts';
-import { checkNight } from '../../flags/gateFlags.ts';
-import { runFlags, runOptionsOf } from '../../flags/runFlags.ts';
-import { defineVerb } from '../../flags/verb.ts';
-import { judgeNight } from '../../night.ts';
-import { EXIT, env, say } from '../../terminal/context.ts';
-import { printPlan } from '../../terminal/printPlan.ts';
-import { thisProcess } from '../../terminal/thisProcess.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { imageOf } from '../../dataset/instance.ts';
+import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
+import { buildDemoImages } from '../../demo/instanceImages.ts';
+import { engineClient } from '../../environment/places/engines/engineClient.ts';
+import { requireBaseline } from '../../results/night/findBaseline.ts';
+import { beginRun } from '../../run/begin.ts';
+import { armCrash } from '../../run/control/crash.ts';
+import { dryRun } from '../../run/plan/dryRun.ts';
+import { endpointFindings } from '../../run/plan/endpointChecks.ts';
+import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../run/plan/preflight.ts';
+import { plan } from '../../run/plan.ts';
+import { hasBegun, makeAndOpen, openForReading } from '../../run/resultsRoot.ts';
+import { UserError } from '../../run/userError.ts';
+import { conclude } from '../conclude.ts';
+import { checkNight } from '../flags/gateFlags.ts';
+import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
+import { defineVerb } from '../flags/verb.ts';
+import { judgeNight } from '../night.ts';
+import { EXIT, env, say } from '../terminal/context.ts';
+import { printPlan } from '../terminal/printPlan.ts';
+import { thisProcess } from '../terminal/thisProcess.ts';
 
 export const runVerb = defineVerb({
   name: 'run',

@@ -1,0 +1,133 @@
+/** The layers of a configuration: a file's place and text, read as PyYAML reads it, and `a.b=value`. */
+import { isAbsolute, join } from 'node:path';
+import { type Document, LineCounter, parseDocument } from 'yaml';
+import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
+import { closest } from '../base/text/closest.ts';
+import { errorText } from '../base/text/errorText.ts';
+import { nest, type Tree } from './merge.ts';
+
+// The library takes the square of the time for brackets inside brackets.
+
+/** A template may have as many characters; the shipped configurations have 20,000. */
+const LONGEST = 1_000_000;
+/** A hundred times as deep as a configuration goes; deeper by far, reading takes seconds. */
+const DEEPEST = 500;
+
+/** How many brackets are open at most; those in quotes and templates count too, where they close again. */
+function deepestOf(text: string): number {
+  let open = 0;
+  let deepest = 0;
+  for (let i = 0; i < text.length && deepest <= DEEPEST; i++) {
+    const char = text[i];
+    if (char === '[' || char === '{') deepest = Math.max(deepest, ++open);
+    else if ((char === ']' || char === '}') && open > 0) open--;
+  }
+  return deepest;
+}
+
+/** Thousands of mistakes in one text are thousands of errors; their stacks, which nobody reads, would take most of the time. */
+function quickly<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const MOST_SHOWN = 20;
+
+function mistakes({ errors }: Document.Parsed, lines: LineCounter, path: string): string[] {
+  const shown = errors.slice(0, MOST_SHOWN).map(({ message, pos }) => {
+    const { line, col } = lines.linePos(pos[0]);
+    return `${path}: ${message} at line ${line}, column ${col}`;
+  });
+  const more = errors.length - shown.length;
+  return more > 0 ? [...shown, `${path}: and ${more} more`] : shown;
+}
+
+/** YAML with merge keys; a key given twice is an error here. Throws a ConfigError that names the file. */
+export function readYaml(text: string, path: string): unknown {
+  if (text.length > LONGEST)
+    throw new ConfigError([`${path}: longer than ${LONGEST.toLocaleString('en')} characters`]);
+  if (deepestOf(text) > DEEPEST)
+    throw new ConfigError([`${path}: brackets are open more than ${DEEPEST} deep; close them`]);
+  const lines = new LineCounter();
+  const document = quickly(() =>
+    parseDocument(text, { merge: true, prettyErrors: false, lineCounter: lines }),
+  );
+  if (document.errors.length > 0) throw new ConfigError(mistakes(document, lines, path));
+  try {
+    // Aliases and merge keys are followed only here: one that leads nowhere is the person's mistake too.
+    return document.toJS();
+  } catch (error) {
+    throw new ConfigError([`${path}: ${errorText(error)}`]);
+  }
+}
+
+/** Text of a file, or null when there is none. */
+export type ReadFile = (path: string) => string | null;
+
+interface Found {
+  readonly path: string;
+  readonly text: string;
+}
+
+export const PACKAGE_CONFIGS = join(PACKAGE_ROOT, 'configs');
+
+export const BUILT_IN_CONFIGS = [
+  'default',
+  'demo',
+  'nightly',
+  'swebench',
+  'swebench-text',
+  'agents',
+  'demo-agents',
+] as const;
+
+/** Finds the file of a `-c`: the path as given, then the package's `configs/`; the ending `.yaml` may be left out. */
+export function findConfig(name: string, cwd: string, readFile: ReadFile): Found {
+  const asGiven = isAbsolute(name) ? name : join(cwd, name);
+  const inPackage = join(PACKAGE_CONFIGS, name);
+  const spellings = (path: string) => (/\.ya?ml$/.test(path) ? [path] : [path, `${path}.yaml`]);
+  const candidates = [...spellings(asGiven), ...(isAbsolute(name) ? [] : spellings(inPackage))];
+  for (const path of candidates) {
+    const text = readFile(path);
+    if (text !== null) return { path, text };
+  }
+  const close = closest(name.replace(/\.ya?ml$/, ''), BUILT_IN_CONFIGS);
+  throw new ConfigError([
+    `there is no configuration "${name}"; ${close ? `did you mean "${close}"? Looked` : 'looked'} for ${candidates.join(', ')}. Built in are ${BUILT_IN_CONFIGS.join(', ')}`,
+  ]);
+}
+
+/** Parses `a.b=value` of the command line: split at the first "="; the value is JSON if it parses, else text. */
+export function parseKeyValue(spec: string): Tree {
+  const split = spec.indexOf('=');
+  const path = spec.slice(0, split).split('.');
+  if (split < 1 || path.some((segment) => segment.trim() === ''))
+    throw new ConfigError([`-c ${spec}: expected key.path=value, with no empty part in the path`]);
+  return nest(path, parseValue(spec.slice(split + 1)));
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A spec is key=value when its "=" comes after nothing but the letters of a key; a path with "=" in it can be given as ./path. */
+export const isKeyValue = (spec: string): boolean => /^[\w.\s-]*=/.test(spec) && !spec.startsWith('./');
+
+/** Everything that is wrong with a configuration, at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.length === 1 ? problems[0] : problems.map((p) => `- ${p}`).join('\n'));
+    this.problems = problems;
+  }
+}
