@@ -68,7 +68,6 @@ const MAY_NAME: Readonly<Record<string, string>> = {
 
 /** What is still to go. */
 const NOT_YET: readonly string[] = [
-  'config/miniSweAgent.ts: chat',
   'dataset/kinds/datasetKind.ts: hooks of a suite',
   'dataset/kinds/datasetKinds.ts: hooks of a suite',
   'dataset/kinds/harbor/harbor.ts: hooks of a suite',

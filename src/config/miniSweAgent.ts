@@ -4,7 +4,7 @@
  */
 
 import { DEFAULT_ENVIRONMENT, environmentNames } from '../environment/environments.ts';
-import { PROVIDERS } from '../model/names.ts';
+import { OPENAI, PROVIDERS } from '../model/names.ts';
 import { at, isTree, merge, nest, type Rewritten, type Tree, without } from './merge.ts';
 
 export interface Mapped extends Rewritten {
@@ -185,8 +185,9 @@ const LITELLM_ONLY: Readonly<Record<string, (value: unknown) => Answer>> = {
   },
   custom_llm_provider: (value) => {
     const known = PROVIDERS.find(({ prefix }) => prefix === value);
+    // The services of others mostly speak what OpenAI's does.
     return {
-      set: { model: { dialect: known?.dialect ?? 'chat' } },
+      set: { model: { dialect: (known ?? OPENAI).dialect } },
       ...(known ? {} : { warning: `"${String(value)}" is not a known provider; chat completions are used` }),
     };
   },
