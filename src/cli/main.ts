@@ -16,6 +16,11 @@ export async function main(given: readonly string[]): Promise<number> {
   let verb: Verb | undefined;
   try {
     args = verbFirst(withColor(withEnvFile(given)));
+    // Without the modules of every verb, which yargs would be given first.
+    if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
+      printData(VERSION);
+      return await written(EXIT.done);
+    }
     const verbs = await loadVerbs(args[0]);
     verb = verbs.length === 1 ? verbs[0] : undefined;
     const plain = verb ? plainArgs(verb.flags, args.slice(1)) : null;

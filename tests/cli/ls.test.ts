@@ -117,6 +117,19 @@ test('a plain ls loads nothing that takes longer than its answer', async () => {
   ).toEqual([]);
 });
 
+test('the version loads no verb and no parser', async () => {
+  const sayLoaded = join(import.meta.dirname, 'fixtures', 'sayLoaded.mjs');
+  const bin = join(REPO, 'src', 'cli', 'bin.ts');
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    ['--import', sayLoaded, bin, '--version'],
+    { cwd: REPO },
+  );
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(stderr).toContain('cli/main.ts');
+  expect(stderr).not.toMatch(/cli\/verbs\/|node_modules\/yargs/);
+});
+
 test('a run that cannot go on after it was recorded is not left as one that runs', async () => {
   dir = tempDir();
   writeFileSync(
