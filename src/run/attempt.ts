@@ -144,7 +144,11 @@ async function runAgent(
   };
   const lead = suiteOf(instance).lead?.(instance);
   if (!lead)
-    return runOne(instance.problem_statement, withinTaskTime(arm.agent, instance), journal.callbacks);
+    return runOne(
+      instance.problem_statement,
+      withinTaskTime(arm.agent, instance),
+      journal.recorder.callbacks,
+    );
   return lead(
     ledAttempt({
       ...{ environment, journal, signal, now, config: arm.agent, runAgent: runOne },

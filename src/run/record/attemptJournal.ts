@@ -2,7 +2,6 @@
  * Records one attempt and emits its events. Every fact is recorded before its event is emitted, so that no event is lost from the record
  * in a crash.
  */
-import type { AgentCallbacks } from '../../agent/contract.ts';
 import { getUserFriendlyMessage } from '../../agent/errors.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
@@ -39,7 +38,7 @@ export interface AttemptJournal {
   readonly number: number;
   readonly phases: PhaseTracker;
   /** The agent's side of the record: messages, calls, commands. */
-  readonly callbacks: AgentCallbacks;
+  readonly recorder: Recorder;
   /** How often infrastructure has ended an attempt of this trial after a model had been asked. */
   infraAttemptsBefore(): number;
   /** How often the agent has ended its environment in attempts of this trial before. */
@@ -98,18 +97,16 @@ export function openJournal(run: Run, turn: Turn, abort: AbortController): Attem
     },
     onCommand: ({ step, command, result }) => scan.add(step, command, result.output),
     onStep: (step, costNano) => events.emit({ type: 'step', trial: trial.label, slot, step, costNano }),
+    onNote: (text) => void notes.push(text),
+    onError: (_ctx, { error, message, metadata }) =>
+      warn(getUserFriendlyMessage(error, metadata), { error, message }),
+    onDebug: (message, data) => log('debug', message, { instance: trial.label.instanceId, ...data }),
   });
   return {
     attemptId: attempt.id,
     number: attempt.number,
     phases,
-    callbacks: {
-      ...recorder.callbacks,
-      onNote: (text) => void notes.push(text),
-      onError: (_ctx, { error, message, metadata }) =>
-        warn(getUserFriendlyMessage(error, metadata), { error, message }),
-      onDebug: (message, data) => log('debug', message, { instance: trial.label.instanceId, ...data }),
-    },
+    recorder,
     infraAttemptsBefore: () => trials.infraAttemptsWithCalls(store, trial.id),
     endedByAgentBefore: () => trials.attemptsFlagged(store, trial.id, ENDED_ENVIRONMENT),
     note: (text) => void notes.push(text),

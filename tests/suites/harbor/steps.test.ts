@@ -5,6 +5,8 @@ import type { AgentCallbacks, AgentResult } from '../../../src/agent/contract.ts
 import { textResult } from '../../../src/agent/textResult.ts';
 import { type Environment, EnvironmentError } from '../../../src/environment/environment.ts';
 import { ledAttempt } from '../../../src/run/attempt/ledAttempt.ts';
+import { createRecorder } from '../../../src/run/record/recorder.ts';
+import * as trials from '../../../src/store/records/trials.ts';
 import {
   type KeptStep,
   keptSteps,
@@ -13,6 +15,8 @@ import {
   workThroughSteps,
 } from '../../../src/suites/harbor/steps.ts';
 import type { LedAttempt } from '../../../src/suites/suite.ts';
+import { openedRun } from '../../run/openedRun.ts';
+import { freshStore, planted } from '../../store/storeFixtures.ts';
 
 interface Played {
   readonly config?: Partial<AgentConfig>;
@@ -28,6 +32,19 @@ interface Played {
   readonly runs?: (command: string) => number;
   readonly keepWork?: () => Promise<string>;
 }
+
+const UNKNOWN = {
+  ...{
+    startedAt: 0,
+    statusCode: 200,
+    errorCode: null,
+    errorMessage: null,
+    modelAsked: 'm',
+    modelAnswered: 'm',
+  },
+  ...{ responseId: null, fingerprint: null, finishReason: 'stop', rawUsage: null, priceVersion: null },
+  ...{ providerCostNano: null, requestBytes: 1 },
+};
 
 const NAMES = ['one', 'two', 'three'];
 
@@ -54,13 +71,16 @@ async function play({
     keepWork: keepWork ?? (async () => `image:${++images}`),
   } as unknown as Environment;
   const seen: string[] = [];
-  const callbacks: AgentCallbacks = {
-    onMessage: ({ step }, { content, extra }, index) =>
-      void seen.push(`${index} ${String(extra?.task_step)} at ${step}: ${String(content)}`),
-    onStep: ({ step }) => void seen.push(`step ${step}`),
-    onCommand: (_ctx, { step, command }) => void seen.push(`${step}$ ${command}`),
-    onCallBegan: ({ step, call }, { try: at }) => void seen.push(`call ${call} of ${step}, try ${at}`),
-  };
+  const store = freshStore();
+  const run = planted(store, { ids: ['a__a-1'] });
+  const [trial] = trials.trialsOf(store, run.id);
+  trials.leaseTrial(store, trial!.id, 'me', 1);
+  const { id } = trials.beginAttempt(store, trial!.id, { startedAt: 'now', slot: 1, config: '{}' });
+  const recorder = createRecorder(openedRun({ store, row: run }), id, {
+    onPhase: () => {},
+    onStep: (step) => void seen.push(`step ${step}`),
+    onCommand: ({ step, command }) => void seen.push(`${step}$ ${command}`),
+  });
   const all: TaskStep[] = NAMES.map((name, i) => ({
     ...{ name, instruction: `do ${name}`, files: () => [] },
     verify: gates[name] && (async () => gates[name]!),
@@ -71,7 +91,7 @@ async function play({
     config: agentConfigSchema.parse(config),
     journal: {
       phases: { begin: () => {}, end: () => {}, current: '', elapsedMs: () => 0, workingMs: () => 0 },
-      ...{ callbacks, note: (text) => void notes.push(text) },
+      ...{ recorder, note: (text) => void notes.push(text) },
       recordWork(work) {
         kept = keptSteps(work);
       },
@@ -92,7 +112,7 @@ async function play({
     (result) => ({ result, error: null }),
     (error: unknown) => ({ result: null, error: error as EnvironmentError }),
   );
-  return { ...ended, events, notes, seen, kept };
+  return { ...ended, events, notes, seen, kept, store };
 }
 
 describe('steps', () => {
@@ -158,8 +178,8 @@ describe('limits', () => {
         const ctx = { instanceId: 'a', step: 1 };
         callbacks.onCallBegan?.(ctx, { try: 0, modelAsked: 'm', startedAt: 0, estimateNano: 250_000_000 });
         // Its cost is not known: what was reserved counts.
-        const call = { try: 0, state: 'ok', costNano: null, usage: null };
-        callbacks.onCallEnded?.(ctx, call as never);
+        const call = { try: 0, state: 'ok', costNano: null, usage: null, latencyMs: 1, notes: [] };
+        callbacks.onCallEnded?.(ctx, { ...UNKNOWN, ...call } as never);
         return { steps: 4 };
       },
     });
@@ -214,7 +234,7 @@ describe('whoever broke the container', () => {
 });
 
 test('messages, steps, commands and calls are counted through, and each message names its step', async () => {
-  const { seen } = await play({
+  const { seen, store } = await play({
     agent: (step, callbacks) => {
       const ctx = { instanceId: 'a', step: 1, call: 0 };
       callbacks.onStep?.(ctx);
@@ -226,12 +246,20 @@ test('messages, steps, commands and calls are counted through, and each message 
       return { steps: 1 };
     },
   });
-  const each = (name: string, i: number) => [
-    `step ${i + 1}`,
-    `call ${i} of ${i + 1}, try 0`,
-    `${2 * i} ${name} at ${i + 1}: ${name}`,
-    `${2 * i + 1} ${name} at ${i + 1}: ok`,
-    `${i + 1}$ ls`,
-  ];
-  expect(seen).toEqual(NAMES.flatMap(each));
+  expect(seen).toEqual(NAMES.flatMap((_, i) => [`step ${i + 1}`, `${i + 1}$ ls`]));
+  const all = (sql: string) => store.prepare(sql).all();
+  expect(all('SELECT step, call, try FROM model_calls ORDER BY id')).toEqual(
+    NAMES.map((_, i) => ({ step: i + 1, call: i, try: 0 })),
+  );
+  expect(all('SELECT step, command FROM commands ORDER BY id')).toEqual(
+    NAMES.map((_, i) => ({ step: i + 1, command: 'ls' })),
+  );
+  expect(
+    all(`SELECT seq, content, json_extract(data, '$.extra.task_step') AS part FROM messages ORDER BY seq`),
+  ).toEqual(
+    NAMES.flatMap((name, i) => [
+      { seq: 2 * i, content: name, part: name },
+      { seq: 2 * i + 1, content: 'ok', part: name },
+    ]),
+  );
 });
