@@ -53,7 +53,7 @@ let enginesFound = false;
 /** Tells every client of this process how to find the default engine. */
 async function findEngines(): Promise<void> {
   enginesFound = true;
-  const { chooseEngine } = await import('../environment/places/engines/engineClient.ts');
+  const { chooseEngine } = await import('../environment/places/chosenEngine.ts');
   const { engineOptions } = await import('../run/places/engines.ts');
   chooseEngine((host) => engineOptions(process.env, host));
 }

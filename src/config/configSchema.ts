@@ -4,7 +4,7 @@ import { agentConfigSchema } from '../agent/agentConfig.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
 import { identity } from '../base/fieldClass.ts';
 import { environmentConfigSchema } from '../environment/environments.ts';
-import { imagesConfigSchema } from '../environment/places/images/imagesConfig.ts';
+import { imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import { gradingConfigSchema } from '../grading/gradingConfig.ts';
 import { modelConfigSchema } from '../model/modelConfig.ts';
 import { datasetConfigSchema, runConfigSchema } from './runConfig.ts';

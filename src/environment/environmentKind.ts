@@ -6,9 +6,9 @@ import type { z } from 'zod';
 import type { Finding } from '../base/finding.ts';
 import type { EnvironmentFactory } from './environment.ts';
 import type { EnvironmentConfig } from './environmentConfig.ts';
-import type { EnginePool } from './places/engines/enginePool.ts';
-import type { EngineWatch } from './places/engines/engineWatch.ts';
-import type { EnsureImage } from './places/images/ensureImage.ts';
+import type { EnginePool } from './places/enginePool.ts';
+import type { EngineWatch } from './places/engineWatch.ts';
+import type { EnsureImage } from './places/pullStage.ts';
 import type { Program } from './programs/program.ts';
 
 export interface EnvironmentKind {

@@ -4,8 +4,8 @@
  */
 import type { Redactor } from '../base/text/redact.ts';
 import type { RunConfig } from '../config/runConfig.ts';
-import type { RunPool } from '../environment/places/engines/enginePool.ts';
-import type { EngineWatch } from '../environment/places/engines/engineWatch.ts';
+import type { RunPool } from '../environment/places/enginePool.ts';
+import type { EngineWatch } from '../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
 import type { SuspicionRule } from '../grading/suspicion/commandRules.ts';
 import type { Store } from '../store/open.ts';

@@ -1,5 +1,5 @@
 /** Work that a program has started: its events, its result, and how it is stopped. */
-import { withEngine } from '../environment/places/engines/engineClient.ts';
+import { withEngine } from '../environment/places/chosenEngine.ts';
 import type { Caller, Notice, Variables } from './caller.ts';
 import type { StopLadder } from './control/stop.ts';
 import type { RunEvent, RunEvents } from './events.ts';

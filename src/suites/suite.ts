@@ -8,7 +8,7 @@ import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { RawRow } from '../dataset/read/readColumns.ts';
 import type { Environment } from '../environment/environment.ts';
-import type { BuildRecipe } from '../environment/places/images/build/buildRecipes.ts';
+import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
 import type { GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
 import type { ExitReason } from '../outcome.ts';

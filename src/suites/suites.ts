@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isRecord } from '../base/isRecord.ts';
 import type { Instance } from '../dataset/instance.ts';
 import type { RawRow } from '../dataset/read/readColumns.ts';
-import { rememberRecipe } from '../environment/places/images/build/buildRecipes.ts';
+import { rememberRecipe } from '../environment/places/buildRecipes.ts';
 import type { PlannedGrading } from '../grading/gradingFrame.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';
 import type { Suite, TaskNeeds } from './suite.ts';

@@ -1,6 +1,6 @@
 // The conformance suite against Podman: as root and without, by both transports. vitest.podman.config.ts says which socket is asked.
 import { afterAll, beforeAll, describe } from 'vitest';
-import { engineInfo } from '../../src/environment/places/engines/engineInfo.ts';
+import { engineInfo } from '../../src/environment/places/engineInfo.ts';
 import { describeEnvironment } from '../environment/conformance.ts';
 import { containerBench } from '../environment/containerBench.ts';
 import { docker, dockerAvailable } from '../support/docker.ts';

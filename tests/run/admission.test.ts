@@ -1,11 +1,11 @@
 // An engine that was away when the run began, and answers later: it is checked before its first trial.
 import Docker from 'dockerode';
 import { afterEach, expect, test } from 'vitest';
-import { engineInfo } from '../../src/environment/places/engines/engineInfo.ts';
-import { createEnginePool } from '../../src/environment/places/engines/enginePool.ts';
-import { createImageService, type ImageService } from '../../src/environment/places/images/imageService.ts';
-import { imagesConfigSchema } from '../../src/environment/places/images/imagesConfig.ts';
-import { imagesOfSeveralEngines } from '../../src/environment/places/images/severalEnginesImages.ts';
+import { engineInfo } from '../../src/environment/places/engineInfo.ts';
+import { createEnginePool } from '../../src/environment/places/enginePool.ts';
+import { createImageService, type ImageService } from '../../src/environment/places/imageService.ts';
+import { imagesConfigSchema } from '../../src/environment/places/imagesConfig.ts';
+import { imagesOfSeveralEngines } from '../../src/environment/places/runImages.ts';
 import { createAdmission } from '../../src/run/places/admission.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { tempDir } from '../support/cli.ts';

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type EngineInfo, engineInfo } from '../../src/environment/places/engines/engineInfo.ts';
+import { type EngineInfo, engineInfo } from '../../src/environment/places/engineInfo.ts';
 import { engineFindings } from '../../src/run/plan/engineFit.ts';
 import { DOCKER_INFO, type ToldEngine, toldEngine } from '../environment/places/engines/toldEngine.ts';
 import { cli, tempDir } from '../support/cli.ts';

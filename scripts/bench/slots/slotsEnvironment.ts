@@ -1,8 +1,8 @@
 // Environments on simulated engines of other machines: each command waits as the trial says, and each start too.
 import { sleep } from '../../../src/base/async/timer.ts';
 import type { Environment, EnvironmentFactory } from '../../../src/environment/environment.ts';
-import { createEnginePool } from '../../../src/environment/places/engines/enginePool.ts';
-import { createHostsFactory } from '../../../src/environment/places/engines/hostsFactory.ts';
+import { createEnginePool } from '../../../src/environment/places/enginePool.ts';
+import { createHostsFactory } from '../../../src/environment/places/hostsFactory.ts';
 import { simulatedTrial } from './simulated.ts';
 
 const LINE = 'a line of a file, as commands of agents print it, sixty-four bytes\n';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { inert } from '../../base/text/inert.ts';
 import { environmentFindings } from '../../environment/environments.ts';
-import { type EngineInfo, engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { requireEngine } from '../../run/places/engines.ts';
 import { endpointFindings } from '../../run/plan/endpointChecks.ts';
 import { type AskedEngine, engineFindings, limitFindings } from '../../run/plan/engineFit.ts';

@@ -8,15 +8,15 @@ import { imageOf } from '../../dataset/instance.ts';
 import { selectInstances } from '../../dataset/select/select.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
-import { type ImagePlan, tooMuch } from '../../environment/places/images/imagePlan.ts';
-import type { ImageService } from '../../environment/places/images/imageService.ts';
+import { type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
+import type { ImageService } from '../../environment/places/imageService.ts';
 import {
   type ImagesConfig,
   imagesConfigSchema,
   mirrorSchema,
   parsePolicy,
-} from '../../environment/places/images/imagesConfig.ts';
-import type { StageEvent } from '../../environment/places/images/pull/stageEvents.ts';
+} from '../../environment/places/imagesConfig.ts';
+import type { StageEvent } from '../../environment/places/pullStage.ts';
 import { openImages } from '../../run/places/engines.ts';
 import { loadLayers } from '../../run/plan/resolveConfig.ts';
 import { requireDataset } from '../../run/requireDataset.ts';

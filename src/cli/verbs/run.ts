@@ -3,7 +3,7 @@ import { errorText } from '../../base/text/errorText.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
-import { engineClient } from '../../environment/places/engines/engineClient.ts';
+import { engineClient } from '../../environment/places/engineClient.ts';
 import { requireBaseline } from '../../results/night/findBaseline.ts';
 import { beginRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';

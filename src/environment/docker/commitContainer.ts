@@ -1,6 +1,6 @@
 /** A container's file system as an image. */
 import type Docker from 'dockerode';
-import { readFault } from '../places/engines/dockerFault.ts';
+import { readFault } from '../places/dockerFault.ts';
 
 interface CommitRequest {
   readonly _query: Readonly<Record<string, string>>;

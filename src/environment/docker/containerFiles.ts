@@ -3,8 +3,7 @@ import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
 import type { ReadFolder } from '../patch/treeSnapshot.ts';
-import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
-import { readFault, withDaemonRetry } from '../places/engines/dockerFault.ts';
+import { daemonAnswer, readFault, withDaemonRetry } from '../places/dockerFault.ts';
 
 /** Long for the largest file that goes in; for an engine that has locked up. */
 const ARCHIVE_LIMIT_MS = 600_000;

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
+import { daemonAnswer } from '../places/dockerFault.ts';
 
 const eventSchema = z.object({
   Action: z.string(),

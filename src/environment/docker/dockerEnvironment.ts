@@ -6,7 +6,7 @@ import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { Channel } from '../exec/channel.ts';
 import { diffSnapshot, type GitSnapshot, type ScriptRunner } from '../patch/capture.ts';
 import { diffTrees, type TreeSnapshot } from '../patch/treeSnapshot.ts';
-import type { EngineWatch } from '../places/engines/engineWatch.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
 import { unameVars } from '../uname.ts';
 import { folderReader, getFile, putFile } from './containerFiles.ts';
 import type { OpenContainer } from './openContainer.ts';

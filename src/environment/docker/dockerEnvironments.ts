@@ -2,9 +2,8 @@
 import type { EnvironmentFactory } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import type { EnvironmentOptions } from '../environmentKind.ts';
-import { createHostsFactory } from '../places/engines/hostsFactory.ts';
-import { enginePoolOf, requiredEngine } from '../places/engines/hostsPool.ts';
-import { LOST_AFTER_MS } from '../places/engines/poolState.ts';
+import { createHostsFactory, enginePoolOf, requiredEngine } from '../places/hostsFactory.ts';
+import { LOST_AFTER_MS } from '../places/poolState.ts';
 import { createDockerFactory } from './dockerFactory.ts';
 
 export function createDockerEnvironments(

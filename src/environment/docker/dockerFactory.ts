@@ -10,11 +10,11 @@ import {
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { HARNESS } from '../exec/channel.ts';
-import { readFault } from '../places/engines/dockerFault.ts';
-import { engineClient } from '../places/engines/engineClient.ts';
-import { createEngineWatch } from '../places/engines/engineWatch.ts';
-import type { EnsureImage } from '../places/images/ensureImage.ts';
-import { createFactoryPulls } from '../places/images/factoryPulls.ts';
+import { readFault } from '../places/dockerFault.ts';
+import { engineClient } from '../places/engineClient.ts';
+import { createEngineWatch } from '../places/engineWatch.ts';
+import { createFactoryPulls } from '../places/imageService.ts';
+import type { EnsureImage } from '../places/pullStage.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramVolumes } from '../programs/programVolume.ts';
 import { type Discard, removeContainer, removeLater } from './container.ts';

@@ -1,7 +1,7 @@
 /** What a program sets when it makes a Docker factory, beside the user's configuration. */
 import type Docker from 'dockerode';
-import type { EngineWatch } from '../places/engines/engineWatch.ts';
-import type { EnsureImage } from '../places/images/ensureImage.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
+import type { EnsureImage } from '../places/pullStage.ts';
 import type { Program } from '../programs/program.ts';
 
 export interface DockerFactoryOptions {

@@ -3,7 +3,7 @@ import type { Environment, HistoryState, StartRequest } from '../environment.ts'
 import { ownConfig } from '../ownConfig.ts';
 import type { GitSnapshot, ScriptRunner } from '../patch/capture.ts';
 import type { TreeSnapshot } from '../patch/treeSnapshot.ts';
-import type { ImageFacts } from '../places/images/ensureImage.ts';
+import type { ImageFacts } from '../places/pullStage.ts';
 import { refuseUnlessAllowed, verifySealed } from '../start/sealedHistory.ts';
 import { pictureOf, runSetup, setupsOf } from '../start/setup.ts';
 import { environmentOf } from './dockerEnvironment.ts';

@@ -1,7 +1,8 @@
 /** What a run left on its engines: containers of its own, and images of its dataset. The official run report names both. */
 
 import { LABELS } from '../owner.ts';
-import { engineClient, engineOptionsOf } from '../places/engines/engineClient.ts';
+import { engineOptionsOf } from '../places/chosenEngine.ts';
+import { engineClient } from '../places/engineClient.ts';
 import { labelsAreItsOwn } from './reaper.ts';
 
 export interface Leftovers {

@@ -12,8 +12,8 @@ import {
   PROGRAM_LABELS,
   thisMachine,
 } from '../owner.ts';
-import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
-import { engineClient } from '../places/engines/engineClient.ts';
+import { daemonAnswer } from '../places/dockerFault.ts';
+import { engineClient } from '../places/engineClient.ts';
 import { removeProgramVolume } from '../programs/programVolume.ts';
 import { removeContainer } from './container.ts';
 

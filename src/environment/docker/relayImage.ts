@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import tar from 'tar-stream';
-import { readFault, withDaemonRetry } from '../places/engines/dockerFault.ts';
+import { readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import { relayProgram } from '../relay/relayProgram.ts';
 
 const REPOSITORY = 'swebatch-relay';

@@ -9,9 +9,9 @@ import { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
 import { LABELS } from '../owner.ts';
 import { type GitSnapshot, type ScriptRunner, takeSnapshot } from '../patch/capture.ts';
-import { readFault } from '../places/engines/dockerFault.ts';
-import type { ImageFacts } from '../places/images/ensureImage.ts';
-import { SEALED_LABELS } from '../places/images/sealedLabels.ts';
+import { readFault } from '../places/dockerFault.ts';
+import { SEALED_LABELS } from '../places/dockerImageEngine.ts';
+import type { ImageFacts } from '../places/pullStage.ts';
 import { sealHistory } from '../start/sealedHistory.ts';
 import { commitContainer } from './commitContainer.ts';
 

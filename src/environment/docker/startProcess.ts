@@ -3,8 +3,7 @@ import type { Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { sleep } from '../../base/async/timer.ts';
 import type { StartProcess } from '../exec/ports.ts';
-import { daemonAnswer } from '../places/engines/daemonAnswer.ts';
-import { withDaemonRetry } from '../places/engines/dockerFault.ts';
+import { daemonAnswer, withDaemonRetry } from '../places/dockerFault.ts';
 import { createDemux } from './demux.ts';
 
 /** For a caller who watches the engine, and waits for one that is away by a signal. */

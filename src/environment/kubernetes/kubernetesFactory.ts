@@ -8,7 +8,7 @@ import {
   type StartRequest,
 } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
-import { createEngineWatch } from '../places/engines/engineWatch.ts';
+import { createEngineWatch } from '../places/engineWatch.ts';
 import { createPreparedStarts } from '../preparedStarts.ts';
 import { createProgramSpools } from '../programs/programSpool.ts';
 import { readApiFault } from './apiFaults.ts';

@@ -2,7 +2,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { parseDuration } from '../../base/text/units.ts';
 import { EnvironmentError } from '../environment.ts';
-import type { EngineWatch } from '../places/engines/engineWatch.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
 import { type ApiMeaning, readApiFault } from './apiFaults.ts';
 import { type PodFault, stateOfPod } from './podFaults.ts';
 import type { Death, PodShared } from './podShared.ts';

@@ -4,7 +4,7 @@
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import type { EnvironmentErrorCode } from '../environment.ts';
-import { classifyPullMessage, PULL_FAILURES } from '../places/images/pull/pullFailure.ts';
+import { classifyPullMessage, PULL_FAILURES } from '../places/pullFailure.ts';
 import { MAIN } from './podManifest.ts';
 import { RELAY } from './podSidecar.ts';
 

@@ -2,7 +2,7 @@
 import type { LimitFunction } from 'p-limit';
 import type { EnvironmentError } from '../environment.ts';
 import type { EnvironmentConfig } from '../environmentConfig.ts';
-import type { EngineWatch } from '../places/engines/engineWatch.ts';
+import type { EngineWatch } from '../places/engineWatch.ts';
 import type { Program } from '../programs/program.ts';
 import type { ProgramSpools } from '../programs/programSpool.ts';
 import type { Cluster } from './cluster.ts';

@@ -1,6 +1,6 @@
 /** The C library that programs in an image are linked with: which files tell it, and a look into an image of Docker without starting it. */
 import type Docker from 'dockerode';
-import { readFault, withDaemonRetry } from '../places/engines/dockerFault.ts';
+import { readFault, withDaemonRetry } from '../places/dockerFault.ts';
 import type { Libc } from './program.ts';
 
 /** The loaders by architecture; a program asks for them by these paths. */

@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { diskFullText, isOpen } from '../../environment/places/images/disk/diskGate.ts';
+import { diskFullText, isOpen } from '../../environment/places/diskGate.ts';
 
 export interface DiskFloor {
   /** Whether the last check found less than the floor. */

@@ -1,5 +1,5 @@
 /** Whether a trial runs again after an attempt: a policy per reason, counted within this invocation. */
-import { PULL_FAILURES } from '../../environment/places/images/pull/pullFailure.ts';
+import { PULL_FAILURES } from '../../environment/places/pullFailure.ts';
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Settlement } from '../../store/records/trials.ts';
 import { ENGINE_LOST, type Ending, HOST_FLOOR, WRONG_ENVIRONMENT } from '../exit.ts';

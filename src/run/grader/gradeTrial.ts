@@ -9,8 +9,8 @@ import {
   ownKeysOf,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
-import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
-import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
+import type { EnginePool } from '../../environment/places/enginePool.ts';
+import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingEnvironment.ts';
 import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';

@@ -1,6 +1,6 @@
 /** Gradings that the container engine took with it when it went away: they are made again, and are no verdict. */
 import { isLoss } from '../../environment/environment.ts';
-import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
+import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import { FREE_OUTAGES } from '../control/retryPolicy.ts';
 import type { RunEvents } from '../events.ts';

@@ -2,8 +2,8 @@
  * An engine of the configuration that did not answer when the run began is checked before its first trial, as the others were before
  * anything was paid: one of another processor or with a wrong clock gets none.
  */
-import type { EngineInfo } from '../../environment/places/engines/engineInfo.ts';
-import type { EnginePool } from '../../environment/places/engines/enginePool.ts';
+import type { EngineInfo } from '../../environment/places/engineInfo.ts';
+import type { EnginePool } from '../../environment/places/enginePool.ts';
 import { engineFindings, type PlatformAsked } from '../plan/engineFit.ts';
 
 export interface AdmissionPorts {

@@ -2,16 +2,12 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { errorText } from '../../base/text/errorText.ts';
-import {
-  connectEngine,
-  DOCKER_VARIABLES,
-  type EngineConnection,
-} from '../../environment/places/engines/connectEngine.ts';
+import { connectEngine, DOCKER_VARIABLES, type EngineConnection } from '../../environment/places/endpoint.ts';
 import {
   createImageService,
   type ImageService,
   type ImageServiceOptions,
-} from '../../environment/places/images/imageService.ts';
+} from '../../environment/places/imageService.ts';
 import { type Variables, variable } from '../caller.ts';
 import { UserError } from '../userError.ts';
 

@@ -1,8 +1,8 @@
 /** Which content the engines of a run have under each image name: for the manifest, and to find images that have changed. */
 import { join } from 'node:path';
 import { imageKey } from '../../base/imageReference.ts';
-import { type ImageLedger, openImageLedger } from '../../environment/places/images/disk/imageLedger.ts';
-import { dockerImageEngine } from '../../environment/places/images/dockerImageEngine.ts';
+import { dockerImageEngine } from '../../environment/places/dockerImageEngine.ts';
+import { type ImageLedger, openImageLedger } from '../../environment/places/imageLedger.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
 import { type EngineConnected, requireEngine, stateDir } from './engines.ts';

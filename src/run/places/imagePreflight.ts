@@ -3,8 +3,8 @@
  * time does not delay the run.
  */
 import { gigabytes } from '../../base/text/units.ts';
-import { tooMuch } from '../../environment/places/images/imagePlan.ts';
-import type { EnginePlan, RunImages } from '../../environment/places/images/runImages.ts';
+import { tooMuch } from '../../environment/places/imagePlan.ts';
+import type { EnginePlan, RunImages } from '../../environment/places/runImages.ts';
 
 const PATIENCE_MS = 30_000;
 const NAMED = 3;

@@ -1,7 +1,7 @@
 /** The images of one sitting: the order of trials that they suggest, and which images are needed until when. */
 import type { RunConfig } from '../../config/runConfig.ts';
-import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
-import type { RunImages } from '../../environment/places/images/runImages.ts';
+import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import type { RunImages } from '../../environment/places/runImages.ts';
 import type { Store } from '../../store/open.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';

@@ -5,9 +5,9 @@
 
 import { errorText } from '../../base/text/errorText.ts';
 import { type EnvironmentError, isLoss, type Place } from '../../environment/environment.ts';
-import type { EngineWatch } from '../../environment/places/engines/engineWatch.ts';
-import type { Collected } from '../../environment/places/images/disk/collect.ts';
-import type { ReadyPlace, RunImages } from '../../environment/places/images/runImages.ts';
+import type { EngineWatch } from '../../environment/places/engineWatch.ts';
+import type { Collected } from '../../environment/places/imageLedger.ts';
+import type { ReadyPlace, RunImages } from '../../environment/places/runImages.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { RunEvents } from '../events.ts';
 

@@ -1,7 +1,7 @@
 /** Tasks that ask for more processors than the engine has: no container of theirs would start there. */
 
 import type { LoadedRow } from '../../dataset/dataset.ts';
-import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { needsOf } from '../../suites/suites.ts';
 import type { Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';

@@ -6,7 +6,7 @@
 import { bad, type Finding, good } from '../../base/finding.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { onEngines } from '../../environment/environments.ts';
-import type { EngineInfo } from '../../environment/places/engines/engineInfo.ts';
+import type { EngineInfo } from '../../environment/places/engineInfo.ts';
 import { limitsOf } from '../../grading/gradingConfig.ts';
 import type { ResolvedConfig } from './resolveConfig.ts';
 

@@ -10,7 +10,7 @@ import { BASH_TOOL } from '../../agent/tool.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
-import { type EngineInfo, engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeRequests } from '../../model/describe.ts';
 import type { Caller } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';

@@ -3,8 +3,8 @@
 import { parseSize } from '../../base/text/units.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
 import { onEngines } from '../../environment/environments.ts';
-import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/places/images/imagePlan.ts';
-import { imagesConfigSchema, parsePolicy } from '../../environment/places/images/imagesConfig.ts';
+import { type DiskRoom, type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';
+import { imagesConfigSchema, parsePolicy } from '../../environment/places/imagesConfig.ts';
 import type { Variables } from '../caller.ts';
 import { openImages } from '../places/engines.ts';
 import { enginesOf } from '../places/openImages.ts';

@@ -4,7 +4,7 @@ import type { GatewayConfig } from '../../agent/gateway/gatewayConfig.ts';
 import type { DatasetConfig, RunConfig } from '../../config/runConfig.ts';
 import { datasetHash, type LoadedRow, recordedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
+import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { ModelConfig } from '../../model/modelConfig.ts';
 import { dollarsToNano } from '../../money.ts';

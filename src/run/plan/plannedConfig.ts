@@ -1,7 +1,7 @@
 /** Reads back what planRun wrote, with its types. An imported run has settings of another tool; only recordedEnvironment accepts those. */
 import { type RunConfig, runConfigSchema } from '../../config/runConfig.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/images/imagesConfig.ts';
+import { type ImagesConfig, imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import { type ArmRow, type RunRow, storedArm, wholeArm, wholeConfig } from '../../store/records/runs.ts';
 import type { ArmConfig } from './planRecord.ts';

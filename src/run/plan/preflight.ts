@@ -2,7 +2,7 @@
 
 import { bad, type Finding } from '../../base/finding.ts';
 import { environmentFindings, kindOf } from '../../environment/environments.ts';
-import { engineInfo } from '../../environment/places/engines/engineInfo.ts';
+import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';

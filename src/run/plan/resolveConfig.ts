@@ -10,7 +10,7 @@ import { at, isTree, leaves, type Tree } from '../../config/merge.ts';
 import { CONFIGURED_KEY } from '../../config/miniSweAgent.ts';
 import { ConfigError, isKeyValue } from '../../config/readConfig.ts';
 import { type DatasetConfig, type RunConfig, withFlags } from '../../config/runConfig.ts';
-import type { ImagesConfig } from '../../environment/places/images/imagesConfig.ts';
+import type { ImagesConfig } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { takeCredentialsOut } from '../../model/namedCredentials.ts';
 import { settleModel } from '../../model/settleModel.ts';

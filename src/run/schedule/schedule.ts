@@ -1,7 +1,7 @@
 /** Orders the trials of a sitting as the run's configuration says, and records the order. */
 import type { RunConfig } from '../../config/runConfig.ts';
 import { DEFAULT_SEED } from '../../dataset/select/select.ts';
-import { orderBySharedLayers } from '../../environment/places/images/imagePlan.ts';
+import { orderBySharedLayers } from '../../environment/places/imagePlan.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instanceFacts, type RunRow } from '../../store/records/runs.ts';
 import { pastDurations, setPositions, type TrialRow, trialsOf } from '../../store/records/trials.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createContainer, removeContainer } from '../../../src/environment/docker/container.ts';
 import { environmentConfigSchema } from '../../../src/environment/environments.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
-import { createEngineWatch } from '../../../src/environment/places/engines/engineWatch.ts';
+import { createEngineWatch } from '../../../src/environment/places/engineWatch.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

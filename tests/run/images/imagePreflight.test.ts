@@ -1,8 +1,8 @@
 // What is said about images before the first trial.
 import { describe, expect, test } from 'vitest';
-import { type PlannedImage, summarizeImages } from '../../../src/environment/places/images/imagePlan.ts';
-import { parsePolicy } from '../../../src/environment/places/images/imagesConfig.ts';
-import type { RunImages } from '../../../src/environment/places/images/runImages.ts';
+import { type PlannedImage, summarizeImages } from '../../../src/environment/places/imagePlan.ts';
+import { parsePolicy } from '../../../src/environment/places/imagesConfig.ts';
+import type { RunImages } from '../../../src/environment/places/runImages.ts';
 import { preflightImages } from '../../../src/run/places/imagePreflight.ts';
 
 const GB = 1e9;

@@ -21,7 +21,7 @@ import {
 } from '../../../src/environment/exec/endReport.ts';
 import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
 import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.ts';
-import { classifyPullMessage } from '../../../src/environment/places/images/pull/pullFailure.ts';
+import { classifyPullMessage } from '../../../src/environment/places/pullFailure.ts';
 import { SUSPICION_RULES } from '../../../src/grading/suspicion/commandRules.ts';
 import { scanCommand } from '../../../src/grading/suspicion/commands.ts';
 import { TemplateError } from '../../../src/template/ast.ts';

@@ -8,8 +8,7 @@ import { ConfigError, isKeyValue, parseKeyValue, readYaml } from '../../../src/c
 import { rowOfLine } from '../../../src/dataset/read/jsonLines.ts';
 import { readJson } from '../../../src/dataset/read/readJson.ts';
 import { parseTestIds } from '../../../src/dataset/read/testIds.ts';
-import { traceText } from '../../../src/environment/places/images/build/buildTrace.ts';
-import { needsBuildKit } from '../../../src/environment/places/images/build/needsBuildKit.ts';
+import { needsBuildKit, traceText } from '../../../src/environment/places/buildImage.ts';
 import { readAtif } from '../../../src/formats/atif/atif.ts';
 import { allFormats, recognised } from '../../../src/formats/formats.ts';
 import {

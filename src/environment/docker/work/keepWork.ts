@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { WORK_IMAGES } from '../../../base/imageReference.ts';
-import { daemonAnswer } from '../../places/engines/daemonAnswer.ts';
-import { readFault } from '../../places/engines/dockerFault.ts';
+import { daemonAnswer, readFault } from '../../places/dockerFault.ts';
 import { commitContainer } from '../commitContainer.ts';
 import { workLabels } from './workImages.ts';
 

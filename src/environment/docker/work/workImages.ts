@@ -9,7 +9,7 @@ import {
   thisMachine,
   WORK_LABELS,
 } from '../../owner.ts';
-import { daemonAnswer } from '../../places/engines/daemonAnswer.ts';
+import { daemonAnswer } from '../../places/dockerFault.ts';
 
 export interface WorkImage {
   readonly name: string;

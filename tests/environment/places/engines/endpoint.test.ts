@@ -4,14 +4,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { connectEngine } from '../../../../src/environment/places/engines/connectEngine.ts';
 import {
+  connectEngine,
   dockerodeOptions,
   type EndpointInput,
   parseDockerHost,
   resolveDockerEndpoint,
-} from '../../../../src/environment/places/engines/endpoint.ts';
-import { sshArguments } from '../../../../src/environment/places/engines/sshAgent.ts';
+  sshArguments,
+} from '../../../../src/environment/places/endpoint.ts';
 
 const idOf = (name: string) => createHash('sha256').update(name).digest('hex');
 const meta = (name: string, docker: unknown) => ({

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { engineInfo } from '../../../../src/environment/places/engines/engineInfo.ts';
+import { engineInfo } from '../../../../src/environment/places/engineInfo.ts';
 
 let dir: string;
 let server: Server;

@@ -1,6 +1,6 @@
 // An engine that is away, by a clock of the test's own: who waits, for how long, and what is told.
 import { expect, test } from 'vitest';
-import { createEngineWatch } from '../../../../src/environment/places/engines/engineWatch.ts';
+import { createEngineWatch } from '../../../../src/environment/places/engineWatch.ts';
 
 /** An engine that is away until `backAt`; each wait moves the clock. */
 function engine({ backAt, limitMs = 3_600_000 }: { backAt: number; limitMs?: number }) {

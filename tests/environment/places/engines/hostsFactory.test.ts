@@ -10,9 +10,9 @@ import {
   createEnginePool,
   type EnginePoolOptions,
   type PooledEngine,
-} from '../../../../src/environment/places/engines/enginePool.ts';
-import { createEngineWatch } from '../../../../src/environment/places/engines/engineWatch.ts';
-import { createHostsFactory } from '../../../../src/environment/places/engines/hostsFactory.ts';
+} from '../../../../src/environment/places/enginePool.ts';
+import { createEngineWatch } from '../../../../src/environment/places/engineWatch.ts';
+import { createHostsFactory } from '../../../../src/environment/places/hostsFactory.ts';
 
 const request = (more: Partial<StartRequest> = {}): StartRequest => ({
   instanceId: 'a__a-1',

@@ -12,7 +12,7 @@ import {
   type PoolState,
   poolStep,
   takes,
-} from '../../../../src/environment/places/engines/poolState.ts';
+} from '../../../../src/environment/places/poolState.ts';
 import fc from '../../../support/property.ts';
 
 const NAMES = ['a', 'b', 'c'];

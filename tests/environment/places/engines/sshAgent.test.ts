@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type Agent, createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { connectEngine } from '../../../../src/environment/places/engines/connectEngine.ts';
+import { connectEngine } from '../../../../src/environment/places/endpoint.ts';
 import { tempDir } from '../../../support/cli.ts';
 
 let dir: string;

@@ -1,7 +1,6 @@
 // Builds by BuildKit: which files need it, and what its messages say.
 import { describe, expect, test } from 'vitest';
-import { traceText } from '../../../../src/environment/places/images/build/buildTrace.ts';
-import { needsBuildKit } from '../../../../src/environment/places/images/build/needsBuildKit.ts';
+import { needsBuildKit, traceText } from '../../../../src/environment/places/buildImage.ts';
 
 describe('a Dockerfile', () => {
   test.each([

@@ -1,8 +1,8 @@
 // What the policy removes while other things happen to the engine.
 import { expect, test } from 'vitest';
-import { collectImages } from '../../../../src/environment/places/images/disk/collect.ts';
-import type { ImageLedger } from '../../../../src/environment/places/images/disk/imageLedger.ts';
-import type { ImageEngine, ListedImage } from '../../../../src/environment/places/images/imageEngine.ts';
+import type { ImageEngine, ListedImage } from '../../../../src/environment/places/imageEngine.ts';
+import type { ImageLedger } from '../../../../src/environment/places/imageLedger.ts';
+import { collectImages } from '../../../../src/environment/places/imageLedger.ts';
 
 test('an image that is pulled while we look stays ours', async () => {
   const image = 'r.example/x:1';

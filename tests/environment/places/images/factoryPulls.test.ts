@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { createFactoryPulls } from '../../../../src/environment/places/images/factoryPulls.ts';
+import { createFactoryPulls } from '../../../../src/environment/places/imageService.ts';
 
 const NAME = 'registry.example/team/image:1';
 

@@ -1,16 +1,11 @@
 // An engine in memory whose pulls the test lets through one by one, and a clock that only the test moves.
 
-import type {
-  ImageEngine,
-  LocalImage,
-  PullRequest,
-} from '../../../../src/environment/places/images/imageEngine.ts';
-import { imagesConfigSchema } from '../../../../src/environment/places/images/imagesConfig.ts';
-import type { PullClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
-import type { StageOptions } from '../../../../src/environment/places/images/pull/pullJobs.ts';
-import { createPullStage } from '../../../../src/environment/places/images/pull/pullStage.ts';
-import { pullThrottle } from '../../../../src/environment/places/images/pull/pullThrottle.ts';
-import type { StageEvent } from '../../../../src/environment/places/images/pull/stageEvents.ts';
+import type { ImageEngine, LocalImage, PullRequest } from '../../../../src/environment/places/imageEngine.ts';
+import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
+import type { PullClock } from '../../../../src/environment/places/pullImage.ts';
+import type { StageEvent, StageOptions } from '../../../../src/environment/places/pullStage.ts';
+import { createPullStage } from '../../../../src/environment/places/pullStage.ts';
+import { pullThrottle } from '../../../../src/environment/places/pullThrottle.ts';
 
 interface FakePull {
   readonly name: string;

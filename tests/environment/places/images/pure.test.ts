@@ -4,28 +4,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canonicalName, OWN_HOST, parseReference } from '../../../../src/base/imageReference.ts';
-import { readDockerCliConfig } from '../../../../src/environment/places/engines/dockerCliConfig.ts';
-import { createDiskGate, isOpen } from '../../../../src/environment/places/images/disk/diskGate.ts';
-import { chooseEvictions, removable } from '../../../../src/environment/places/images/disk/evict.ts';
+import { findLogin } from '../../../../src/environment/places/credentials.ts';
+import { createDiskGate, isOpen } from '../../../../src/environment/places/diskGate.ts';
+import { readDockerCliConfig } from '../../../../src/environment/places/endpoint.ts';
 import {
+  chooseEvictions,
   type OwnImage,
   openImageLedger,
-} from '../../../../src/environment/places/images/disk/imageLedger.ts';
+  removable,
+} from '../../../../src/environment/places/imageLedger.ts';
 import {
   orderBySharedLayers,
   planImages,
   summarizeImages,
-} from '../../../../src/environment/places/images/imagePlan.ts';
-import { imagesConfigSchema, parsePolicy } from '../../../../src/environment/places/images/imagesConfig.ts';
+} from '../../../../src/environment/places/imagePlan.ts';
+import { imagesConfigSchema, parsePolicy } from '../../../../src/environment/places/imagesConfig.ts';
 import {
   classifyPullMessage,
   PULL_FAILURES,
   pullError,
-} from '../../../../src/environment/places/images/pull/pullFailure.ts';
-import { pullProgress } from '../../../../src/environment/places/images/pull/pullProgress.ts';
-import { ownPullBook, pullThrottle } from '../../../../src/environment/places/images/pull/pullThrottle.ts';
-import type { ManifestAnswer } from '../../../../src/environment/places/images/registry/askRegistry.ts';
-import { findLogin } from '../../../../src/environment/places/images/registry/credentials.ts';
+} from '../../../../src/environment/places/pullFailure.ts';
+import { pullProgress } from '../../../../src/environment/places/pullImage.ts';
+import { ownPullBook, pullThrottle } from '../../../../src/environment/places/pullThrottle.ts';
+import type { ManifestAnswer } from '../../../../src/environment/places/registry.ts';
 import fc from '../../../support/property.ts';
 import { fakeEngine } from './fakeEngine.ts';
 

@@ -9,16 +9,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createDockerFactory } from '../../../../src/environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../../../src/environment/environments.ts';
 import { currentOwner } from '../../../../src/environment/owner.ts';
-import { createEnginePool } from '../../../../src/environment/places/engines/enginePool.ts';
-import { createHostsFactory } from '../../../../src/environment/places/engines/hostsFactory.ts';
-import { dockerImageEngine } from '../../../../src/environment/places/images/dockerImageEngine.ts';
-import {
-  createImageService,
-  type ImageService,
-} from '../../../../src/environment/places/images/imageService.ts';
-import { imagesConfigSchema } from '../../../../src/environment/places/images/imagesConfig.ts';
-import { systemPullClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
-import { imagesOfSeveralEngines } from '../../../../src/environment/places/images/severalEnginesImages.ts';
+import { dockerImageEngine } from '../../../../src/environment/places/dockerImageEngine.ts';
+import { createEnginePool } from '../../../../src/environment/places/enginePool.ts';
+import { createHostsFactory } from '../../../../src/environment/places/hostsFactory.ts';
+import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
+import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
+import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
+import { imagesOfSeveralEngines } from '../../../../src/environment/places/runImages.ts';
 import { loadBase } from '../../../support/baseRuns.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
 import { BASE_IMAGE } from '../../../support/dockerEnvironment.ts';

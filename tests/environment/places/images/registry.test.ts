@@ -5,19 +5,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parseReference } from '../../../../src/base/imageReference.ts';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
-import { orderBySharedLayers } from '../../../../src/environment/places/images/imagePlan.ts';
-import {
-  createImageService,
-  type ImageService,
-} from '../../../../src/environment/places/images/imageService.ts';
-import { imagesConfigSchema } from '../../../../src/environment/places/images/imagesConfig.ts';
-import { systemPullClock } from '../../../../src/environment/places/images/pull/pullClock.ts';
-import type { StageEvent } from '../../../../src/environment/places/images/pull/stageEvents.ts';
-import {
-  askExists,
-  askManifest,
-  askReset,
-} from '../../../../src/environment/places/images/registry/askRegistry.ts';
+import { orderBySharedLayers } from '../../../../src/environment/places/imagePlan.ts';
+import { createImageService, type ImageService } from '../../../../src/environment/places/imageService.ts';
+import { imagesConfigSchema } from '../../../../src/environment/places/imagesConfig.ts';
+import { systemPullClock } from '../../../../src/environment/places/pullImage.ts';
+import type { StageEvent } from '../../../../src/environment/places/pullStage.ts';
+import { askExists, askManifest, askReset } from '../../../../src/environment/places/registry.ts';
 import { docker, dockerAvailable } from '../../../support/docker.ts';
 import { registryAvailable, startRegistry, type TestRegistry } from '../../../support/registry.ts';
 

@@ -1,11 +1,10 @@
 // Where a trial of a run over several engines is meant to go, and its image there before it takes a slot.
 import { describe, expect, test } from 'vitest';
 import { EnvironmentError } from '../../../../src/environment/environment.ts';
-import { createEnginePool } from '../../../../src/environment/places/engines/enginePool.ts';
-import type { ImageService } from '../../../../src/environment/places/images/imageService.ts';
-import { imagesOfOneEngine } from '../../../../src/environment/places/images/oneEngineImages.ts';
-import type { ImagePlace } from '../../../../src/environment/places/images/placement.ts';
-import { imagesOfSeveralEngines } from '../../../../src/environment/places/images/severalEnginesImages.ts';
+import { createEnginePool } from '../../../../src/environment/places/enginePool.ts';
+import type { ImageService } from '../../../../src/environment/places/imageService.ts';
+import type { ImagePlace } from '../../../../src/environment/places/pullStage.ts';
+import { imagesOfOneEngine, imagesOfSeveralEngines } from '../../../../src/environment/places/runImages.ts';
 
 const lost = () => new EnvironmentError('daemon_lost', 'the engine is gone');
 const config = {

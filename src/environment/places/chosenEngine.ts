@@ -1,0 +1,22 @@
+/** The engine to use where nobody names one. The CLI sets once how it is found; a library user gets dockerode's own default. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type Docker from 'dockerode';
+
+/** Options for a named engine (`environment.hosts`), or for the default one. */
+export type EngineFinder = (host?: string) => Docker.DockerOptions | undefined;
+
+let ofProcess: EngineFinder = () => undefined;
+const ofWork = new AsyncLocalStorage<EngineFinder>();
+
+/** For the whole process. Called when a client is first needed, so that verbs without containers never look for an engine. May throw. */
+export function chooseEngine(finder: EngineFinder): void {
+  ofProcess = finder;
+}
+
+/**
+ * For this work and everything it calls, including modules of the user that make clients without being given variables. So two
+ * runs of one process can use different engines.
+ */
+export const withEngine = <T>(finder: EngineFinder, work: () => T): T => ofWork.run(finder, work);
+
+export const engineOptionsOf: EngineFinder = (host) => (ofWork.getStore() ?? ofProcess)(host);

@@ -1,0 +1,231 @@
+/** Everything about images of one engine, put together: what the runner and the `images` verb use. */
+
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { parseSize } from '../../base/text/units.ts';
+import { createDiskGate, type DiskGate, type DiskGateState, measuredDisk } from './diskGate.ts';
+import { dockerImageEngine } from './dockerImageEngine.ts';
+import type { ImageEngine } from './imageEngine.ts';
+import {
+  type Collected,
+  type CollectOptions,
+  collectImages,
+  type ImageLedger,
+  openImageLedger,
+} from './imageLedger.ts';
+import { type ImagePlan, type PlanOptions, planImages } from './imagePlan.ts';
+import { type ImagesConfig, imagesConfigSchema } from './imagesConfig.ts';
+import { type PullClock, systemPullClock } from './pullImage.ts';
+import {
+  createPullStage,
+  type EnsureImage,
+  ensureBy,
+  type PullStage,
+  type StageEvent,
+  type StageOptions,
+} from './pullStage.ts';
+import { type PullBook, pullThrottle } from './pullThrottle.ts';
+import { createRegistryQuestions, type ManifestAnswer, type RegistryQuestions } from './registry.ts';
+
+export interface ImageServiceOptions {
+  readonly docker: Docker;
+  readonly config: ImagesConfig;
+  readonly pull: 'never' | 'missing' | 'always';
+  readonly platform?: string | undefined;
+  /** environment.pull_timeout: seconds without progress. */
+  readonly stallSeconds: number;
+  /** Docker's own config directory, for logins. */
+  readonly dockerConfigDir: string;
+  /** Where swebatch remembers which images it pulled. */
+  readonly stateDir: string;
+  readonly onEvent?: (event: StageEvent) => void;
+  readonly onDisk?: (state: DiskGateState) => void;
+  readonly onWarning?: (message: string) => void;
+  readonly clock?: PullClock;
+  /** Other engines serve the same run. */
+  readonly elsewhere?: boolean;
+  /** The budget that it shares with other engines and processes; default: its own. */
+  readonly pullBook?: PullBook | undefined;
+  /** Whether the disk of an engine that is not reached through a local socket is measured, by a short container there. */
+  readonly measureDisk?: boolean;
+  readonly free?: () => Promise<number | undefined>;
+}
+
+export interface ImageService {
+  readonly engine: ImageEngine;
+  readonly stage: PullStage;
+  readonly disk: DiskGate;
+  readonly ledger: ImageLedger;
+  /** Where its layers are; undefined when that is not known. */
+  freeBytes(): Promise<number | undefined>;
+  /** Where the engine keeps its layers, on this machine. */
+  layersDir(): Promise<string | undefined>;
+  /** The images that queued trials and gradings of this process still need. */
+  need(images: readonly string[]): Promise<void>;
+  /** Nothing in this process needs the image any more: the policy may take it. `among`: see `CollectOptions`. */
+  done(image: string, among?: readonly string[]): Promise<Collected>;
+  /** `check`: no image is taken to be there without having been asked about. */
+  plan(
+    images: readonly string[],
+    options?: Pick<PlanOptions, 'ask' | 'signal'> & { check?: boolean },
+  ): Promise<ImagePlan>;
+  manifestOf(image: string): Promise<ManifestAnswer>;
+  collect(
+    options?: Pick<CollectOptions, 'dryRun' | 'needBytes' | 'among'> & { policy?: string },
+  ): Promise<Collected>;
+  close(): Promise<void>;
+}
+
+const isLocal = (docker: Docker): boolean =>
+  (docker.modem as { socketPath?: string }).socketPath !== undefined;
+
+/** Where a local engine keeps its layers. A remote engine's disk cannot be seen from here, and has the same paths. */
+async function layersDir(docker: Docker, engine: ImageEngine): Promise<string | undefined> {
+  return isLocal(docker) ? (await engine.info()).rootDir : undefined;
+}
+
+async function freeBytes(docker: Docker, engine: ImageEngine): Promise<number | undefined> {
+  try {
+    const dir = await layersDir(docker, engine);
+    if (dir === undefined) return undefined;
+    const { bavail, bsize } = await statfs(dir);
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Images that are ready are likely to be there in a moment; those that were pulled once may be. */
+function freeSpaceOf(
+  { docker, measureDisk = false }: ImageServiceOptions,
+  engine: ImageEngine,
+  ledger: ImageLedger,
+  ready: () => readonly string[],
+): () => Promise<number | undefined> {
+  if (isLocal(docker) || !measureDisk) return () => freeBytes(docker, engine);
+  return measuredDisk({
+    docker,
+    async images() {
+      const own = await ledger.own((await engine.info()).id);
+      return [...ready(), ...own.toSorted((a, b) => b.usedAt - a.usedAt).map(({ image }) => image)];
+    },
+  });
+}
+
+export function createImageService(options: ImageServiceOptions): ImageService {
+  const {
+    docker,
+    config,
+    platform,
+    dockerConfigDir,
+    clock = systemPullClock,
+    onWarning = () => {},
+  } = options;
+  const engine = dockerImageEngine(docker, join(options.stateDir, 'builds'));
+  const ledger = openImageLedger(join(options.stateDir, 'images.jsonl'));
+  const registries = createRegistryQuestions({ config, platform, dockerConfigDir, onWarning });
+  const collect: ImageService['collect'] = async (more = {}) => {
+    const result = await collectImages({ engine, ledger, policy: config.policy, now: clock.now(), ...more });
+    for (const { image } of more.dryRun ? [] : result.removed) stage.forget(image);
+    return result;
+  };
+  const free = options.free ?? freeSpaceOf(options, engine, ledger, () => stage.ready());
+  const disk = createDiskGate({
+    free,
+    lowBytes: parseSize(config.disk_low),
+    highBytes: parseSize(config.disk_high),
+    clock,
+    // An engine that does not answer makes no room. That it is away is told elsewhere.
+    makeRoom: async (needBytes) => void (await collect({ needBytes }).catch(() => undefined)),
+    ...(options.onDisk && { onChange: options.onDisk }),
+  });
+  const stage = stageOf(options, { engine, clock, ledger, registries, disk });
+  return {
+    engine,
+    stage,
+    disk,
+    ledger,
+    manifestOf: (image) => registries.manifestOf(image),
+    collect,
+    freeBytes: free,
+    layersDir: () => layersDir(docker, engine).catch(() => undefined),
+    need: (images) => ledger.need(images),
+    async done(image, among) {
+      const { id } = await engine.info();
+      await ledger.used({ engine: id, image, at: clock.now() });
+      return config.policy === 'keep' ? { removed: [], kept: [] } : collect({ among });
+    },
+    plan: (images, { check, ...more } = {}) =>
+      planImages(images, engine, (image) => registries.manifestOf(image, more.signal), {
+        ...more,
+        costly: registries.isCostly,
+        ...(check && { existsOf: (image: string) => registries.existsOf(image, more.signal) }),
+      }),
+    async close() {
+      await stage.close();
+      await ledger.need([]);
+    },
+  };
+}
+
+interface StageParts extends Pick<ImageService, 'engine' | 'ledger' | 'disk'> {
+  readonly clock: PullClock;
+  readonly registries: RegistryQuestions;
+}
+
+function stageOf(
+  { config, platform, elsewhere, stallSeconds, pull, pullBook, onEvent }: ImageServiceOptions,
+  { engine, clock, ledger, registries, disk }: StageParts,
+): PullStage {
+  return createPullStage({
+    engine,
+    config,
+    clock,
+    ledger,
+    loginOf: registries.loginOf,
+    platform,
+    policy: pull,
+    elsewhere,
+    stallMs: stallSeconds * 1000,
+    throttle: pullThrottle({
+      pulls: config.pulls_per_window,
+      windowMs: config.window_seconds * 1000,
+      book: pullBook,
+    }),
+    askReset: registries.resetOf,
+    beforePull: (_, signal) => disk.pass(signal),
+    ...(onEvent && { onEvent }),
+  });
+}
+
+/** Pulls of a Docker factory that is used without image handling: one try each, without logins, mirrors, a disk floor or a ledger. */
+export function createFactoryPulls(
+  docker: Docker,
+  options: Pick<StageOptions, 'policy' | 'platform' | 'stallMs'>,
+): { ensure: EnsureImage; close(): Promise<void> } {
+  const stage = createPullStage({
+    ...options,
+    engine: dockerImageEngine(docker),
+    config: imagesConfigSchema.parse({ attempts: 1, ahead: 0, rate_limit_patience_seconds: 0 }),
+    clock: systemPullClock,
+    throttle: pullThrottle({ pulls: 0, windowMs: 0 }),
+    loginOf: async () => undefined,
+    askReset: async () => undefined,
+  });
+  const ensure = ensureBy(stage);
+  return {
+    async ensure(image, more) {
+      if (options.policy === 'always') stage.forget(image);
+      try {
+        return await ensure(image, more);
+      } catch (error) {
+        more?.signal?.throwIfAborted();
+        // It may be built or pulled by hand before the next start.
+        stage.forget(image);
+        throw error;
+      }
+    },
+    close: () => stage.close(),
+  };
+}

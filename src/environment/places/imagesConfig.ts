@@ -1,0 +1,68 @@
+/** What a user may set under `images:`. 0 means off for every limit. */
+import { z } from 'zod';
+import { runtime } from '../../base/fieldClass.ts';
+
+const sizeSchema = z
+  .string()
+  .regex(/^\d+(\.\d+)?\s*[kmgt]?(i?b)?$/i, 'must be a size such as 10g, 500m or 20000000');
+
+/** A pull-through cache often serves each registry below a path of its own. */
+export const mirrorSchema = z
+  .string()
+  .regex(
+    /^(\[[0-9A-Fa-f:]+\]|[^/\s:]+)(:\d+)?(\/[a-z0-9._/-]+)?$/,
+    'must be a host, perhaps with a path, and no https://',
+  );
+
+export const imagesConfigSchema = z.strictObject({
+  max_concurrent_pulls: z.number().int().min(1).default(2).meta(runtime()),
+  ahead: z.number().int().min(0).default(4).meta(runtime('images pulled before a trial asks for them')),
+  pulls_per_window: z
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .meta(runtime('budget of pulls from each registry; Docker Hub: 100 without a login')),
+  window_seconds: z.number().min(1).default(21_600).meta(runtime()),
+  attempts: z.number().int().min(1).default(4).meta(runtime('tries of one pull; a 429 does not count')),
+  retry_seconds: z.number().min(0).default(5).meta(runtime('wait before the second try; doubles')),
+  rate_limit_patience_seconds: z
+    .number()
+    .min(0)
+    .default(23_400)
+    .meta(runtime('how long one pull may wait out 429 answers in all')),
+  mirrors: z
+    .record(z.string(), z.array(mirrorSchema))
+    .default({})
+    .meta(
+      runtime(
+        'registry host to places that are asked first, for example docker.io: [mirror.example.com/hub]',
+      ),
+    ),
+  rewrite: z
+    .array(z.strictObject({ from: z.string().min(1), to: z.string().min(1) }))
+    .default([])
+    .meta(runtime('prefix of a whole image name to its replacement')),
+  insecure_registries: z
+    .array(z.string())
+    .default([])
+    .meta(runtime('hosts asked for sizes over http; loopback always is')),
+  allow_emulation: z
+    .boolean()
+    .default(true)
+    .meta(runtime('run images built for another processor, with a warning')),
+  policy: z
+    .union([z.enum(['keep', 'remove-after']), z.string().regex(/^lru:\d+(\.\d+)?$/, 'must be lru:<GB>')])
+    .default('keep')
+    .meta(runtime('keep, remove-after, or lru:<GB>; only images that swebatch pulled are ever removed')),
+  disk_low: sizeSchema.default('10g').meta(runtime('new starts and pulls pause below this much free space')),
+  disk_high: sizeSchema.default('15g').meta(runtime('and go on above this')),
+});
+export type ImagesConfig = z.infer<typeof imagesConfigSchema>;
+
+export type ImagePolicy = { kind: 'keep' } | { kind: 'remove-after' } | { kind: 'lru'; bytes: number };
+
+export function parsePolicy(text: string): ImagePolicy {
+  if (text === 'keep' || text === 'remove-after') return { kind: text };
+  return { kind: 'lru', bytes: Number(text.slice('lru:'.length)) * 1e9 };
+}

@@ -1,0 +1,323 @@
+/** Asks a registry about an image without pulling it: sizes of its layers for the disk plan, and when a refused puller may come back. */
+
+import { z } from 'zod';
+import { retryAfterMs } from '../../base/async/timer.ts';
+import {
+  candidatesOf,
+  DOCKER_HUB,
+  type ImageReference,
+  OWN_HOST,
+  sourceOf,
+} from '../../base/imageReference.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { findLogin, type RegistryLogin } from './credentials.ts';
+import { readDockerCliConfig } from './endpoint.ts';
+import type { ImagesConfig } from './imagesConfig.ts';
+
+const descriptorSchema = z.looseObject({ digest: z.string(), size: z.number() });
+const indexSchema = z.looseObject({
+  manifests: z.array(
+    descriptorSchema.extend({
+      platform: z
+        .looseObject({ os: z.string(), architecture: z.string(), variant: z.string().optional() })
+        .optional(),
+    }),
+  ),
+});
+const manifestSchema = z.looseObject({ config: descriptorSchema, layers: z.array(descriptorSchema) });
+const tokenSchema = z.looseObject({ token: z.string().optional(), access_token: z.string().optional() });
+
+export interface RemoteLayer {
+  readonly digest: string;
+  /** Compressed. */
+  readonly size: number;
+}
+export type ManifestAnswer =
+  | {
+      readonly ok: true;
+      readonly digest: string;
+      readonly layers: readonly RemoteLayer[];
+      readonly platforms: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      readonly status: number;
+      readonly retryAfterMs: number | undefined;
+      readonly message: string;
+    };
+
+export interface RegistryOptions {
+  readonly fetch?: typeof fetch;
+  readonly login?:
+    | {
+        readonly username?: string;
+        readonly password?: string;
+        readonly identitytoken?: string;
+        readonly registrytoken?: string;
+      }
+    | undefined;
+  readonly platform?: string | undefined;
+  readonly insecure?: readonly string[];
+  readonly timeoutMs?: number;
+  readonly now?: () => number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const ACCEPT = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+].join(', ');
+
+const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host);
+
+function baseUrl({ registry }: ImageReference, insecure: readonly string[]): string {
+  if (registry === DOCKER_HUB) return 'https://registry-1.docker.io';
+  return `${isLoopback(registry) || insecure.includes(registry) ? 'http' : 'https'}://${registry}`;
+}
+
+/** `Bearer realm="…",service="…",scope="…"` */
+function challenge(header: string): { scheme: string; fields: Record<string, string> } {
+  const scheme = header.split(' ', 1)[0]!.toLowerCase();
+  const fields = Object.fromEntries([...header.matchAll(/\b(\w+)="([^"]*)"/g)].map((m) => [m[1]!, m[2]!]));
+  return { scheme, fields };
+}
+
+/** Docker Hub names the moment in `ratelimit-reset`; others send Retry-After in seconds or as a date. */
+function resetOf(headers: Headers, now: number): number | undefined {
+  const asked = retryAfterMs(headers.get('retry-after'), now);
+  if (asked !== undefined) return asked;
+  const reset = Number(headers.get('ratelimit-reset') ?? headers.get('x-ratelimit-reset') ?? Number.NaN);
+  if (!Number.isFinite(reset)) return undefined;
+  // Seconds to wait, or seconds since 1970.
+  return Math.max(0, reset > 1e9 ? reset * 1000 - now : reset * 1000);
+}
+
+async function authorize(header: string, repository: string, options: Asking): Promise<string | undefined> {
+  const { scheme, fields } = challenge(header);
+  const { login } = options;
+  const basic =
+    login?.username !== undefined && login.password !== undefined
+      ? `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`
+      : undefined;
+  if (scheme === 'basic') return basic;
+  if (scheme !== 'bearer' || !fields.realm) return undefined;
+  if (login?.registrytoken !== undefined) return `Bearer ${login.registrytoken}`;
+  const url = new URL(fields.realm);
+  if (url.protocol !== 'https:' && !isLoopback(url.host)) return undefined; // no password over a readable line
+  const scope = fields.scope ?? `repository:${repository}:pull`;
+  const service = fields.service ? { service: fields.service } : {};
+  const refresh = login?.identitytoken;
+  // What a helper or a login by browser leaves is exchanged as OAuth has it; a password goes in a header.
+  const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'swebatch', ...service, scope });
+  if (refresh !== undefined) form.set('refresh_token', refresh);
+  else for (const [name, value] of Object.entries({ ...service, scope })) url.searchParams.set(name, value);
+  const response =
+    refresh !== undefined
+      ? await options.get(url.href, {}, 'POST', form)
+      : await options.get(url.href, basic ? { authorization: basic } : {});
+  if (!response.ok) return undefined;
+  const { token, access_token } = tokenSchema.parse(await response.json());
+  return `Bearer ${token ?? access_token ?? ''}`;
+}
+
+interface Asking extends RegistryOptions {
+  readonly get: (
+    url: string,
+    headers: Record<string, string>,
+    method?: string,
+    body?: URLSearchParams,
+  ) => Promise<Response>;
+}
+
+function asking(options: RegistryOptions): Asking {
+  const { fetch: send = fetch, timeoutMs = 20_000, signal } = options;
+  const get: Asking['get'] = (url, headers, method = 'GET', body) => {
+    const signals = [AbortSignal.timeout(timeoutMs), signal].filter((s) => s !== undefined);
+    return send(url, { method, headers, signal: AbortSignal.any(signals), ...(body && { body }) });
+  };
+  return { ...options, get };
+}
+
+async function request(
+  reference: ImageReference,
+  target: string,
+  method: string,
+  options: Asking,
+): Promise<Response> {
+  const url = `${baseUrl(reference, options.insecure ?? [])}/v2/${reference.repository}/manifests/${target}`;
+  const first = await options.get(url, { accept: ACCEPT }, method);
+  const asked = first.status === 401 ? first.headers.get('www-authenticate') : null;
+  if (asked === null) return first;
+  const authorization = await authorize(asked, reference.repository, options);
+  return authorization === undefined ? first : options.get(url, { accept: ACCEPT, authorization }, method);
+}
+
+const targetOf = ({ digest, tag }: ImageReference) => digest ?? tag ?? 'latest';
+
+async function refusalOf(response: Response, now: number): Promise<ManifestAnswer> {
+  const text = (await response.text()).slice(0, 400).trim();
+  const message = `the registry answers ${response.status}${text ? `: ${text}` : ''}`;
+  return { ok: false, status: response.status, retryAfterMs: resetOf(response.headers, now), message };
+}
+
+/**
+ * When the registry lets this machine pull again. A HEAD does not count against Docker Hub's limit, and is answered when that is used up; the
+ * GET behind it is what gets the refusal with the moment in it.
+ */
+export async function askReset(
+  reference: ImageReference,
+  options: RegistryOptions = {},
+): Promise<number | undefined> {
+  const now = options.now ?? Date.now;
+  try {
+    for (const method of ['HEAD', 'GET']) {
+      const response = await request(reference, targetOf(reference), method, asking(options));
+      await response.body?.cancel();
+      if (response.status === 429) return resetOf(response.headers, now());
+    }
+    return undefined;
+  } catch {
+    return undefined; // an unknown time is not a failure
+  }
+}
+
+/** Whether the registry has the image and lets us have it; a HEAD, which counts against nobody's limit. */
+export async function askExists(
+  reference: ImageReference,
+  options: RegistryOptions = {},
+): Promise<ManifestAnswer> {
+  const now = options.now ?? Date.now;
+  try {
+    const response = await request(reference, targetOf(reference), 'HEAD', asking(options));
+    if (!response.ok) return await refusalOf(response, now());
+    const digest = response.headers.get('docker-content-digest') ?? '';
+    return { ok: true, digest, layers: [], platforms: [] };
+  } catch (error) {
+    return noAnswer(error);
+  }
+}
+
+function noAnswer(error: unknown): ManifestAnswer {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const message = errorText(cause);
+  return { ok: false, status: 0, retryAfterMs: undefined, message };
+}
+
+const platformName = (p: { os: string; architecture: string; variant?: string | undefined }) =>
+  [p.os, p.architecture, p.variant].filter(Boolean).join('/');
+
+export async function askManifest(
+  reference: ImageReference,
+  options: RegistryOptions = {},
+): Promise<ManifestAnswer> {
+  const now = options.now ?? Date.now;
+  const ask = asking(options);
+  try {
+    let response = await request(reference, targetOf(reference), 'GET', ask);
+    if (!response.ok) return await refusalOf(response, now());
+    const digest = response.headers.get('docker-content-digest') ?? '';
+    let body: unknown = await response.json();
+    let platforms: string[] = [];
+    const index = indexSchema.safeParse(body);
+    if (index.success) {
+      const built = index.data.manifests.filter((m) => m.platform && m.platform.os !== 'unknown');
+      platforms = built.map((m) => platformName(m.platform!));
+      const wanted = options.platform ?? 'linux/amd64';
+      const match = built.find((m) => platformName(m.platform!).startsWith(wanted));
+      if (!match)
+        return {
+          ok: false,
+          status: 404,
+          retryAfterMs: undefined,
+          message: `no matching manifest for ${wanted}; there is ${platforms.join(', ')}`,
+        };
+      response = await request(reference, match.digest, 'GET', ask);
+      if (!response.ok) return await refusalOf(response, now());
+      body = await response.json();
+    }
+    const { layers, config } = manifestSchema.parse(body);
+    return {
+      ok: true,
+      digest,
+      platforms,
+      layers: [...layers, config].map(({ digest, size }) => ({ digest, size })),
+    };
+  } catch (error) {
+    return noAnswer(error);
+  }
+}
+
+export interface RegistryQuestions {
+  loginOf(registry: string): Promise<RegistryLogin | undefined>;
+  /** Layers and sizes. */
+  manifestOf(image: string, signal?: AbortSignal): Promise<ManifestAnswer>;
+  /** Whether it is there, without using up a pull. */
+  existsOf(image: string, signal?: AbortSignal): Promise<ManifestAnswer>;
+  /** Until when a registry that refused stays closed. */
+  resetOf(reference: ImageReference, login: RegistryLogin | undefined): Promise<number | undefined>;
+  /** A question for its manifest counts as a pull. */
+  isCostly(image: string): boolean;
+}
+
+interface RegistryQuestionsOptions {
+  readonly config: Pick<ImagesConfig, 'rewrite' | 'mirrors' | 'insecure_registries'>;
+  readonly platform?: string | undefined;
+  readonly dockerConfigDir: string;
+  readonly onWarning: (message: string) => void;
+}
+
+/** Built on the engine: nobody knows its size before, and no registry is asked. */
+const BUILT_HERE: ManifestAnswer = { ok: true, digest: '', layers: [], platforms: [] };
+const isOwn = (image: string): boolean => image.startsWith(`${OWN_HOST}/`);
+
+/** What is asked of the registries of an image, mirrors first, with the logins that the docker CLI keeps. */
+export function createRegistryQuestions(options: RegistryQuestionsOptions): RegistryQuestions {
+  const { config, platform, dockerConfigDir, onWarning } = options;
+  const told = new Set<string>();
+  const warnOnce = (message: string) => {
+    if (!told.has(message)) onWarning(message);
+    told.add(message);
+  };
+  // Read anew for each pull, as Docker does: helpers give tokens that last an hour, and a night may need a login that came later.
+  const loginOf: RegistryQuestions['loginOf'] = (registry) => {
+    const cli = readDockerCliConfig(dockerConfigDir);
+    if (cli.warning) warnOnce(cli.warning);
+    return findLogin(cli.config, registry, undefined, warnOnce);
+  };
+  const asking = (login: RegistryLogin | undefined) => ({
+    login,
+    platform,
+    insecure: config.insecure_registries,
+  });
+  const sourcesOf = (image: string): ImageReference[] => {
+    const wanted = sourceOf(image, config.rewrite);
+    return wanted.ok ? candidatesOf(wanted.reference, config.mirrors) : [];
+  };
+  const ask = async (
+    image: string,
+    question: typeof askManifest,
+    signal: AbortSignal | undefined,
+  ): Promise<ManifestAnswer> => {
+    if (isOwn(image)) return BUILT_HERE;
+    let answer: ManifestAnswer | undefined;
+    for (const [i, reference] of sourcesOf(image).entries()) {
+      // Behind a mirror that lacks images, each question for sizes would use up a pull of Docker Hub's.
+      const free = i > 0 && reference.registry === DOCKER_HUB ? askExists : question;
+      answer = await free(reference, { ...asking(await loginOf(reference.registry)), signal });
+      if (answer.ok) return answer;
+    }
+    if (answer) return answer;
+    const wanted = sourceOf(image, config.rewrite);
+    const message = wanted.ok ? '' : wanted.message;
+    return { ok: false, status: 0, retryAfterMs: undefined, message };
+  };
+  return {
+    loginOf,
+    manifestOf: (image, signal) => ask(image, askManifest, signal),
+    existsOf: (image, signal) => ask(image, askExists, signal),
+    resetOf: (reference, login) => askReset(reference, asking(login)),
+    isCostly: (image) => sourcesOf(image)[0]?.registry === DOCKER_HUB,
+  };
+}
