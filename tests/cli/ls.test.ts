@@ -118,6 +118,7 @@ test('a plain ls loads nothing that takes longer than its answer', async () => {
 });
 
 test('the version loads no verb and no parser', async () => {
+  dir = tempDir();
   const sayLoaded = join(import.meta.dirname, 'fixtures', 'sayLoaded.mjs');
   const bin = join(REPO, 'src', 'cli', 'bin.ts');
   const { stdout, stderr } = await promisify(execFile)(
