@@ -1,5 +1,7 @@
 /** What a reply can ask for: a command to run, or a call that cannot run and still needs its answer. */
 
+import type { CommandResult } from '../environment/environment.ts';
+
 /** A command to run. */
 export interface Action {
   readonly command: string;
@@ -14,3 +16,20 @@ interface Refused {
 }
 export type Call = Action | Refused;
 export const isAction = (call: Call): call is Action => 'command' in call;
+
+export function textResult(output: string, exitCode = 0, timedOut = false): CommandResult {
+  const raw = Buffer.from(output);
+  return {
+    output,
+    raw,
+    exitCode,
+    timedOut,
+    totalBytes: raw.length,
+    omittedBytes: 0,
+    replacedBytes: 0,
+    durationMs: 0,
+    oomKilled: false,
+    transport: 'local',
+    exceptionInfo: '',
+  };
+}

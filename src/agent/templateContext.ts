@@ -3,17 +3,17 @@
 import { float } from '../base/python/values.ts';
 import { DEFAULT_ENVIRONMENT } from '../environment/environments.ts';
 import type { Vars } from '../template/render.ts';
+import { textResult } from './action.ts';
 import { type AgentConfig, agentConfigSchema } from './agentConfig.ts';
-import { dialectOf } from './compat/compatDialect.ts';
+import { behaviourOf } from './compat/behaviour.ts';
 import type { TemplateSlot } from './loop/templates.ts';
-import { textResult } from './textResult.ts';
 
 const OUTPUTS = ['', 'short\n', 'x'.repeat(9999), 'x'.repeat(10_000), '😀'.repeat(12_000)];
 
 function observedVars(config: AgentConfig, output: string, exceptionInfo = ''): Vars {
   // Stand-in for a finished command; a template sees what its dialect shows of it.
   const result = textResult('', 0, exceptionInfo !== '');
-  return dialectOf(config.compat).observed({ result, output, exceptionInfo, command: 'ls' });
+  return behaviourOf(config.compat).observed({ result, output, exceptionInfo, command: 'ls' });
 }
 
 /** Of the environment and the model only what each of them gives: a template must not fail on one of them. */

@@ -6,7 +6,7 @@ import type { ModelConfig } from './modelConfig.ts';
 import { baseUrlOf, sentModel } from './names.ts';
 import { isFreeName, priceSource } from './prices.ts';
 
-export interface RequestFacts {
+export interface RequestDescription {
   /** As the configuration names it. */
   readonly asked: string | null;
   /** As requests name it; null where nothing is sent (scripted and replayed models, modules). */
@@ -38,7 +38,7 @@ export async function describeRequests(
   config: ModelConfig,
   tools: readonly ToolSpec[],
   at: Date,
-): Promise<RequestFacts> {
+): Promise<RequestDescription> {
   const asked = config.model_name ?? null;
   const sends = sendsRequests(config);
   return {

@@ -1,6 +1,6 @@
 /** The ledger row of one HTTP attempt: what came back, what it cost, and what is odd about it. */
 
-import type { AttemptResult, Endpoint } from './http/attempt.ts';
+import type { ModelEndpoint, TryAnswer } from './http/httpTry.ts';
 import { knownModel } from './knownModels.ts';
 import type { CallRecord } from './model.ts';
 import type { ModelConfig } from './modelConfig.ts';
@@ -19,8 +19,8 @@ const NO_COST: CostOfCall = {
  * of the prompt counts; of the answer it had stated the first token at most.
  */
 function partialCost(
-  { config, dialect }: Endpoint,
-  result: AttemptResult,
+  { config, dialect }: ModelEndpoint,
+  result: TryAnswer,
   requestBytes: number,
   at: Date,
 ): CostOfCall {
@@ -70,8 +70,8 @@ export function withEstimatedUsage(config: ModelConfig, record: CallRecord, writ
 
 /** What the attempt cost. An error status is not billed; an answer that got lost may have been. */
 function costOfAttempt(
-  endpoint: Endpoint,
-  result: AttemptResult,
+  endpoint: ModelEndpoint,
+  result: TryAnswer,
   requestBytes: number,
   at: Date,
 ): CostOfCall {
@@ -96,9 +96,9 @@ const OURS = new Set(['first_byte', 'idle', 'total', 'connect_timeout', 'aborted
 /** Characters kept of a reply that cannot be read. */
 const UNREADABLE = 1024 * 1024;
 
-export function recordOf(
-  endpoint: Endpoint,
-  result: AttemptResult,
+export function callRecord(
+  endpoint: ModelEndpoint,
+  result: TryAnswer,
   call: {
     tried: number;
     startedAt: number;

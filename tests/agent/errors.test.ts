@@ -1,4 +1,5 @@
 // The seeds' error architecture: unions, helpers, codes, mappings, messages, Tool.Result, degradations.
+
 import { describe, expect, test } from 'vitest';
 import { findAgent, loadAgent } from '../../src/agent/agents.ts';
 import {
@@ -14,7 +15,7 @@ import {
   successResponse,
 } from '../../src/agent/errors.ts';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { contentText, truncate, withFallback } from '../../src/agent/loop/degrade.ts';
+import { truncate, withFallback } from '../../src/agent/loop/degrade.ts';
 import {
   ExecutionTimeoutError,
   FormatError,
@@ -26,6 +27,7 @@ import {
 } from '../../src/agent/loop/exceptions.ts';
 import type * as Tool from '../../src/agent/tool.ts';
 import { bashTool, TOOL_ERROR_CODES } from '../../src/agent/tool.ts';
+import { contentText } from '../../src/model/dialects/shapes.ts';
 import { MODEL_ERROR_CODES } from '../../src/model/model.ts';
 import { bash, config, fakeEnvironment, fakeModel, result, submitted, timedOut } from './fakes.ts';
 

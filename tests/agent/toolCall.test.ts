@@ -1,7 +1,7 @@
 // Tool calls that cannot run (T-14, T-15): a precise answer to each, a history that every provider accepts.
 import { describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agent/loop/agent.ts';
-import { readToolCall, sendableArguments, withUniqueIds } from '../../src/agent/loop/toolCall.ts';
+import { readToolCall, sendableArguments, withUniqueIds } from '../../src/agent/loop/protocol.ts';
 import type { Message, ModelReply } from '../../src/model/model.ts';
 import { call, calls, config, fakeEnvironment, fakeModel, type Outcome, result, submitted } from './fakes.ts';
 import { historyProblems } from './openCalls.ts';

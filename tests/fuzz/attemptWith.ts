@@ -1,6 +1,6 @@
 import type { Dialect } from '../../src/model/dialects/dialect.ts';
-import { attemptOnce } from '../../src/model/http/attempt.ts';
-import type { Exchange } from '../../src/model/http/exchange.ts';
+import type { Exchange } from '../../src/model/http/httpTransport.ts';
+import { sendOnce } from '../../src/model/http/httpTry.ts';
 import { modelConfigSchema } from '../../src/model/modelConfig.ts';
 
 /** A whole attempt with a server that answers this; the chunks are small. */
@@ -26,5 +26,5 @@ export async function attemptWith(
     ...{ dialect, send, config, sent: config, host: 'h' },
     ...{ baseUrl: 'http://localhost/v1', model: 'm', redact },
   };
-  return attemptOnce(endpoint, new Uint8Array(), undefined);
+  return sendOnce(endpoint, new Uint8Array(), undefined);
 }

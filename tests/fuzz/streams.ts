@@ -9,7 +9,7 @@ import {
   parseEnd,
 } from '../../src/environment/exec/endReport.ts';
 import { createCollector } from '../../src/environment/exec/outputCollector.ts';
-import { readEvents } from '../../src/model/http/serverSentEvents.ts';
+import { readEvents } from '../../src/model/http/httpTry.ts';
 import { DIALECTS } from '../support/foreign/modelReaders.ts';
 import { attemptWith } from './attemptWith.ts';
 import { CORPORA, textLike } from './corpus.ts';

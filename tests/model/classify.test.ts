@@ -1,20 +1,20 @@
 // The one table from what a provider did to what it means, row by row, in the words of real servers.
 import { describe, expect, test } from 'vitest';
-import { classify, type Fault, mapErrorToCode, RETRYABLE_CODES } from '../../src/model/classify.ts';
+import { type CallFault, classify, mapErrorToCode, RETRYABLE_CODES } from '../../src/model/classify.ts';
 
 const fault = (
   status: number,
   message = '',
   code: string | null = null,
   type: string | null = null,
-): Fault => ({
+): CallFault => ({
   status,
   message,
   code,
   type,
 });
 
-const rows: [string, Fault, string, string, boolean][] = [
+const rows: [string, CallFault, string, string, boolean][] = [
   ['401', fault(401, 'Incorrect API key provided'), 'AUTHENTICATION_ERROR', 'auth', false],
   ['403', fault(403, 'no access'), 'AUTHENTICATION_ERROR', 'auth', false],
   [

@@ -1,7 +1,7 @@
 // The bytes of a request: what is sent, what never is, and that it can always be decoded.
 
 import { describe, expect, test } from 'vitest';
-import { createRequestWriter } from '../../src/model/dialects/chat/chatWriter.ts';
+import { createRequestWriter } from '../../src/model/dialects/chat/chatDialect.ts';
 import { extraHeaders, sentParameters } from '../../src/model/dialects/kwargs.ts';
 import type { Message, ToolSpec } from '../../src/model/model.ts';
 import fc from '../support/property.ts';

@@ -2,8 +2,7 @@
 
 import { repr } from '../../base/python/values.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
-import type { Action } from '../action.ts';
-import { textResult } from '../textResult.ts';
+import { type Action, textResult } from '../action.ts';
 
 const SAID = 'An error occurred while executing the command: ';
 

@@ -5,7 +5,7 @@
 import type { WireSink } from '../../model/model.ts';
 import type { Refusal } from './errorBodies.ts';
 
-export type Outcome =
+export type AnswerOutcome =
   | { readonly kind: 'whole' }
   /** The provider's stream broke after its beginning had left for the program. */
   | { readonly kind: 'cut' }
@@ -26,7 +26,7 @@ export interface Reader {
   head(head: Head): void;
   /** False: nothing more is told before it asks for it. A reader that stands still must not gather the answer in memory. */
   data(bytes: Uint8Array): boolean;
-  end(outcome: Outcome): void;
+  end(outcome: AnswerOutcome): void;
 }
 
 export interface Reading {
@@ -38,8 +38,8 @@ export interface Reading {
 export interface Answer {
   readonly sink: WireSink;
   head(): Head | null;
-  finish(outcome: Outcome): void;
-  outcome(): Outcome | null;
+  finish(outcome: AnswerOutcome): void;
+  outcome(): AnswerOutcome | null;
   /** What has come so far. */
   bytes(): Uint8Array;
   /** Calls back once, when nothing more comes from the provider. */
@@ -60,7 +60,7 @@ export function createAnswer(): Answer {
   const chunks: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();
   let head: Head | null = null;
-  let outcome: Outcome | null = null;
+  let outcome: AnswerOutcome | null = null;
   const got = new Set<object>();
   return {
     sink: {

@@ -1,7 +1,9 @@
 /** The conversation that a request carries, as messages of one form for all dialects: for the record, never to be sent. Pure. */
+import { createHash } from 'node:crypto';
 import type { DialectName } from '../../model/dialects/dialects.ts';
 import { asObject, asText } from '../../model/dialects/shapes.ts';
 import type { Message, ToolCall } from '../../model/model.ts';
+import type { CallLabel } from './gateway.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -152,3 +154,74 @@ const READERS: Readonly<Record<DialectName, (request: Body) => Message[]>> = {
 };
 
 export const conversationOf = (dialect: DialectName, request: Body): Message[] => READERS[dialect](request);
+
+interface Thread {
+  readonly name: string;
+  /** Of each message so far; null for a reply, which comes back in a form of the program's own. */
+  readonly known: (string | null)[];
+}
+
+export interface CallThreads {
+  /** What a call adds to its conversation, and the name of that. */
+  add(
+    label: CallLabel,
+    request: readonly Message[],
+    reply: Message | null,
+  ): { thread: string; messages: readonly Message[] };
+}
+
+/** Marks of a cache move from turn to turn; they are no part of what was said. */
+const withoutMarks = (key: string, value: unknown): unknown => (key === 'cache_control' ? undefined : value);
+
+const digest = (message: Message): string =>
+  createHash('sha256').update(JSON.stringify(message, withoutMarks)).digest('base64');
+
+/** Names of conversations that are no sub-agent's. The id of a sub-agent is the program's own word. */
+const RESERVED = /^(main|title|count_tokens)(-\d+)?$/;
+
+function nameOf(label: CallLabel): string {
+  if (label.kind !== 'subagent') return label.kind;
+  return RESERVED.test(label.id) ? `subagent-${label.id}` : label.id;
+}
+
+/** How many messages of the request are known in this order. */
+function common({ known }: Thread, request: readonly Message[], digests: readonly string[]): number {
+  let same = 0;
+  while (same < known.length && same < request.length) {
+    const expected = known[same];
+    if (expected === null ? request[same]!.role !== 'assistant' : expected !== digests[same]) break;
+    same += 1;
+  }
+  return same;
+}
+
+const opening = (request: readonly Message[]): number => {
+  const first = request.findIndex(({ role }) => role !== 'system');
+  return first < 0 ? request.length : first + 1;
+};
+
+export function createThreads(): CallThreads {
+  const threads = new Map<string, Thread[]>();
+  return {
+    add(label, request, reply) {
+      const base = nameOf(label);
+      const siblings = threads.get(base) ?? [];
+      threads.set(base, siblings);
+      const digests = request.map(digest);
+      const found = siblings
+        .map((thread) => ({ thread, same: common(thread, request, digests) }))
+        .sort((a, b) => b.same - a.same)[0];
+      // The same task at the beginning is the same conversation, also when what came later was rewritten.
+      const goesOn =
+        found !== undefined && found.same >= Math.min(opening(request), found.thread.known.length);
+      const thread = goesOn
+        ? found.thread
+        : { name: siblings.length === 0 ? base : `${base}-${siblings.length + 1}`, known: [] };
+      if (!goesOn) siblings.push(thread);
+      const same = goesOn ? found.same : 0;
+      thread.known.splice(same, thread.known.length, ...digests.slice(same), ...(reply ? [null] : []));
+      const added = request.slice(same);
+      return { thread: thread.name, messages: reply ? [...added, reply] : added };
+    },
+  };
+}

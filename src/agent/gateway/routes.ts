@@ -1,11 +1,12 @@
 /** Which request of which dialect an address means. Pure. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { stripChars } from '../../base/python/text.ts';
 import type { DialectName } from '../../model/dialects/dialects.ts';
 import type { WireRequest } from '../../model/model.ts';
 
 export type Operation = WireRequest['operation'];
 
-export type Route =
+export type CallRoute =
   | {
       readonly kind: 'call';
       readonly dialect: DialectName;
@@ -44,7 +45,7 @@ function queryOf(parameters: URLSearchParams): string {
 const likely = (path: string): DialectName =>
   /^\/v1(beta|alpha)/.test(path) ? 'gemini' : path.startsWith('/v1/messages') ? 'messages' : 'chat';
 
-function geminiRoute(path: string, { searchParams }: URL): Route | null {
+function geminiRoute(path: string, { searchParams }: URL): CallRoute | null {
   const found = /^\/models\/([^/:]+):([A-Za-z]+)$/.exec(path);
   const operation = found && Object.hasOwn(GEMINI, found[2]!) ? GEMINI[found[2]!] : undefined;
   if (!found || !operation) return null;
@@ -66,7 +67,7 @@ function safeDecode(text: string): string {
   }
 }
 
-export function routeOf(method: string, target: string): Route {
+export function routeOf(method: string, target: string): CallRoute {
   const url = URL.parse(target, 'http://gateway');
   const whole = stripChars(url?.pathname ?? '', '/', 'right');
   const path = whole.replace(/^\/v1(beta\d*|alpha)?(?=\/)/, '');
@@ -91,3 +92,40 @@ export function routeOf(method: string, target: string): Route {
     message: `the gateway does not serve ${method} ${target.slice(0, 200)}`,
   };
 }
+
+/** What says how a request is meant. A key, a cookie or a host of the program's never leaves. */
+const PASSED =
+  /^(accept|user-agent|anthropic-(version|beta|dangerous-direct-browser-access)|openai-beta|x-stainless-[a-z-]+|x-app|x-claude-code-[a-z-]+|x-codex-[a-z-]+|x-goog-api-client|x-openai-subagent|session[_-]id|conversation[_-]id|originator|version|http-referer|x-title)$/;
+
+/** What a client reads. Rate limits are the gateway's to heed; names of accounts are nobody's. */
+const RETURNED = /^(content-type|x-request-id|request-id|openai-model|openai-version|openai-processing-ms)$/;
+
+export const passedHeaders = (headers: IncomingHttpHeaders): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      PASSED.test(name) && value !== undefined ? [[name, String(value)]] : [],
+    ),
+  );
+
+export const returnedHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => RETURNED.test(name.toLowerCase())));
+
+/** Every place in which a client of one of the dialects puts its key. */
+export function attemptKeyOf(headers: IncomingHttpHeaders, target: string): string | null {
+  const bearer = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  const named = headers['x-api-key'] ?? headers['x-goog-api-key'];
+  const key = bearer ?? (typeof named === 'string' ? named : null);
+  return key ?? URL.parse(target, 'http://gateway')?.searchParams.get('key') ?? null;
+}
+
+const safeId = (value: string): string => value.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 64);
+
+/** The sub-agent that a call is made by, where its program says so. */
+export function subAgentOf(headers: IncomingHttpHeaders): string | null {
+  const said = headers['x-claude-code-agent-id'] ?? headers['x-openai-subagent'];
+  return typeof said === 'string' && said !== '' ? safeId(said) : null;
+}
+
+/** The client says that it sends this for the second time or later. */
+export const isRetry = (headers: IncomingHttpHeaders): boolean =>
+  Number(headers['x-stainless-retry-count'] ?? 0) > 0;

@@ -1,18 +1,16 @@
 /** One attempt at the gateway: what its program may ask, what it has used, and when it has to end. */
+
+import { createHash } from 'node:crypto';
 import { within } from '../../base/async/timer.ts';
 import { errorText } from '../../base/text/errorText.ts';
-import type { ModelErrorResponse, ModelReply, Wire } from '../../model/model.ts';
-import { createTurns, isStep, labelOf, type Turns } from './agentTurns.ts';
-import { type Answer, createAnswer, type Outcome } from './answer.ts';
-import { type CallBook, createCallBook, requestKey } from './callBook.ts';
-import { conversationOf } from './conversation.ts';
+import type { CallListener, ModelErrorResponse, ModelReply, Wire } from '../../model/model.ts';
+import { type Answer, type AnswerOutcome, createAnswer } from './answer.ts';
+import { type CallThreads, conversationOf, createThreads } from './conversation.ts';
 import type { CallFacts, CallLabel, GatewayEnd, GatewaySummary, SessionSpec } from './gateway.ts';
-import { type Allowed, type Ask, judge, named, type Policy } from './policy.ts';
-import { isRetry } from './requestHeaders.ts';
+import { type Allowed, type Ask, type Asked, judge, named, type Policy } from './policy.ts';
+import { isRetry, subAgentOf } from './routes.ts';
 import { createSessionMeter, type SessionMeter } from './sessionMeter.ts';
-import { createThreads, type Threads } from './threads.ts';
 import { createTranslator, type Translation, type Translator } from './translate/translator.ts';
-import { CallNotMade, createWaitingCalls, type WaitingCalls } from './waitingCalls.ts';
 import {
   answerOf,
   foreignProblem,
@@ -47,7 +45,7 @@ interface Session {
   readonly policy: Policy;
   readonly meter: SessionMeter;
   readonly turns: Turns;
-  readonly threads: Threads;
+  readonly threads: CallThreads;
   readonly translator: Translator;
   readonly book: CallBook;
   readonly waiting: WaitingCalls;
@@ -69,7 +67,7 @@ interface OpenCall extends WireCall {
   readonly startedAt: number;
 }
 
-function answered(outcome: Outcome): Answer {
+function answered(outcome: AnswerOutcome): Answer {
   const answer = createAnswer();
   answer.finish(outcome);
   return answer;
@@ -289,6 +287,137 @@ export function createSessionCore(spec: SessionSpec, wire: Wire): SessionCore {
       await Promise.all(session.out);
       session.book.clear();
       return summaryOf(session);
+    },
+  };
+}
+
+interface CallBook {
+  /** An answer that is on its way, that nobody has got, or that a client asks for again; null where the request must go out. */
+  find(key: string, again: boolean): Answer | null;
+  remember(key: string, answer: Answer): void;
+  clear(): void;
+}
+
+/** So many answers that have come are kept in case that they are asked for again. */
+const KEPT = 8;
+
+function requestKey({ dialect, operation, model }: Asked, query: string, body: Buffer): string {
+  return createHash('sha256')
+    .update(`${dialect} ${operation} ${model} ${query}\n`)
+    .update(body)
+    .digest('base64');
+}
+
+function createCallBook(): CallBook {
+  const known = new Map<string, Answer>();
+  return {
+    find(key, again) {
+      const answer = known.get(key);
+      const outcome = answer?.outcome();
+      if (!answer || outcome === null) return answer ?? null;
+      if (outcome?.kind === 'whole' && (again || !answer.isDelivered())) return answer;
+      known.delete(key);
+      return null;
+    },
+    remember(key, answer) {
+      known.set(key, answer);
+      const ended = [...known].filter(([, one]) => one.outcome() !== null);
+      for (const [old] of ended.slice(0, Math.max(0, ended.length - KEPT))) known.delete(old);
+    },
+    clear: () => known.clear(),
+  };
+}
+
+/** A call that was not made, because the attempt ended before its turn. */
+class CallNotMade extends Error {
+  override readonly name = 'AbortError';
+}
+
+interface WaitingCall {
+  /** Fires when the call has to stop waiting, and when the session's signal does. */
+  readonly signal: AbortSignal;
+  /** Around its listener. `mayBeMade` throws where the call must not begin; it is asked before and after the wait for money. */
+  listen(to: CallListener, mayBeMade: () => void): CallListener;
+  left(): void;
+}
+
+interface WaitingCalls {
+  enter(signal: AbortSignal): WaitingCall;
+  /** No call that waits is made. */
+  end(message: string): void;
+}
+
+function createWaitingCalls(): WaitingCalls {
+  const waiting = new Set<AbortController>();
+  return {
+    enter(signal) {
+      const mine = new AbortController();
+      waiting.add(mine);
+      return {
+        signal: AbortSignal.any([signal, mine.signal]),
+        left: () => void waiting.delete(mine),
+        listen: (to, mayBeMade) => ({
+          async wanted(amount, stop) {
+            mayBeMade();
+            await to.wanted?.(amount, stop);
+            mayBeMade();
+          },
+          began(call) {
+            to.began(call);
+            waiting.delete(mine);
+          },
+          ended(call) {
+            to.ended(call);
+            waiting.add(mine);
+          },
+          phase: (phase) => to.phase?.(phase),
+        }),
+      };
+    },
+    end(message) {
+      for (const one of waiting) one.abort(new CallNotMade(message));
+    },
+  };
+}
+
+const isStep = (label: CallLabel): boolean => label.kind === 'main' || label.kind === 'subagent';
+
+function labelOf({ operation, headers }: Ask, { hasTools }: Allowed): CallLabel {
+  if (operation === 'count_tokens') return { kind: 'count_tokens' };
+  const id = subAgentOf(headers);
+  if (id !== null) return { kind: 'subagent', id };
+  return hasTools ? { kind: 'main' } : { kind: 'title' };
+}
+
+interface Newest {
+  readonly index: number;
+  readonly failure: ModelErrorResponse | null;
+  /** The model called no tool: nothing more is asked for. */
+  readonly done: boolean;
+}
+const NONE: Newest = { index: -1, failure: null, done: false };
+
+interface Turns {
+  ended(call: CallFacts, failure: ModelErrorResponse | null, calledTools: boolean): void;
+  /** What the program was told by the newest call of its own; by one of a sub-agent only where its own did not end the work. */
+  lastFailure(): ModelErrorResponse | null;
+}
+
+export function createTurns(): Turns {
+  const newest = { main: NONE, subagent: NONE, title: NONE };
+  return {
+    ended({ index, label: { kind } }, said, calledTools) {
+      // Calls end in any order: the one that began last knows most.
+      if (kind === 'count_tokens' || index < newest[kind].index) return;
+      // An empty answer is how some models say that they are done, and the program has read it.
+      const failure = said?.metadata?.kind === 'empty' ? null : said;
+      newest[kind] = { index, failure, done: failure === null && !calledTools };
+    },
+    lastFailure() {
+      const { main, subagent, title } = newest;
+      // A program that has no tools for its model talks in calls that look like titles.
+      if (main === NONE && subagent === NONE) return title.failure;
+      return main.failure ?? (main.done ? null : subagent.failure);
     },
   };
 }

@@ -8,11 +8,11 @@ import type {
   WireRequest,
 } from '../../model/model.ts';
 import { estimatedTokens } from '../../model/prices.ts';
-import type { Answer, Outcome } from './answer.ts';
+import type { Answer, AnswerOutcome } from './answer.ts';
 import type { ProgramAnswer } from './gateway.ts';
 import type { GatewayConfig } from './gatewayConfig.ts';
 import type { Allowed, Ask } from './policy.ts';
-import { passedHeaders, returnedHeaders } from './requestHeaders.ts';
+import { passedHeaders, returnedHeaders } from './routes.ts';
 import type { Translation } from './translate/translator.ts';
 
 export interface WireCall {
@@ -70,7 +70,7 @@ const endsItself = ({ error, metadata }: ModelErrorResponse): boolean => {
   return kind === 'refusal' || kind === 'empty' || kind === 'context' || kind === 'config';
 };
 
-function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer): Outcome {
+function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer): AnswerOutcome {
   if (response.success) return { kind: 'whole' };
   const kind = response.metadata?.kind;
   if (answer.head()) return { kind: endsItself(response) ? 'whole' : 'cut' };
@@ -80,7 +80,11 @@ function passedOutcome({ response, refused: said }: WireAnswer, answer: Answer):
 }
 
 /** What the program gets of a call that has ended. */
-export function outcomeOf(result: WireAnswer, answer: Answer, translation: Translation | null): Outcome {
+export function outcomeOf(
+  result: WireAnswer,
+  answer: Answer,
+  translation: Translation | null,
+): AnswerOutcome {
   const { response } = result;
   if (!translation || (!response.success && isFinal(response.metadata?.kind)))
     return passedOutcome(result, answer);

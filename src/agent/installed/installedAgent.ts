@@ -2,11 +2,12 @@
  * One life for every installed agent: the gateway opens, the program runs, and what the gateway and the environment know says how it
  * ended. The program's words decide nothing; its exit code and the end of its output are evidence.
  */
-
+import { float } from '../../base/python/values.ts';
 import { type CommandResult, type Environment, EnvironmentError } from '../../environment/environment.ts';
 import { environmentNames } from '../../environment/environments.ts';
 import { PROGRAM_FOLDER } from '../../environment/programs/program.ts';
-import type { Vars } from '../../template/render.ts';
+import { render, type Vars } from '../../template/render.ts';
+import { PROMPT_TEMPLATE } from '../agentConfig.ts';
 import type { AgentContext, AgentKind, AgentParts, AgentResult } from '../contract.ts';
 import type {
   ArmGateway,
@@ -19,7 +20,6 @@ import type {
 import { callListener, guardDisplay } from '../loop/listeners.ts';
 import type { InstalledProgram } from './launch.ts';
 import { programFolders, promptFileIn, runProgram } from './runProgram.ts';
-import { promptOf } from './taskPrompt.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
 const PORT = 13131;
@@ -264,4 +264,16 @@ function impossible({ callbacks, instanceId }: AgentParts, message: string): Age
   callbacks?.onDebug?.(message, { instanceId });
   const error = { code: 'CONFIG_ERROR', message, metadata: { kind: 'config' } } as const;
   return { exitStatus: 'ModelFailed', submission: '', error, messages: [], steps: 0, costNano: 0 };
+}
+
+/** The names are those of the built-in agent's templates, at a time when nothing has been used yet. */
+function promptOf({ config, environment, model }: AgentParts, task: string, extraVars: Vars): string {
+  return render(config.prompt_template ?? PROMPT_TEMPLATE, {
+    ...config,
+    ...environment.templateVars(),
+    ...model.templateVars(),
+    ...{ n_model_calls: 0, model_cost: float(0), elapsed_seconds: 0 },
+    task,
+    ...extraVars,
+  });
 }

@@ -1,6 +1,6 @@
 /**
  * The agent: ask the model, run what it says, show it what happened, until something ends it. Read `run` first, then `step`.
- * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in compatDialect.ts.
+ * The shape is the seeds' DefaultAgent; what the published agents do otherwise is in behaviour.ts.
  */
 
 import { strip } from '../../base/python/text.ts';
@@ -10,7 +10,7 @@ import type { Message, ModelErrorResponse, ModelReply } from '../../model/model.
 import { nanoToDollars } from '../../money.ts';
 import { render, type Vars } from '../../template/render.ts';
 import { type Action, type Call, isAction } from '../action.ts';
-import { type Dialect, dialectOf, withOwnIds } from '../compat/compatDialect.ts';
+import { type Behaviour, behaviourOf, withOwnIds } from '../compat/behaviour.ts';
 import type {
   Agent,
   AgentCallbacks,
@@ -51,7 +51,7 @@ import { type Templates, templatesOf } from './templates.ts';
 export class DefaultAgent implements Agent {
   messages: Message[] = [];
   protected readonly parts: AgentParts;
-  protected readonly dialect: Dialect;
+  protected readonly behaviour: Behaviour;
   protected readonly protocol: Protocol;
   protected readonly templates: Templates;
   protected readonly callbacks: AgentCallbacks;
@@ -64,19 +64,19 @@ export class DefaultAgent implements Agent {
   constructor(parts: AgentParts) {
     const { config, environment } = parts;
     this.parts = parts;
-    this.dialect = dialectOf(config.compat);
-    this.protocol = this.dialect.protocol(config, environment.templateVars());
+    this.behaviour = behaviourOf(config.compat);
+    this.protocol = this.behaviour.protocol(config, environment.templateVars());
     this.templates = templatesOf(config);
     this.callbacks = guardDisplay(parts.callbacks ?? {});
     this.bash = bashTool(environment);
-    this.streaks = createStreaks(config, this.dialect);
+    this.streaks = createStreaks(config, this.behaviour);
     this.deadline = this.startClock();
   }
 
   async run(task: string, extraVars: Vars = {}): Promise<AgentResult> {
     this.extraTemplateVars = { task, ...extraVars };
     this.messages = [];
-    this.streaks = createStreaks(this.parts.config, this.dialect);
+    this.streaks = createStreaks(this.parts.config, this.behaviour);
     this.deadline = this.startClock();
     try {
       this.addMessage({ role: 'system', content: this.renderTemplate(this.templates.system) });
@@ -111,7 +111,7 @@ export class DefaultAgent implements Agent {
     );
     const reply = response.success ? response.result : this.replyDespite(response);
     this.meter.countReply(reply);
-    return this.receive(withOwnIds(reply, this.dialect, this.meter.steps));
+    return this.receive(withOwnIds(reply, this.behaviour, this.meter.steps));
   }
 
   /** Runs the actions of a reply and shows the model what came of each. */
@@ -126,7 +126,7 @@ export class DefaultAgent implements Agent {
         if (!(error instanceof NonTerminatingException) || index === calls.length - 1) throw error;
         shown.push(...error.messages);
       }
-      if (this.dialect.observeAsTheyCome) this.addMessages(shown.splice(0));
+      if (this.behaviour.observeAsTheyCome) this.addMessages(shown.splice(0));
     }
     this.addMessages(shown);
   }
@@ -136,7 +136,7 @@ export class DefaultAgent implements Agent {
     const turn = this.protocol.parse(reply);
     const { error: problem, calls, found } = turn;
     if (problem === null) return calls;
-    const extra = formatErrorExtra(turn, this.dialect.keepMalformedReply ? null : reply);
+    const extra = formatErrorExtra(turn, this.behaviour.keepMalformedReply ? null : reply);
     const refused: readonly (Call | null)[] = calls.length > 0 ? calls : [null];
     throw new FormatError(
       refused.map((call) => {
@@ -152,12 +152,12 @@ export class DefaultAgent implements Agent {
     const { command } = action;
     this.callbacks.onPhase?.(this.context(), 'exec');
     const result =
-      this.dialect.refused(action) ??
+      this.behaviour.refused(action) ??
       (await this.deadline.during((signal) => this.bash.execute(action, { signal }))).metadata.result;
     this.callbacks.onCommand?.(this.context(), { step: this.meter.steps, index, command, result, startedAt });
     this.streaks.ran(result);
-    if (result.timedOut && !this.dialect.timeoutIsObservation) {
-      const output = this.dialect.outputText(result);
+    if (result.timedOut && !this.behaviour.timeoutIsObservation) {
+      const output = this.behaviour.outputText(result);
       const vars = { action: { action: command, command }, output };
       const content = this.renderTemplate(this.templates.timeout, vars);
       const extra = observationExtra(output, result, result.exceptionInfo);
@@ -169,7 +169,7 @@ export class DefaultAgent implements Agent {
 
   /** Throws Submitted when the command's output declares the work finished. */
   hasFinished(result: CommandResult): void {
-    const submission = this.dialect.submission(result);
+    const submission = this.behaviour.submission(result);
     if (submission) throw new Submitted(submission.text, submission.bytes);
   }
 
@@ -212,7 +212,7 @@ export class DefaultAgent implements Agent {
   protected finish(end: TerminatingException): AgentResult {
     const submission = end instanceof Submitted ? end.submission : '';
     announce(end, this.context(), this.callbacks);
-    const message = this.dialect.exitMessage(end, submission) as Message;
+    const message = this.behaviour.exitMessage(end, submission) as Message;
     this.addMessage({ ...message, extra: exitExtra(end, submission) });
     return resultOf(end, this.messages, this.meter);
   }
@@ -222,21 +222,21 @@ export class DefaultAgent implements Agent {
     if (failure.metadata?.recordedEnd?.reason === 'limit_wall_time')
       throw timeExceeded(this.parts.config.wall_time_limit_seconds);
     if (failure.metadata?.kind !== 'empty') throw new ModelFailed(failure);
-    if (this.dialect.askAgainWhenEmpty) throw new EmptyReply();
+    if (this.behaviour.askAgainWhenEmpty) throw new EmptyReply();
     return EMPTY_REPLY;
   }
 
   /** Adds a reply to the history, if it holds anything. */
   protected receive(reply: ModelReply): ModelReply {
     const nothing = reply.toolCalls.length === 0 && strip(reply.content) === '';
-    if (nothing && this.dialect.askAgainWhenEmpty) {
+    if (nothing && this.behaviour.askAgainWhenEmpty) {
       // Cut off before its first word: there is nothing to show, but the model is told.
       if (reply.finishReason !== 'length') throw new EmptyReply();
       return reply;
     }
     const turn = this.protocol.parse(reply);
-    if (turn.error === null || this.dialect.keepMalformedReply) {
-      const message = this.dialect.history(reply, this.protocol) as Message;
+    if (turn.error === null || this.behaviour.keepMalformedReply) {
+      const message = this.behaviour.history(reply, this.protocol) as Message;
       this.addMessage({ ...message, extra: assistantExtra(reply, turn) });
     }
     return reply;
@@ -251,18 +251,18 @@ export class DefaultAgent implements Agent {
       );
     const result = await this.executeAction(call, index);
     const { command } = call;
-    const output = this.dialect.outputText(result);
-    const exceptionInfo = this.dialect.exceptionInfo(result, command, this.parts.environment);
+    const output = this.behaviour.outputText(result);
+    const exceptionInfo = this.behaviour.exceptionInfo(result, command, this.parts.environment);
     const shown = await shortened(output, this.parts.summarize, this.callbacks);
     const content = this.renderTemplate(this.templates.observation, {
-      output: this.dialect.observed({ result, output: shown, exceptionInfo, command }),
+      output: this.behaviour.observed({ result, output: shown, exceptionInfo, command }),
     });
     return this.protocol.answer(content, call, observationExtra(output, result, exceptionInfo));
   }
 
   protected renderFormatError(reply: ModelReply, error: string, found: readonly string[]): string {
-    const vars = this.dialect.formatErrorVars(reply, error, found, this.protocol);
-    return this.dialect.formatErrorSeesAll
+    const vars = this.behaviour.formatErrorVars(reply, error, found, this.protocol);
+    return this.behaviour.formatErrorSeesAll
       ? this.renderTemplate(this.templates.format_error, vars)
       : render(this.templates.format_error, vars);
   }
@@ -279,7 +279,7 @@ export class DefaultAgent implements Agent {
     const { config, signal, now = () => performance.now() } = this.parts;
     return startDeadline({
       limitS: config.wall_time_limit_seconds,
-      mode: this.dialect.wallLimit,
+      mode: this.behaviour.wallLimit,
       now,
       signal,
     });

@@ -68,15 +68,3 @@ export function truncate(text: string, maxLength: number): string {
   const tail = Math.floor(kept / 2) > 0 ? sliceText(text, -Math.floor(kept / 2), null) : '';
   return head + note + tail;
 }
-
-/** Text of a message whatever its shape: a string, parts with text, or nothing that we know. */
-export function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content
-    .map((part) => {
-      const text = typeof part === 'string' ? part : (part as { text?: unknown } | null)?.text;
-      return typeof text === 'string' ? text : '';
-    })
-    .join('');
-}

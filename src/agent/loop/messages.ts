@@ -3,14 +3,14 @@ import type { CommandResult } from '../../environment/environment.ts';
 import type { Message, ModelReply } from '../../model/model.ts';
 import { nanoToDollars } from '../../money.ts';
 import { isAction } from '../action.ts';
-import { returnCode } from '../compat/compatDialect.ts';
+import { returnCode } from '../compat/behaviour.ts';
 import { exceptionType } from '../compat/publishedFailure.ts';
 import type { TerminatingException } from './exceptions.ts';
-import type { Turn } from './protocol.ts';
+import type { ParsedTurn } from './protocol.ts';
 
 export type Extra = Readonly<Record<string, unknown>>;
 
-export const assistantExtra = (reply: ModelReply, turn: Turn): Extra => ({
+export const assistantExtra = (reply: ModelReply, turn: ParsedTurn): Extra => ({
   actions: turn.calls
     .filter(isAction)
     .map(({ command, callId }) => (callId === undefined ? { command } : { command, tool_call_id: callId })),
@@ -23,7 +23,7 @@ const responseExtra = (reply: ModelReply): Extra => ({
 });
 
 /** `dropped` is a reply that is not in the history: its response is kept with the error. */
-export const formatErrorExtra = (turn: Turn | null, dropped: ModelReply | null): Extra => ({
+export const formatErrorExtra = (turn: ParsedTurn | null, dropped: ModelReply | null): Extra => ({
   interrupt_type: 'FormatError',
   ...(turn && turn.calls.length === 0 ? { n_actions: turn.found.length } : {}),
   ...(dropped ? responseExtra(dropped) : {}),

@@ -1,7 +1,7 @@
 /** Too often in a row: malformed replies, empty replies, commands that time out. */
 import type { CommandResult } from '../../environment/environment.ts';
 import type { AgentConfig } from '../agentConfig.ts';
-import type { Dialect } from '../compat/compatDialect.ts';
+import type { Behaviour } from '../compat/behaviour.ts';
 import {
   CommandTimeoutsExceeded,
   EmptyReply,
@@ -19,9 +19,9 @@ export interface Streaks {
   after(error: NonTerminatingException): TerminatingException | null;
 }
 
-export function createStreaks(config: AgentConfig, dialect: Pick<Dialect, 'capFormatErrors'>): Streaks {
+export function createStreaks(config: AgentConfig, behaviour: Pick<Behaviour, 'capFormatErrors'>): Streaks {
   let [format, empty, timeouts] = [0, 0, 0];
-  const formatCap = dialect.capFormatErrors ? config.max_consecutive_format_errors : 0;
+  const formatCap = behaviour.capFormatErrors ? config.max_consecutive_format_errors : 0;
   const reached = (cap: number, count: number): boolean => 0 < cap && cap <= count;
   return {
     ran(result) {

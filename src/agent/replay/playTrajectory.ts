@@ -9,7 +9,7 @@ import { nanoToDollars } from '../../money.ts';
 import type { AgentResult } from '../contract.ts';
 import { createAgent } from '../loop/agent.ts';
 import { timeExceeded } from '../loop/deadline.ts';
-import { type RecordedMessage, type Recording, readRecording } from './readRecording.ts';
+import { type RecordedMessage, type RecordedTrajectory, readRecording } from './readRecording.ts';
 import { OWN_ENDS, type Script, scriptOf } from './script.ts';
 
 interface Difference {
@@ -32,7 +32,7 @@ export interface ReplayResult {
   readonly standIns: readonly number[];
 }
 
-export interface ReplayOptions {
+export interface PlayOptions {
   /** Runs the recorded commands for real instead of answering with recorded outputs. */
   readonly environment?: Environment;
 }
@@ -42,7 +42,7 @@ const SAME_COST = 1e-9;
 
 export const isEqual = (result: ReplayResult): boolean => result.differences.length === 0;
 
-export async function replayTrajectory(json: unknown, options: ReplayOptions = {}): Promise<ReplayResult> {
+export async function replayTrajectory(json: unknown, options: PlayOptions = {}): Promise<ReplayResult> {
   const recording = readRecording(json);
   const script = scriptOf(recording);
   const played = await play(recording, script, options.environment);
@@ -57,7 +57,11 @@ interface Played {
 
 class RecordingEnded extends Error {}
 
-async function play(recording: Recording, script: Script, real: Environment | undefined): Promise<Played> {
+async function play(
+  recording: RecordedTrajectory,
+  script: Script,
+  real: Environment | undefined,
+): Promise<Played> {
   const messages: Record<string, unknown>[] = [];
   let asked = 0;
   const model: Model = {
@@ -87,7 +91,7 @@ async function play(recording: Recording, script: Script, real: Environment | un
   }
 }
 
-function recordedEnvironment(recording: Recording, script: Script): Environment {
+function recordedEnvironment(recording: RecordedTrajectory, script: Script): Environment {
   let next = 0;
   return {
     info: { kind: 'recorded', transport: 'local', history: 'absent', notes: [] },
@@ -106,7 +110,7 @@ function recordedEnvironment(recording: Recording, script: Script): Environment 
   };
 }
 
-function compare(recording: Recording, script: Script, played: Played): ReplayResult {
+function compare(recording: RecordedTrajectory, script: Script, played: Played): ReplayResult {
   const differences: Difference[] = script.notes.map((note) => ({
     where: 'replay',
     recorded: note,

@@ -1,8 +1,14 @@
 /** A trajectory as something that this agent can play: its configuration in our words, and its messages. */
+
 import { z } from 'zod';
-import { parseTrajectory, type TrajectoryFormat } from '../../formats/miniSweAgent/trajectory.ts';
+import {
+  parseTrajectory,
+  type TrajectoryFormat,
+  type TrajectoryMessage,
+} from '../../formats/miniSweAgent/trajectory.ts';
+import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { asObject, contentText } from '../../model/dialects/shapes.ts';
 import { type AgentConfig, agentConfigSchema } from '../agentConfig.ts';
-import { inChatForm } from './inChatForm.ts';
 
 const record = z.record(z.string(), z.unknown());
 
@@ -30,7 +36,7 @@ const playableSchema = z.object({
   messages: z.array(messageSchema),
 });
 
-export interface Recording {
+export interface RecordedTrajectory {
   readonly instanceId: string;
   readonly format: TrajectoryFormat;
   readonly config: AgentConfig;
@@ -55,7 +61,7 @@ export class UnplayableRecording extends Error {
 }
 
 /** Throws ZodError for a file that is not a trajectory, and UnplayableRecording for one that this agent cannot play. */
-export function readRecording(json: unknown): Recording {
+export function readRecording(json: unknown): RecordedTrajectory {
   const trajectory = parseTrajectory(json);
   const instanceId = trajectory.instanceId ?? 'unknown';
   const { info, messages } = playableSchema.parse({
@@ -119,4 +125,19 @@ export function recordedAgentConfig(
 function regexOf(version: string): string {
   const [major = 1, minor = 17] = version.split('.').map(Number);
   return major === 1 && minor < 12 ? '```bash\\n([\\s\\S]*?)\\n```' : '```bash\\s*\\n([\\s\\S]*?)\\n```';
+}
+
+/** The response is the message itself there; here it is kept beside what it says, as with the other classes. */
+function fromResponse({ extra, ...response }: TrajectoryMessage): TrajectoryMessage {
+  const choices = asObject(asChatBody(response))?.choices;
+  const said = asObject(asObject(Array.isArray(choices) ? choices[0] : null)?.message);
+  const { native: _items, ...message } = said ?? { content: null };
+  return { ...message, role: 'assistant', extra: { ...extra, response } };
+}
+
+function inChatForm(message: TrajectoryMessage): TrajectoryMessage {
+  if (message.object === 'response') return fromResponse(message);
+  const { type, call_id: id, output, content, ...rest } = message;
+  if (type === 'function_call_output') return { ...rest, role: 'tool', tool_call_id: id, content: output };
+  return type === 'message' ? { ...rest, content: contentText(content) } : message;
 }

@@ -1,20 +1,25 @@
 /** From a recording to what a replay feeds: the task, the replies, and for each command its output. Text that the agent wrote is never fed back. */
+
+import { z } from 'zod';
+import { recordOf } from '../../base/isRecord.ts';
+import { timestampOrNull } from '../../base/plausible.ts';
 import type { CommandResult } from '../../environment/environment.ts';
 import { readCompletion } from '../../model/dialects/chat/chatReply.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
+import { contentText } from '../../model/dialects/shapes.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';
+import { pricesSchema } from '../../model/modelConfig.ts';
+import { costOf, isFreeName } from '../../model/prices.ts';
+import { type NanoDollars, nanoOrNull, plausibleNano } from '../../money.ts';
 import type { Vars } from '../../template/render.ts';
-import { type Action, isAction } from '../action.ts';
+import { type Action, isAction, textResult } from '../action.ts';
 import type { AgentConfig } from '../agentConfig.ts';
-import { dialectOf } from '../compat/compatDialect.ts';
-import { contentText } from '../loop/degrade.ts';
+import { behaviourOf } from '../compat/behaviour.ts';
 import type { Protocol } from '../loop/protocol.ts';
 import { SUBMIT_MARKERS } from '../loop/submission.ts';
 import { templatesOf } from '../loop/templates.ts';
-import { textResult } from '../textResult.ts';
 import { type InvertOutput, invertValue, observationInverter, timeoutInverter } from './invert.ts';
-import type { RecordedMessage, Recording } from './readRecording.ts';
-import { recordedCost } from './recordedCost.ts';
+import type { RecordedMessage, RecordedTrajectory } from './readRecording.ts';
 
 export interface Script {
   readonly task: string;
@@ -28,11 +33,11 @@ export interface Script {
   readonly notes: readonly string[];
 }
 
-export function scriptOf(recording: Recording): Script {
+export function scriptOf(recording: RecordedTrajectory): Script {
   const { config, messages } = recording;
   const templates = templatesOf(config);
-  const dialect = dialectOf(config.compat);
-  const protocol = dialect.protocol(config, recording.environmentVars);
+  const behaviour = behaviourOf(config.compat);
+  const protocol = behaviour.protocol(config, recording.environmentVars);
   const vars = varsOf(recording);
   const inverters = {
     observation: observationInverter(templates.observation, vars),
@@ -60,7 +65,7 @@ export function scriptOf(recording: Recording): Script {
     const isLast = messages.findLastIndex((m) => m.role === 'assistant') === i;
     for (const [n, action] of actions.entries()) {
       // What never starts needs no result: the agent gives the same one again.
-      if (dialect.refused(action)) continue;
+      if (behaviour.refused(action)) continue;
       const at = answers[n];
       // The attempt ended while this command ran: nobody saw what came of it.
       if (at === undefined && isLast && cutShort(recording)) break;
@@ -80,7 +85,7 @@ export function scriptOf(recording: Recording): Script {
 }
 
 /** By the wall-clock limit, or from outside the agent. */
-const cutShort = ({ exitStatus }: Recording): boolean =>
+const cutShort = ({ exitStatus }: RecordedTrajectory): boolean =>
   exitStatus === 'TimeExceeded' || !OWN_ENDS.has(exitStatus);
 
 /** Ends that the agent itself knows; any other came from outside, and there is nothing to play. */
@@ -95,7 +100,7 @@ export const OWN_ENDS: ReadonlySet<string> = new Set([
 
 const textOf = (message: RecordedMessage | undefined): string => contentText(message?.content);
 
-const varsOf = ({ config, environmentVars, modelVars }: Recording): Vars => ({
+const varsOf = ({ config, environmentVars, modelVars }: RecordedTrajectory): Vars => ({
   ...config,
   ...environmentVars,
   ...modelVars,
@@ -108,9 +113,9 @@ const varsOf = ({ config, environmentVars, modelVars }: Recording): Vars => ({
  * What the provider sent, read as `run` reads it, where the recording kept that: a message that was changed since is then seen. Of an
  * assistant message, or of the format error in which version 2 keeps the reply that it dropped.
  */
-function replyOf(message: RecordedMessage, { config, modelVars }: Recording): ModelReply | null {
+function replyOf(message: RecordedMessage, { config, modelVars }: RecordedTrajectory): ModelReply | null {
   const { response, interrupt_type, cost, model_response: text } = message.extra ?? {};
-  const kept = dialectOf(config.compat).keepMalformedReply;
+  const kept = behaviourOf(config.compat).keepMalformedReply;
   const dropped = !kept && message.role === 'user' && interrupt_type === 'FormatError';
   if (message.role !== 'assistant' && !dropped) return null;
   const body = asChatBody(response);
@@ -173,7 +178,7 @@ function answersAfter(messages: readonly RecordedMessage[], start: number, proto
 function resultOf(
   message: RecordedMessage,
   action: Action,
-  recording: Recording,
+  recording: RecordedTrajectory,
   inverters: { readonly observation: InvertOutput; readonly timeout: InvertOutput },
 ): { result: CommandResult; elided: number } | null {
   const {
@@ -201,7 +206,7 @@ function resultOf(
 
 /** The command of the last turn that handed in the work: the one that says the marker, else the first without an answer. */
 function submitsHere(
-  { messages, exitStatus }: Recording,
+  { messages, exitStatus }: RecordedTrajectory,
   turn: number,
   actions: readonly Action[],
   n: number,
@@ -214,5 +219,55 @@ function submitsHere(
 }
 
 /** What was handed in, as the last message has it; the recorded submission is what it is compared with. */
-const submitting = ({ messages }: Recording): CommandResult =>
+const submitting = ({ messages }: RecordedTrajectory): CommandResult =>
   textResult(`${SUBMIT_MARKERS[0]}\n${textOf(messages.at(-1))}`, 0);
+
+interface PriceRow {
+  /** The day from which the row holds; newest first. */
+  readonly since: string;
+  /** Dollars per million tokens. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** Rows for published recordings whose replies carry no cost. */
+const ROWS: Readonly<Record<string, readonly PriceRow[]>> = {
+  'google/gemini-3-pro-preview': [{ since: '2025-11-18', input: 2, cached: 0.125, output: 12 }],
+};
+
+const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+
+/**
+ * `stated` is what format 1.1 keeps beside a reply: the agent's own count, where there is no row. Without that the prices that a run of
+ * ours had in its configuration, and the table that runs go by. null when nobody knows.
+ */
+function recordedCost(
+  response: unknown,
+  model: Readonly<Record<string, unknown>>,
+  stated?: unknown,
+): NanoDollars | null {
+  const modelName = String(model.model_name ?? '');
+  const usage = recordOf(recordOf(response).usage);
+  if (typeof usage.cost === 'number') return plausibleNano(typeof stated === 'number' ? stated : usage.cost);
+  const at = new Date((timestampOrNull(recordOf(response).created) ?? 0) * 1000);
+  const created = at.toISOString().slice(0, 10);
+  const row = ROWS[modelName.replace(/^@/, '')]?.find(({ since }) => since <= created);
+  if (!row || typeof usage.prompt_tokens !== 'number') {
+    if (typeof stated === 'number') return plausibleNano(stated);
+    if (isFreeName(modelName)) return 0;
+    const prices = z.union([pricesSchema, z.literal('free')]).safeParse(model.prices);
+    const config = { model_name: modelName, ...(prices.success ? { prices: prices.data } : {}) };
+    return response === null || response === undefined
+      ? null
+      : costOf(config, recordOf(response).usage, at).costNano;
+  }
+  const cached = number(recordOf(usage.prompt_tokens_details).cached_tokens);
+  const fresh = number(usage.prompt_tokens) - cached;
+  // Dollars per million tokens are thousandths of nano-dollars per token times a million: multiply first, so that it stays exact.
+  return nanoOrNull(
+    Math.round(
+      (fresh * row.input + cached * row.cached + number(usage.completion_tokens) * row.output) * 1000,
+    ),
+  );
+}

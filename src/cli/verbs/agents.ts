@@ -1,7 +1,7 @@
 /** `swebatch agents add | ls | verify | remove`: programs of others that can work on instances. */
 import { EXAMPLE, FETCHED } from '../../agent/agents.ts';
 import { inert } from '../../base/text/inert.ts';
-import { type AddedAgent, nameOf } from '../../run/agents/agentCache.ts';
+import { type AddedAgent, addedName } from '../../run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../run/agents/installedAgents.ts';
 import type { Caller } from '../../run/caller.ts';
 import { UserError } from '../../run/userError.ts';
@@ -43,7 +43,7 @@ const rowsOf = (agents: readonly AddedAgent[]): string[][] =>
   agents.flatMap((agent) =>
     agent.variants.flatMap(({ libc, packages }) =>
       packages.map((p) => [
-        nameOf(agent),
+        addedName(agent),
         libc ?? 'any',
         `${inert(p.name)}@${inert(p.version)}`,
         `${(p.bytes / 1e6).toFixed(1)} MB`,
@@ -79,10 +79,10 @@ async function verify({ agent }: Args<typeof agentsFlags>): Promise<Result> {
   const checks = await verifyAgents(agent, caller());
   const lines = checks.map(
     (check) =>
-      `${nameOf(check.agent)}: ${check.problems.map(inert).join('; ') || 'every package has its hash'}`,
+      `${addedName(check.agent)}: ${check.problems.map(inert).join('; ') || 'every package has its hash'}`,
   );
   const bad = checks.some(({ problems }) => problems.length > 0);
-  const data = checks.map((check) => ({ agent: nameOf(check.agent), problems: check.problems }));
+  const data = checks.map((check) => ({ agent: addedName(check.agent), problems: check.problems }));
   return { code: bad ? EXIT.gate : EXIT.done, data, text: lines.join('\n') || 'no agent was added' };
 }
 

@@ -10,7 +10,7 @@ import { DEFAULT_ENVIRONMENT, environmentConfigSchema } from '../../environment/
 import { currentOwner } from '../../environment/owner.ts';
 import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
-import { firstDifference } from '../../model/offline/firstDifference.ts';
+import { firstDifference } from '../../model/offline/sameRequest.ts';
 import { UserError } from '../../run/userError.ts';
 import { json } from '../flags/commonFlags.ts';
 import { type Args, defineVerb, flags } from '../flags/verb.ts';

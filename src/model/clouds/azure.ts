@@ -1,8 +1,7 @@
 /** OpenAI's models at Azure: chat completions and Responses, by a key or by a token of Entra ID. */
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { bearer, fixedToken, libraryToken } from './bearer.ts';
-import type { Cloud } from './cloud.ts';
-import { loadPackages } from './loadPackage.ts';
+import { type Cloud, loadPackages } from './cloud.ts';
+import { bearer, fixedToken, libraryToken } from './cloudCredentials.ts';
 
 const SOURCE = "Azure's default chain (AZURE_CLIENT_ID, managed identity, az login)";
 const PACKAGES = ['@azure/identity'];

@@ -4,9 +4,8 @@ import type { ModelConfig } from '../modelConfig.ts';
 import { type CloudName, nameMeans } from '../names.ts';
 import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
-import type { Cloud } from './cloud.ts';
+import { type Cloud, missingText } from './cloud.ts';
 import { CredentialError } from './cloudCredentials.ts';
-import { missingText } from './loadPackage.ts';
 import { vertex } from './vertex.ts';
 
 const CLOUDS: Readonly<Record<CloudName, Cloud>> = { azure, bedrock, vertex_ai: vertex };

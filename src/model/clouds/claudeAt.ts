@@ -1,8 +1,7 @@
 /** Messages at a cloud: the model stands in the path, and the body names a version instead. */
 import type { Dialect } from '../dialects/dialect.ts';
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { messagesParameters } from '../dialects/messages/messagesParameters.ts';
-import { createMessagesWriter } from '../dialects/messages/messagesWriter.ts';
+import { createMessagesWriter, messagesParameters } from '../dialects/messages/messagesDialect.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 
 interface Place {

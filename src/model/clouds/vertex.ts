@@ -1,10 +1,9 @@
 /** Gemini and Claude at Vertex AI, by application default credentials. */
 import type { Dialect } from '../dialects/dialect.ts';
 import { extraHeaders } from '../dialects/kwargs.ts';
-import { fixedToken, libraryToken } from './bearer.ts';
 import { claudeAt } from './claudeAt.ts';
-import type { Cloud } from './cloud.ts';
-import { loadPackages } from './loadPackage.ts';
+import { type Cloud, loadPackages } from './cloud.ts';
+import { fixedToken, libraryToken } from './cloudCredentials.ts';
 
 const SOURCE =
   "Google's application default credentials (GOOGLE_APPLICATION_CREDENTIALS, gcloud, the metadata server)";

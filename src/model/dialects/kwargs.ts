@@ -1,5 +1,7 @@
 /** `model_kwargs` as mini-swe-agent's configurations have them: what goes into the body, and what was meant for litellm. */
+
 import { recordOf } from '../../base/isRecord.ts';
+import type { ModelConfig } from '../modelConfig.ts';
 
 /** Parameters of litellm's client, not of the wire: configs of mini-swe-agent carry them, and servers reject what they do not know. */
 const CLIENT_ONLY = new Set([
@@ -29,3 +31,11 @@ export const extraHeaders = (kwargs: Kwargs): Record<string, string> =>
   Object.fromEntries(
     Object.entries(recordOf(kwargs.extra_headers)).map(([name, value]) => [name, String(value)]),
   );
+
+export interface CacheMark {
+  readonly type: 'ephemeral';
+  readonly ttl?: '1h';
+}
+
+export const cacheMark = (ttl: ModelConfig['cache_ttl']): CacheMark =>
+  ttl === '1h' ? { type: 'ephemeral', ttl } : { type: 'ephemeral' };

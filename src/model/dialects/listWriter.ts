@@ -1,6 +1,5 @@
 /** Writes a request whose history is one list, turn by turn, and keeps the bytes of the turns that stay as they are. */
 import type { Message } from '../model.ts';
-import { createGrowingBuffer, isAsWritten, type Written } from './growingBuffer.ts';
 
 /** A part of the list that is written or kept as a whole. */
 export interface Unit {
@@ -62,3 +61,58 @@ export function createTail(build: (parts: readonly unknown[]) => string) {
 
 export const systemContents = (messages: readonly Message[]): readonly Message['content'][] =>
   messages.filter((message) => message.role === 'system').map(({ content }) => content);
+
+const SPARE = 1.5;
+
+interface GrowingBuffer {
+  /** Where the head ends. */
+  readonly headEnd: number;
+  /** Writes a text at a place (0 is the start) and returns where it ends; what stood behind is gone. */
+  put(text: string, at: number): number;
+  /** The bytes up to `end`, good until the next `put`. */
+  bytes(end: number): Uint8Array;
+}
+
+export function createGrowingBuffer(head: string): GrowingBuffer {
+  let buffer = Buffer.from(head);
+  return {
+    headEnd: buffer.length,
+    put(text, at) {
+      const end = at + Buffer.byteLength(text);
+      if (end > buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.ceil(end * SPARE));
+        buffer.copy(larger, 0, 0, at);
+        buffer = larger;
+      }
+      buffer.write(text, at);
+      return end;
+    },
+    bytes: (end) => buffer.subarray(0, end),
+  };
+}
+
+/**
+ * JSON.stringify writes a lone surrogate as an escape that many servers cannot decode (T-16). The escape is rare and cheap
+ * to look for, so the second pass happens only where one may be.
+ */
+export function stringify(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (!/\\ud[89a-f]/.test(text)) return text;
+  return JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === 'string' ? item.toWellFormed() : item,
+  );
+}
+
+/** A message as it was when it was written, so that one that was changed in place is noticed. */
+export interface Written {
+  readonly message: Message;
+  readonly content: unknown;
+  readonly toolCalls: unknown;
+  /** Where its bytes end. */
+  readonly end: number;
+}
+
+export const isAsWritten = (written: Written, message: Message): boolean =>
+  written.message === message &&
+  written.content === message.content &&
+  written.toolCalls === message.tool_calls;

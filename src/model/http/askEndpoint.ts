@@ -9,9 +9,7 @@ import { dialectOf } from '../dialects/choose.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, withReferences } from '../namedCredentials.ts';
 import { baseUrlOf, sentModel } from '../names.ts';
-import { addressUnder } from './addressUnder.ts';
-import { newExchange } from './exchange.ts';
-import { createTransport } from './httpTransport.ts';
+import { addressUnder, createTransport, newExchange } from './httpTransport.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
 const CONNECT_MS = 5000;

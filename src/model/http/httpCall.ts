@@ -1,8 +1,8 @@
 /** One try of a call: its turn at the limiter, its money, its row in the ledger, and what is to follow from how it ended. */
-import { REJECTED, RENEWED, type Verdict } from '../classify.ts';
+import { type Diagnosis, REJECTED, RENEWED } from '../classify.ts';
 import type { RequestStyle } from '../dialects/dialect.ts';
 import { abortError } from '../failure.ts';
-import { recordOf } from '../ledger.ts';
+import { callRecord } from '../ledger.ts';
 import type { Clock } from '../limits/clock.ts';
 import type { CallEnd, Limiter, Release } from '../limits/limiter.ts';
 import { rateHint, retryAfter, type Wait } from '../limits/retryAfter.ts';
@@ -11,14 +11,14 @@ import { backoffMs, type FailedTry, planRetry, type TryResult } from '../limits/
 import type { CallRecord, ModelReply, QueryOptions } from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
 import { estimateNano } from '../prices.ts';
-import type { AttemptResult, Endpoint, Failure } from './attempt.ts';
-import type { Exchange, TransportFault } from './exchange.ts';
+import type { Exchange, TransportFault } from './httpTransport.ts';
+import type { Failure, ModelEndpoint, TryAnswer } from './httpTry.ts';
 
 const ms = (seconds: number): number => seconds * 1000;
 
 export interface Shared {
   readonly style: RequestStyle;
-  readonly endpoint: Endpoint;
+  readonly endpoint: ModelEndpoint;
   readonly limiter: Limiter;
   /** Limits a minute that other processes share. */
   readonly rates?: RateShare;
@@ -31,7 +31,7 @@ export interface Shared {
 /** 503 and 529 say "too much" as 429 does. */
 const OVERLOADED = new Set([429, 503, 529]);
 
-function endOf(clock: Clock, retry: RetryConfig, result: AttemptResult, wait: Wait, tried: number): CallEnd {
+function endOf(clock: Clock, retry: RetryConfig, result: TryAnswer, wait: Wait, tried: number): CallEnd {
   const { exchange, failure } = result;
   const limited = failure?.verdict.code === 'RATE_LIMITED' && failure.verdict.retryable;
   const overloaded =
@@ -60,10 +60,10 @@ function askedWait({ retryMs }: Failure, { headers }: Exchange, wallNow: number)
 /** What a failure means once it is known what was accepted before. */
 function judged(
   shared: Pick<Shared, 'accepted'>,
-  { auth }: Endpoint,
-  verdict: Verdict,
+  { auth }: ModelEndpoint,
+  verdict: Diagnosis,
   { credentials, status }: Exchange,
-): Verdict {
+): Diagnosis {
   if (verdict.kind === 'config') return shared.accepted ? REJECTED : verdict;
   if (!auth || credentials === undefined || status === null) return verdict;
   if (verdict.kind !== 'auth') auth.accepted(credentials);
@@ -72,13 +72,13 @@ function judged(
 }
 
 /** One request, whoever wrote it. */
-export interface Call {
-  readonly endpoint: Endpoint;
+export interface HttpCall {
+  readonly endpoint: ModelEndpoint;
   readonly requestBytes: number;
   readonly maxOutput: number | null;
   /** Nobody bills it: no money is reserved. */
   readonly free?: boolean;
-  attempt(signal: AbortSignal | undefined): Promise<AttemptResult>;
+  attempt(signal: AbortSignal | undefined): Promise<TryAnswer>;
   /** Bytes of the answer have left for somebody who cannot take them back: the call is not made again. */
   begun?(): boolean;
   /** The ledger's row as this kind of call wants it. */
@@ -104,7 +104,7 @@ interface Failed {
 
 function failedTry(
   shared: Pick<Shared, 'accepted'>,
-  { endpoint, begun }: Call,
+  { endpoint, begun }: HttpCall,
   { exchange, failure, wait, message }: Failed,
 ): FailedTry {
   const { what, last } = failure;
@@ -129,9 +129,13 @@ function failedTry(
   };
 }
 
+/**
+ * In this order: its turn at the limiter, its tokens of the minute, leave to spend (`listener.wanted`, where the caller keeps its budget), the
+ * request, and its row in the ledger (`listener.ended`). What a listener throws ends the run: nothing is asked or paid past it.
+ */
 export async function tryOnce(
   shared: Pick<Shared, 'limiter' | 'rates' | 'clock' | 'accepted'>,
-  call: Call,
+  call: HttpCall,
   options: Pick<QueryOptions, 'listener' | 'signal'>,
   tried: number,
 ): Promise<TryResult<ModelReply>> {
@@ -161,7 +165,7 @@ export async function tryOnce(
     const notes =
       wait.kind === 'unreadable' ? [`Retry-After "${wait.value}" not understood: usual back-off`] : [];
     const latencyMs = clock.now() - start;
-    const row = recordOf(endpoint, result, { tried, startedAt, latencyMs, requestBytes, notes });
+    const row = callRecord(endpoint, result, { tried, startedAt, latencyMs, requestBytes, notes });
     const record = call.settle?.(row) ?? row;
     taken?.end(record.usage, end.overloaded, exchange.headers);
     listener?.ended(record);

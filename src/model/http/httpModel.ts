@@ -3,6 +3,7 @@
  * for each attempt.
  */
 
+import { OpenAI } from 'openai';
 import { isRecord } from '../../base/isRecord.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/redact.ts';
@@ -26,12 +27,16 @@ import type {
 import type { ModelConfig } from '../modelConfig.ts';
 import { addressWithReferences, literalsInAddress } from '../namedCredentials.ts';
 import { baseUrlOf, nameMeans, sentModel } from '../names.ts';
-import { attemptOnce, type Endpoint } from './attempt.ts';
-import type { Deadlines } from './exchange.ts';
-import { type Call, type Shared, tryOnce } from './httpCall.ts';
-import { createTransport } from './httpTransport.ts';
+import { type HttpCall, type Shared, tryOnce } from './httpCall.ts';
+import {
+  addressUnder,
+  createTransport,
+  type Deadlines,
+  type Exchange,
+  type HttpTransport,
+} from './httpTransport.ts';
+import { type ModelEndpoint, sendOnce } from './httpTry.ts';
 import { type ProxySettings, proxySecrets } from './proxySettings.ts';
-import { createSender } from './send.ts';
 import { createWire } from './wire.ts';
 
 export interface HttpModelOptions {
@@ -86,11 +91,11 @@ function httpModel(shared: Shared, wire: Wire | undefined): Model {
       const mine = idle ?? newWriter();
       idle = undefined;
       const body = mine.write(messages, options.tools);
-      const call: Call = {
+      const call: HttpCall = {
         endpoint,
         requestBytes: body.length,
         maxOutput: maxOutput(config),
-        attempt: (stop) => attemptOnce(endpoint, body, stop),
+        attempt: (stop) => sendOnce(endpoint, body, stop),
       };
       try {
         return await withRetries({
@@ -183,7 +188,7 @@ function redactionOf({ apiKey, secrets = [], proxy, auth }: HttpModelOptions): R
 /** Of one key, address and model; the key itself is not in its name. */
 function rateShare(
   { rates, config, dialect }: HttpModelOptions,
-  { baseUrl, model }: Endpoint,
+  { baseUrl, model }: ModelEndpoint,
   apiKey: string,
   clock: Clock,
 ): RateShare | undefined {
@@ -220,7 +225,7 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
   const clock = options.clock ?? systemClock;
   const transport = createTransport(deadlinesOf(config), options.proxy);
   const model = sentModel(config);
-  const endpoint: Endpoint = {
+  const endpoint: ModelEndpoint = {
     dialect,
     send: createSender({ dialect, config: sent, model, apiKey, baseUrl: asked.address, transport, auth }),
     config,
@@ -246,5 +251,64 @@ export function createHttpFactory(options: HttpModelOptions): ModelFactory {
     create: () => httpModel(shared, wire),
     load: () => ({ ...limiter.state(), ...rates?.limits() }),
     close: () => transport.close(),
+  };
+}
+
+interface Parts {
+  readonly dialect: Dialect;
+  readonly config: ModelConfig;
+  readonly model: string;
+  readonly apiKey: string;
+  readonly baseUrl: string;
+  readonly transport: HttpTransport;
+  /** Credentials of a cloud, which each request carries. */
+  readonly auth?: CloudAuth | undefined;
+}
+
+type Send = (body: Uint8Array, exchange: Exchange) => Promise<Response>;
+
+/** Longer than any deadline of ours: the SDK's own must never fire first. */
+const NEVER_MS = 2_147_483_000;
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
+function createSender(parts: Parts): Send {
+  // OpenAI's client would put a key of its own beside the credentials of a cloud.
+  return parts.dialect.openAi && !parts.auth ? throughOpenAi(parts) : straight(parts);
+}
+
+function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {
+  const client = new OpenAI({
+    apiKey,
+    baseURL: baseUrl,
+    maxRetries: 0,
+    // Set, so that nothing comes from the environment behind the config's back.
+    organization: null,
+    project: null,
+    logLevel: 'off',
+    fetch: transport.fetch as typeof fetch,
+  });
+  const { path, headers } = dialect.target(config, model, apiKey);
+  // The body is serialised already: the SDK passes bytes through as they are.
+  return (body, exchange) =>
+    client
+      .post(path, {
+        body,
+        headers: { ...headers, ...JSON_BODY },
+        fetchOptions: { exchange } as never,
+        timeout: NEVER_MS,
+      })
+      .asResponse();
+}
+
+function straight({ dialect, config, model, apiKey, baseUrl, transport, auth }: Parts): Send {
+  const { path, headers } = dialect.target(config, model, apiKey);
+  const url = addressUnder(baseUrl, path);
+  const plain = { ...headers, ...JSON_BODY };
+  return async (body, exchange) => {
+    const authorized = await auth?.authorize({ url: new URL(url), headers: plain, body });
+    if (authorized) exchange.credentials = authorized.generation;
+    const init = { method: 'POST', headers: authorized ? { ...plain, ...authorized.headers } : plain };
+    return transport.fetch(url, { ...init, body, exchange } as RequestInit);
   };
 }

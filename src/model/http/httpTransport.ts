@@ -5,17 +5,10 @@
 
 import type { Readable, Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { type Agent, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { startTimer, type Timer } from '../../base/async/timer.ts';
+import { stripChars } from '../../base/python/text.ts';
 import { formatDuration } from '../limits/clock.ts';
-import {
-  type Deadlines,
-  type Exchange,
-  newExchange,
-  TransportError,
-  type TransportFault,
-} from './exchange.ts';
-import { dispatcherFor, proxyRefusal } from './proxy.ts';
 import type { ProxySettings } from './proxySettings.ts';
 
 /** No chat completion is this long; a server that never stops must not fill the memory. */
@@ -263,13 +256,13 @@ async function exchangeOver(
   return new Response(null, { status });
 }
 
-export interface Transport {
+export interface HttpTransport {
   /** Wants `{ exchange }` among its options. */
   readonly fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
   close(): Promise<void>;
 }
 
-export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Transport {
+export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): HttpTransport {
   const dispatcher = dispatcherFor(dispatcherOptions(deadlines), proxy);
   return {
     fetch(url, init = {}) {
@@ -278,4 +271,96 @@ export function createTransport(deadlines: Deadlines, proxy?: ProxySettings): Tr
     },
     close: () => dispatcher.destroy(),
   };
+}
+
+/** One HTTP attempt: its deadlines, what has come of it so far, and how it can fail. */
+
+export interface Deadlines {
+  /** Milliseconds; 0 is off. */
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export type TransportFault =
+  | 'connect_timeout'
+  | 'connect'
+  | 'first_byte'
+  | 'idle'
+  | 'total'
+  | 'cut'
+  | 'reset'
+  | 'too_large'
+  | 'aborted';
+
+export class TransportError extends Error {
+  readonly fault: TransportFault;
+  constructor(fault: TransportFault, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'TransportError';
+    this.fault = fault;
+  }
+}
+
+/** One HTTP attempt, as far as it has come. The client of the SDK hands it through to `fetch` in its fetch options. */
+export interface Exchange {
+  readonly signal: AbortSignal | undefined;
+  status: number | null;
+  headers: Readonly<Record<string, string>>;
+  /** The body when it is read whole; streams are read by the caller. */
+  text: string;
+  streaming: boolean;
+  /** Stream events seen, for the text of the idle deadline. */
+  chunks: number;
+  failure: TransportError | null;
+  /** Which credentials of a cloud it was sent with. */
+  credentials?: number;
+  /** Bytes of the answer, to distinguish a lost answer from no answer. */
+  received: number;
+}
+
+export const newExchange = (signal?: AbortSignal): Exchange => ({
+  signal,
+  status: null,
+  headers: {},
+  text: '',
+  streaming: false,
+  chunks: 0,
+  failure: null,
+  received: 0,
+});
+
+/** A server on this machine is never asked through a proxy. */
+const LOOPBACK = 'localhost,127.0.0.1,[::1]';
+
+function dispatcherFor(options: Agent.Options, proxy: ProxySettings | undefined): Dispatcher {
+  if (!proxy) return new Agent(options);
+  const { http, https, except } = proxy;
+  return new EnvHttpProxyAgent({
+    ...options,
+    httpProxy: http,
+    // undici takes the http proxy for https too when this one is empty, which nobody who left it out means.
+    httpsProxy: https,
+    noProxy: except.trim() === '*' ? '*' : [except, LOOPBACK].filter(Boolean).join(','),
+    // Also to a server that speaks plain HTTP: a proxy that is asked for the whole answer may change or keep it.
+    proxyTunnel: true,
+    // `connect` is not read for a proxy: its limit is set here.
+    proxyTls: options.connect as { timeout?: number },
+  });
+}
+
+/** The status with which a proxy refused its tunnel, which undici tells in a text alone. */
+function proxyRefusal(error: unknown): number | null {
+  const status = /^Proxy response \((\d+)\)/.exec((error as Error | null)?.message ?? '')?.[1];
+  return status === undefined ? null : Number(status);
+}
+
+/** `path` begins with a slash or is empty, and may have a query too: `https://h/v1?key=k` and `/messages?beta` are `https://h/v1/messages?beta&key=k`. */
+export function addressUnder(baseUrl: string, path: string): string {
+  const at = baseUrl.indexOf('?');
+  const base = stripChars(at < 0 ? baseUrl : baseUrl.slice(0, at), '/', 'right');
+  const query = at < 0 ? '' : baseUrl.slice(at + 1);
+  if (query === '') return `${base}${path}`;
+  return `${base}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }

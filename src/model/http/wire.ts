@@ -10,15 +10,13 @@ import { withEstimatedUsage } from '../ledger.ts';
 import { withRetries } from '../limits/withRetries.ts';
 import type { CallRecord, QueryOptions, Wire, WireAnswer, WireRequest, WireSink } from '../model.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { addressUnder } from './addressUnder.ts';
-import { type AttemptResult, attemptOnce, type Endpoint } from './attempt.ts';
-import type { Exchange } from './exchange.ts';
-import { type Call, type Shared, tryOnce } from './httpCall.ts';
-import type { Transport } from './httpTransport.ts';
+import { type HttpCall, type Shared, tryOnce } from './httpCall.ts';
+import { addressUnder, type Exchange, type HttpTransport } from './httpTransport.ts';
+import { type ModelEndpoint, sendOnce, type TryAnswer } from './httpTry.ts';
 
 export interface WireParts {
   readonly shared: Shared;
-  readonly transport: Transport;
+  readonly transport: HttpTransport;
   readonly apiKey: string;
   readonly baseUrl: string;
 }
@@ -42,7 +40,7 @@ const countingDialect = (dialect: Dialect): Dialect => ({
 });
 
 /** Prices are found by the name: a call for another model than the arm's has that model's. */
-function endpointFor(parts: WireParts, request: WireRequest): Endpoint {
+function endpointFor(parts: WireParts, request: WireRequest): ModelEndpoint {
   const { endpoint } = parts.shared;
   const { config } = endpoint;
   if (request.model === endpoint.model) return endpoint;
@@ -55,7 +53,11 @@ function endpointFor(parts: WireParts, request: WireRequest): Endpoint {
   };
 }
 
-function addressOf({ apiKey, baseUrl, shared }: WireParts, { sent, model }: Endpoint, request: WireRequest) {
+function addressOf(
+  { apiKey, baseUrl, shared }: WireParts,
+  { sent, model }: ModelEndpoint,
+  request: WireRequest,
+) {
   const asked: ModelConfig = { ...sent, stream: request.operation === 'stream' };
   const { path, headers } = shared.endpoint.dialect.target(asked, model, apiKey);
   const counted =
@@ -149,11 +151,11 @@ const isError = ({ data, event }: StreamEvent): boolean =>
 /** One try, told to the sink from its first word on. */
 async function forwardOnce(
   parts: WireParts,
-  base: Endpoint,
+  base: ModelEndpoint,
   request: WireRequest,
   held: Held,
   signal: AbortSignal | undefined,
-): Promise<AttemptResult> {
+): Promise<TryAnswer> {
   const { url, headers } = addressOf(parts, base, request);
   let exchange: Exchange | undefined;
   let ended = Promise.resolve();
@@ -161,7 +163,7 @@ async function forwardOnce(
     ...(request.operation === 'count_tokens' ? countingDialect(base.dialect) : base.dialect),
     assemble: () => watching(base.dialect.assemble(), () => exchange && held.letGo(exchange)),
   };
-  const send: Endpoint['send'] = async (body, current) => {
+  const send: ModelEndpoint['send'] = async (body, current) => {
     exchange = current;
     const all = { ...headers, ...request.headers, 'content-type': 'application/json' };
     const response = await parts.transport.fetch(url, {
@@ -176,7 +178,7 @@ async function forwardOnce(
     return new Response(tap.body, { status: response.status });
   };
   held.forget();
-  const result = await attemptOnce({ ...base, dialect, send }, request.body, signal);
+  const result = await sendOnce({ ...base, dialect, send }, request.body, signal);
   if (held.isOpen()) await within(ended, REST_MS);
   else if (exchange && passes(result)) {
     if (!exchange.streaming) held.take(Buffer.from(exchange.text));
@@ -189,7 +191,7 @@ async function forwardOnce(
 const ITS_OWN = new Set<string>(['refusal', 'empty', 'context', 'rejected', 'config']);
 
 /** Also a refusal and an empty answer are the program's to read, and what a stream that came to its end says of the request. */
-function passes({ failure, exchange, body }: AttemptResult): boolean {
+function passes({ failure, exchange, body }: TryAnswer): boolean {
   if (failure === null) return true;
   const { kind } = failure.verdict;
   if ((exchange.status ?? 0) >= 300 || !ITS_OWN.has(kind)) return false;
@@ -197,7 +199,7 @@ function passes({ failure, exchange, body }: AttemptResult): boolean {
 }
 
 const settled =
-  (request: WireRequest, endpoint: Endpoint, last: () => AttemptResult | undefined) =>
+  (request: WireRequest, endpoint: ModelEndpoint, last: () => TryAnswer | undefined) =>
   (record: CallRecord): CallRecord => {
     if (request.operation === 'count_tokens')
       return { ...record, usage: null, costNano: 0, priceVersion: null, notes: [] };
@@ -216,8 +218,8 @@ async function forward(
   const { shared } = parts;
   const endpoint = endpointFor(parts, request);
   const held = holdBack(sink);
-  let last: AttemptResult | undefined;
-  const call: Call = {
+  let last: TryAnswer | undefined;
+  const call: HttpCall = {
     endpoint,
     requestBytes: request.body.length,
     maxOutput: request.maxOutput,

@@ -2,7 +2,7 @@
  * The one retry layer, by the seed's rules: immediate first try, then base * 2^(n-1) capped at the maximum with a jitter of
  * ±20 %; what the server asks for takes precedence, up to `max_retry_after_s`. The SDK's own retries are off.
  */
-import type { Verdict } from '../classify.ts';
+import type { Diagnosis } from '../classify.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { ModelResponse, ProviderErrorMetadata } from '../model.ts';
 import type { RetryConfig } from '../modelConfig.ts';
@@ -18,7 +18,7 @@ export function backoffMs(config: RetryConfig, attempt: number, random: () => nu
 
 export interface FailedTry {
   readonly ok: false;
-  readonly verdict: Verdict;
+  readonly verdict: Diagnosis;
   /** What happened, for people: `rate limited (429)`, `truncated body`... */
   readonly what: string;
   /** The server's own words, shortened and without secrets. */

@@ -22,8 +22,8 @@ import type {
   Usage,
 } from '../model.ts';
 import { answerFrom, type CannedAnswer } from './canned.ts';
-import { firstDifference } from './firstDifference.ts';
 import { type RecordedWire, replayedWire } from './replayedWire.ts';
+import { firstDifference } from './sameRequest.ts';
 
 interface Recorded {
   /** Ledger rows of the tries that failed before it (of a failure: all its tries); they are told to the listener again, without their waits. */

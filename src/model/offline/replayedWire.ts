@@ -18,8 +18,7 @@ import type {
   WireRequest,
   WireSink,
 } from '../model.ts';
-import { firstDifference } from './firstDifference.ts';
-import { createComparison, differenceOf } from './sameRequest.ts';
+import { createComparison, firstDifference, requestDifference } from './sameRequest.ts';
 
 /** A call of the recorded program. */
 export interface RecordedWireCall {
@@ -126,7 +125,7 @@ function mismatch(next: Waiting | undefined, now: unknown, recorded: number): st
     return recorded === 0
       ? 'the recording holds no such call of the program'
       : `the recording holds ${recorded} such calls of the program, and the replay asks for another: it took a different way`;
-  const found = differenceOf(next.compared, now);
+  const found = requestDifference(next.compared, now);
   const where = found
     ? `${found.at} ${found.recorded === null ? 'is new' : found.now === null ? 'is missing' : firstDifference(found.recorded, found.now)}`
     : 'it came before in the recording';
@@ -139,7 +138,7 @@ const sameKind = ({ operation }: WireRequest, call: RecordedWireCall): boolean =
 /** Several conversations may go on at a time: the call that has most of this one. */
 function closest(waiting: readonly Waiting[], now: unknown): Waiting | undefined {
   const shared = ({ compared }: Waiting): number =>
-    Number(/\[(\d+)\]/.exec(differenceOf(compared, now)?.at ?? '')?.[1] ?? -1);
+    Number(/\[(\d+)\]/.exec(requestDifference(compared, now)?.at ?? '')?.[1] ?? -1);
   return waiting.toSorted((a, b) => shared(b) - shared(a))[0];
 }
 

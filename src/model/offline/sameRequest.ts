@@ -88,21 +88,33 @@ const textOf = (value: unknown): string | null =>
   value === undefined ? null : typeof value === 'string' ? value : (JSON.stringify(value) ?? null);
 
 /** The first place where two comparable requests differ. */
-export function differenceOf(recorded: unknown, now: unknown, at = ''): RequestDifference | null {
+export function requestDifference(recorded: unknown, now: unknown, at = ''): RequestDifference | null {
   if (recorded === now) return null;
   if (Array.isArray(recorded) && Array.isArray(now)) {
     for (let index = 0; index < Math.max(recorded.length, now.length); index += 1) {
-      const found = differenceOf(recorded[index], now[index], `${at}[${index}]`);
+      const found = requestDifference(recorded[index], now[index], `${at}[${index}]`);
       if (found) return found;
     }
     return null;
   }
   if (isRecord(recorded) && isRecord(now)) {
     for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)])) {
-      const found = differenceOf(recorded[key], now[key], at === '' ? key : `${at}.${key}`);
+      const found = requestDifference(recorded[key], now[key], at === '' ? key : `${at}.${key}`);
       if (found) return found;
     }
     return null;
   }
   return { at: at || 'the request', recorded: textOf(recorded), now: textOf(now) };
+}
+
+const AROUND = 60;
+
+/** The first place where two texts differ, with what stands around it. */
+export function firstDifference(recorded: string, now: string): string {
+  let at = 0;
+  const end = Math.min(recorded.length, now.length);
+  while (at < end && recorded[at] === now[at]) at += 1;
+  const from = Math.max(0, at - AROUND);
+  const cut = (text: string) => JSON.stringify(text.slice(from, at + AROUND).toWellFormed());
+  return `differs at character ${at}: recorded ${cut(recorded)}, now ${cut(now)}`;
 }

@@ -6,8 +6,13 @@ import type { DialectName } from '../dialects/dialects.ts';
 import { knownModel } from '../knownModels.ts';
 import type { ModelConfig } from '../modelConfig.ts';
 import { dialectNameOf, nameMeans, sentModel } from '../names.ts';
-import type { Asked, ParameterProblem, ParameterRule } from './parameterRule.ts';
-import { lengthRule, valueRule } from './rulesForAll.ts';
+import {
+  type AskedParameters,
+  lengthRule,
+  type ParameterProblem,
+  type ParameterRule,
+  valueRule,
+} from './parameterRule.ts';
 import { CLAUDE_RULES } from './rulesForClaude.ts';
 import { GEMINI_RULES } from './rulesForGemini.ts';
 import { OPENAI_RULES } from './rulesForOpenai.ts';
@@ -29,7 +34,7 @@ const RULES: Readonly<
   gemini: { maker: 'gemini', rules: GEMINI_RULES },
 };
 
-function askedOf(model: Model): Asked {
+function askedOf(model: Model): AskedParameters {
   const { allowed_openai_params: allowed, extra_body: _unread, ...rest } = model.model_kwargs;
   const vouched = new Set<unknown>(Array.isArray(allowed) ? allowed : []);
   const kwargs = Object.fromEntries(Object.entries(rest).filter(([name]) => !vouched.has(name)));

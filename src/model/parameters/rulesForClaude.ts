@@ -1,13 +1,13 @@
 /** What Claude refuses, by Anthropic's Messages. */
 import { asObject } from '../dialects/shapes.ts';
 import {
-  type Asked,
+  type AskedParameters,
   isSet,
   LONGEST,
   numberOf,
   type ParameterProblem,
   type ParameterRule,
-  refused,
+  refusals,
   shown,
 } from './parameterRule.ts';
 
@@ -22,7 +22,7 @@ const SMALLEST_BUDGET = 1024;
 const INTERLEAVED = /interleaved-thinking/;
 
 /** Tokens of thought that are asked for; null for a model that decides itself. */
-function thinkingOf({ kwargs }: Asked): { readonly budget: number | null } | null {
+function thinkingOf({ kwargs }: AskedParameters): { readonly budget: number | null } | null {
   const thinking = asObject(kwargs.thinking);
   if (thinking) return thinking.type === 'disabled' ? null : { budget: numberOf(thinking, 'budget_tokens') };
   const effort = kwargs.reasoning_effort;
@@ -30,7 +30,7 @@ function thinkingOf({ kwargs }: Asked): { readonly budget: number | null } | nul
 }
 
 const unknownNames: ParameterRule = (asked) =>
-  refused(asked, NOT_IN_MESSAGES, 'the Messages API does not know it');
+  refusals(asked, NOT_IN_MESSAGES, 'the Messages API does not know it');
 
 const effortRule: ParameterRule = (asked) => {
   const effort = asked.kwargs.reasoning_effort;
@@ -42,7 +42,7 @@ const effortRule: ParameterRule = (asked) => {
 const thinkerRule: ParameterRule = (asked) => {
   const { known, model } = asked;
   if (!known || known.reasoning || thinkingOf(asked) === null) return [];
-  return refused(asked, ['thinking', 'reasoning_effort'], `${model} does not think`);
+  return refusals(asked, ['thinking', 'reasoning_effort'], `${model} does not think`);
 };
 
 const budgetRule: ParameterRule = (asked) => {
@@ -90,19 +90,19 @@ const samplingRule: ParameterRule = (asked): ParameterProblem[] => {
   const temperature = numberOf(kwargs, 'temperature');
   if (known?.fixedSampling)
     return [
-      ...(temperature === 1 ? [] : refused(asked, ['temperature'], `${model} takes no temperature`)),
-      ...refused(asked, ['top_p', 'top_k'], `${model} does not take it`),
+      ...(temperature === 1 ? [] : refusals(asked, ['temperature'], `${model} takes no temperature`)),
+      ...refusals(asked, ['top_p', 'top_k'], `${model} does not take it`),
     ];
   if (thinkingOf(asked) !== null) {
     const top = numberOf(kwargs, 'top_p');
     return [
       ...(temperature === null || temperature === 1
         ? []
-        : refused(asked, ['temperature'], 'Claude takes no temperature but 1 while it thinks')),
+        : refusals(asked, ['temperature'], 'Claude takes no temperature but 1 while it thinks')),
       ...(top === null || top >= 0.95
         ? []
-        : refused(asked, ['top_p'], 'Claude takes no top_p below 0.95 while it thinks')),
-      ...refused(asked, ['top_k'], 'Claude does not take it while it thinks'),
+        : refusals(asked, ['top_p'], 'Claude takes no top_p below 0.95 while it thinks')),
+      ...refusals(asked, ['top_k'], 'Claude does not take it while it thinks'),
     ];
   }
   if (temperature !== null && temperature > 1)
@@ -115,7 +115,7 @@ const samplingRule: ParameterRule = (asked): ParameterProblem[] => {
       },
     ];
   const both = isSet(kwargs, 'temperature') && isSet(kwargs, 'top_p') && /-4-[1-9]/.test(model);
-  return both ? refused(asked, ['top_p'], `${model} takes temperature or top_p, not both`) : [];
+  return both ? refusals(asked, ['top_p'], `${model} takes temperature or top_p, not both`) : [];
 };
 
 /** A call that is forced leaves no room to think before it. */
@@ -123,7 +123,7 @@ const choiceRule: ParameterRule = (asked) => {
   const choice = asked.kwargs.tool_choice;
   const forced = choice === 'required' || choice === 'any' || asObject(choice) !== null;
   return forced && thinkingOf(asked) !== null
-    ? refused(asked, ['tool_choice'], 'Claude forces no call while it thinks', 'set auto, or leave it out')
+    ? refusals(asked, ['tool_choice'], 'Claude forces no call while it thinks', 'set auto, or leave it out')
     : [];
 };
 

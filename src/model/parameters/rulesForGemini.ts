@@ -1,6 +1,6 @@
 /** What Gemini refuses, by generateContent. */
 import { asObject } from '../dialects/shapes.ts';
-import { type ParameterRule, refused, shown } from './parameterRule.ts';
+import { type ParameterRule, refusals, shown } from './parameterRule.ts';
 
 /** Names of chat completions that generateContent does not know. */
 const NOT_IN_GEMINI = [
@@ -19,7 +19,7 @@ const BUDGETS: readonly (readonly [RegExp, number, number])[] = [
 const OPEN = -1;
 
 const unknownNames: ParameterRule = (asked) =>
-  refused(asked, NOT_IN_GEMINI, 'generateContent does not know it');
+  refusals(asked, NOT_IN_GEMINI, 'generateContent does not know it');
 
 const effortRule: ParameterRule = (asked) => {
   const { kwargs, known, model } = asked;
@@ -27,11 +27,11 @@ const effortRule: ParameterRule = (asked) => {
   const effort = kwargs[parameter];
   if (effort === undefined || effort === null) return [];
   if (known && !known.reasoning && effort !== 'none')
-    return refused(asked, [parameter], `${model} does not think`);
+    return refusals(asked, [parameter], `${model} does not think`);
   if (!EFFORTS.includes(String(effort)))
     return [{ parameter, why: `${shown(effort)} is no effort`, fix: `set one of ${EFFORTS.join(', ')}` }];
   return effort === 'none' && ALWAYS_THINKS.test(model)
-    ? refused(asked, [parameter], `${model} always thinks`, 'set minimal or more')
+    ? refusals(asked, [parameter], `${model} always thinks`, 'set minimal or more')
     : [];
 };
 
@@ -42,7 +42,7 @@ const budgetRule: ParameterRule = (asked) => {
   const budget = thinking?.budget_tokens ?? thinking?.thinkingBudget;
   if (typeof budget !== 'number' || budget === OPEN) return [];
   if (known && !known.reasoning && budget !== 0)
-    return refused(asked, [parameter], `${model} does not think`);
+    return refusals(asked, [parameter], `${model} does not think`);
   const range = BUDGETS.find(([names]) => names.test(model));
   if (!range || (budget === 0 && !ALWAYS_THINKS.test(model))) return [];
   const [, from, to] = range;
@@ -53,7 +53,7 @@ const budgetRule: ParameterRule = (asked) => {
 
 const samplingRule: ParameterRule = (asked) =>
   asked.known?.fixedSampling
-    ? refused(asked, ['temperature', 'top_p', 'top_k'], `${asked.model} does not take it`)
+    ? refusals(asked, ['temperature', 'top_p', 'top_k'], `${asked.model} does not take it`)
     : [];
 
 export const GEMINI_RULES: readonly ParameterRule[] = [unknownNames, effortRule, budgetRule, samplingRule];

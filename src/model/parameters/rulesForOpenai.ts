@@ -1,19 +1,20 @@
 /** What OpenAI's own models refuse, by chat completions and by Responses. */
 import {
-  type Asked,
+  type AskedParameters,
   isSet,
   type ParameterProblem,
   type ParameterRule,
-  refused,
+  refusals,
   shown,
 } from './parameterRule.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /** Models of the GPT-5 family that are named after ChatGPT take what GPT-4 took. */
-const thinks = ({ known, model }: Asked): boolean => known?.reasoning === true && !model.includes('-chat');
+const thinks = ({ known, model }: AskedParameters): boolean =>
+  known?.reasoning === true && !model.includes('-chat');
 
-function effortOf({ kwargs }: Asked): unknown {
+function effortOf({ kwargs }: AskedParameters): unknown {
   const asked = kwargs.reasoning_effort ?? kwargs.reasoning;
   return typeof asked === 'object' && asked !== null ? (asked as { effort?: unknown }).effort : asked;
 }
@@ -23,7 +24,7 @@ const effortRule: ParameterRule = (asked) => {
   const parameter = isSet(kwargs, 'reasoning_effort') ? 'reasoning_effort' : 'reasoning';
   const effort = effortOf(asked);
   if (effort === undefined || effort === null) return [];
-  if (known?.reasoning !== true) return refused(asked, [parameter], `${model} does not think`);
+  if (known?.reasoning !== true) return refusals(asked, [parameter], `${model} does not think`);
   const takes = known.efforts ?? EFFORTS;
   if (takes.includes(String(effort))) return [];
   const why = `${model} knows no effort ${shown(effort)}`;
@@ -44,13 +45,13 @@ const samplingRule: ParameterRule = (asked) => {
     ...(warm
       ? [{ parameter: 'temperature', why: `${model} takes no temperature but 1 while it thinks`, fix }]
       : []),
-    ...refused(asked, ['top_p', 'logprobs', 'top_logprobs'], why, fix),
+    ...refusals(asked, ['top_p', 'logprobs', 'top_logprobs'], why, fix),
   ];
 };
 
 const fixedRule: ParameterRule = (asked) =>
   thinks(asked)
-    ? refused(
+    ? refusals(
         asked,
         ['presence_penalty', 'frequency_penalty', 'logit_bias'],
         `${asked.model} does not take it`,
@@ -60,13 +61,13 @@ const fixedRule: ParameterRule = (asked) =>
 /** The o-series calls one tool a turn in chat completions. */
 const parallelRule: ParameterRule = (asked) =>
   asked.dialect === 'chat' && /^o\d/.test(asked.model)
-    ? refused(asked, ['parallel_tool_calls'], `${asked.model} does not take it`)
+    ? refusals(asked, ['parallel_tool_calls'], `${asked.model} does not take it`)
     : [];
 
 /** Chat completions have a new name for it, and the models that think know only that one. */
 const lengthName: ParameterRule = (asked) =>
   asked.dialect === 'chat' && thinks(asked)
-    ? refused(
+    ? refusals(
         asked,
         ['max_tokens'],
         `${asked.model} does not know it by this name`,
@@ -82,8 +83,8 @@ const NOT_IN_RESPONSES = [
 
 const responsesRule: ParameterRule = (asked) =>
   asked.dialect === 'responses'
-    ? refused(asked, NOT_IN_RESPONSES, 'the Responses API does not know it', 'leave it out')
-    : refused(asked, ['thinking'], 'it is a setting of other providers', 'set reasoning_effort');
+    ? refusals(asked, NOT_IN_RESPONSES, 'the Responses API does not know it', 'leave it out')
+    : refusals(asked, ['thinking'], 'it is a setting of other providers', 'set reasoning_effort');
 
 /** One answer is read; more of them are paid for. */
 const countRule: ParameterRule = ({ kwargs, dialect }): ParameterProblem[] =>

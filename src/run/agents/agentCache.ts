@@ -42,11 +42,11 @@ export const agentCacheDir = (env: Variables): string =>
     'agents',
   );
 
-export const nameOf = ({ agent, version }: Pick<AddedAgent, 'agent' | 'version'>): string =>
+export const addedName = ({ agent, version }: Pick<AddedAgent, 'agent' | 'version'>): string =>
   `${agent}@${version}`;
 
 const manifestPath = (dir: string, agent: Pick<AddedAgent, 'agent' | 'version'>): string =>
-  pathInside(dir, `${nameOf(agent)}.json`);
+  pathInside(dir, `${addedName(agent)}.json`);
 
 const packageFile = (dir: string, integrity: string): string =>
   join(dir, 'packages', `${Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')}.tgz`);
@@ -57,7 +57,7 @@ export function addedAgents(dir: string): AddedAgent[] {
   const found: AddedAgent[] = [];
   for (const file of files.filter((f) => f.endsWith('.json') && !isTemporary(f)).sort()) {
     const parsed = manifestSchema.safeParse(parse(readFileSync(join(dir, file), 'utf8')));
-    if (parsed.success && file === `${nameOf(parsed.data)}.json`) found.push(parsed.data);
+    if (parsed.success && file === `${addedName(parsed.data)}.json`) found.push(parsed.data);
   }
   return found;
 }
@@ -119,7 +119,7 @@ export async function forgetAgent(dir: string, agent: AddedAgent): Promise<void>
 
 /** What containers get of it. */
 export const cachedProgram = (dir: string, agent: AddedAgent): Program => ({
-  name: nameOf(agent),
+  name: addedName(agent),
   architecture: agent.architecture,
   variants: agent.variants.map(({ libc, packages }) => ({
     libc,

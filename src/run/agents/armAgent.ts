@@ -8,7 +8,7 @@ import { dialectNameOf } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
-import { type AddedAgent, addedAgents, agentCacheDir, cachedProgram, nameOf } from './agentCache.ts';
+import { type AddedAgent, addedAgents, addedName, cachedProgram, agentCacheDir } from './agentCache.ts';
 
 type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;
 
@@ -25,7 +25,7 @@ function versionsOf(agentClass: string, env: Variables): AddedAgent[] {
 export function withVersion<T extends Pick<ArmConfig, 'agent'>>(arm: T, env: Variables): T {
   const [only, ...more] = versionsOf(arm.agent.agent_class, env);
   if (!only || more.length > 0) return arm;
-  return { ...arm, agent: { ...arm.agent, agent_class: nameOf(only) } };
+  return { ...arm, agent: { ...arm.agent, agent_class: addedName(only) } };
 }
 
 /** undefined for agents that bring nothing. */
@@ -47,7 +47,7 @@ function notAdded({ agent: { agent_class: name } }: Named, env: Variables): Agen
   if (found.length === 1) return null;
   if (found.length > 1)
     return {
-      message: `${name} was added in several versions: ${found.map(nameOf).join(', ')}`,
+      message: `${name} was added in several versions: ${found.map(addedName).join(', ')}`,
       fix: 'name one in agent.agent_class',
     };
   return {

@@ -1,28 +1,29 @@
 /** `agents`: adding, checking and removing agents, without printing. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { type ExecFileException, execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { agentNamed, EXAMPLE, FETCHED, parseAgentSpec } from '../../agent/agents.ts';
 import type { PackageArchitecture, WantedPackage } from '../../agent/contract.ts';
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { listProgramVolumes, removeProgramVolume } from '../../environment/programs/programVolume.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller, Variables } from '../caller.ts';
 import { requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';
 import {
   type AddedAgent,
   type AddedPackage,
   addedAgents,
+  addedName,
   agentCacheDir,
   forgetAgent,
   hasPackage,
   keepPackage,
-  nameOf,
   packageBytes,
   packageProblem,
   saveManifest,
   sha512Of,
 } from './agentCache.ts';
-import { type NpmClient, npmClient } from './npmClient.ts';
 
 type Around = Pick<Caller, 'env' | 'cwd' | 'tell'>;
 
@@ -134,7 +135,7 @@ function chosen(spec: string | undefined, dir: string): AddedAgent[] {
   throw new UserError(`${spec} was not added`, {
     hint:
       agents.length > 0
-        ? `there is ${agents.map(nameOf).join(', ')}`
+        ? `there is ${agents.map(addedName).join(', ')}`
         : `for example: swebatch agents add ${EXAMPLE}`,
   });
 }
@@ -151,12 +152,12 @@ export async function removeAgent(spec: string, { env, tell }: Omit<Around, 'cwd
   const dir = agentCacheDir(env);
   const removed: RemovedAgent[] = [];
   for (const agent of chosen(spec, dir)) {
-    const volumes = await removeVolumes(nameOf(agent), env).catch((error: Error) => {
+    const volumes = await removeVolumes(addedName(agent), env).catch((error: Error) => {
       tell({ level: 'note', text: `the engine was not asked for unpacked programs: ${error.message}` });
       return { volumes: [], inUse: [] };
     });
     await forgetAgent(dir, agent);
-    removed.push({ agent: nameOf(agent), ...volumes });
+    removed.push({ agent: addedName(agent), ...volumes });
   }
   return removed;
 }
@@ -168,4 +169,97 @@ async function removeVolumes(program: string, env: Around['env']): Promise<Omit<
   for (const { volume, program: of } of await listProgramVolumes(docker))
     if (of === program) ((await removeProgramVolume(docker, volume)) ? volumes : inUse).push(volume);
   return { volumes, inUse };
+}
+
+interface NpmPackage {
+  /** `sha512-…`: the hash of the file that the registry serves. */
+  readonly integrity: string;
+  readonly licence: string | null;
+}
+
+interface NpmClient {
+  /** null where the registry has no such package or version. */
+  view(name: string, version: string): Promise<NpmPackage | null>;
+  /** Path of the fetched file, in a folder of its own below `folder`. */
+  fetch(name: string, version: string, folder: string): Promise<string>;
+}
+
+const viewed = z.object({
+  'dist.integrity': z.string().regex(/^sha512-[A-Za-z0-9+/]{86}==$/),
+  license: z.union([z.string(), z.object({ type: z.string() }).transform(({ type }) => type)]).optional(),
+});
+const failed = z.object({ error: z.object({ code: z.string().optional(), summary: z.string().optional() }) });
+
+const LONGEST_ANSWER = 16 * 1024 * 1024;
+const FETCH_LIMIT_MS = 30 * 60_000;
+
+interface Answer {
+  readonly ok: boolean;
+  readonly text: string;
+  readonly errors: string;
+}
+
+function npmClient(env: Variables, cwd: string): NpmClient {
+  const npm = (...words: readonly string[]) => runNpm(words, env, cwd);
+  return {
+    async view(name, version) {
+      const spec = `${name}@${version}`;
+      const answer = await npm('view', spec, 'name', 'license', 'dist.integrity', '--json');
+      const body = jsonOf(answer.text);
+      if (!answer.ok) {
+        const error = failed.safeParse(body).data?.error;
+        if (error?.code === 'E404') return null;
+        throw npmError(`look up ${spec}`, error?.summary ?? answer.errors);
+      }
+      if (body === undefined) return null;
+      const found = viewed.safeParse(body);
+      if (!found.success)
+        throw new UserError(`the registry names no sha512 hash for ${spec}: it cannot be trusted`);
+      return { integrity: found.data['dist.integrity'], licence: found.data.license ?? null };
+    },
+    async fetch(name, version, folder) {
+      makeFolder(folder);
+      const cache = join(folder, 'npm-cache');
+      const words = ['--pack-destination', folder, '--cache', cache, '--ignore-scripts'];
+      const answer = await npm('pack', `${name}@${version}`, ...words);
+      await rm(cache, { recursive: true, force: true });
+      if (!answer.ok) throw npmError(`fetch ${name}@${version}`, answer.errors);
+      const file = (await readdir(folder)).find((entry) => entry.endsWith('.tgz'));
+      if (file === undefined) throw npmError(`fetch ${name}@${version}`, 'it wrote no file');
+      return join(folder, file);
+    },
+  };
+}
+
+function runNpm(words: readonly string[], env: Variables, cwd: string): Promise<Answer> {
+  const options = { cwd, env: { ...env }, maxBuffer: LONGEST_ANSWER, timeout: FETCH_LIMIT_MS };
+  return new Promise((resolve, reject) => {
+    const done = (error: ExecFileException | null, stdout: string, stderr: string) => {
+      if (error?.code === 'ENOENT')
+        reject(
+          new UserError('npm is not here, and agents are fetched with it', {
+            hint: 'it comes with Node: see that "npm --version" answers',
+          }),
+        );
+      else resolve({ ok: error === null, text: stdout, errors: stderr });
+    };
+    execFile('npm', [...words], options, done);
+  });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** npm says what is wrong in lines that begin with "npm error". */
+function npmError(what: string, said: string): UserError {
+  const lines = said.split('\n').filter((line) => !/^npm (warn|notice)/i.test(line));
+  const text = lines.map((line) => line.replace(/^npm error ?/i, '').trim()).filter(Boolean);
+  return new UserError(`npm could not ${what}: ${text.slice(0, 4).join('; ') || 'it gave no reason'}`, {
+    hint: '"npm config get registry" shows where npm looks',
+  });
 }

@@ -1,6 +1,6 @@
 // One answer and those who read it: the slow, the late and the one that went away.
 import { expect, test } from 'vitest';
-import { createAnswer, type Outcome, type Reader } from '../../../src/agent/gateway/answer.ts';
+import { type AnswerOutcome, createAnswer, type Reader } from '../../../src/agent/gateway/answer.ts';
 
 function slow(takes: number): Reader & { got: string[] } {
   const got: string[] = [];
@@ -13,7 +13,7 @@ function slow(takes: number): Reader & { got: string[] } {
       left -= 1;
       return left > 0;
     },
-    end: ({ kind }: Outcome) => void got.push(kind),
+    end: ({ kind }: AnswerOutcome) => void got.push(kind),
   };
 }
 

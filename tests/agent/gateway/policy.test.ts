@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { gatewayConfigSchema } from '../../../src/agent/gateway/gatewayConfig.ts';
 import { spansOf, spliced } from '../../../src/agent/gateway/jsonSpans.ts';
 import { type Asked, judge } from '../../../src/agent/gateway/policy.ts';
-import { keyOf, passedHeaders, returnedHeaders } from '../../../src/agent/gateway/requestHeaders.ts';
-import { routeOf } from '../../../src/agent/gateway/routes.ts';
+import { attemptKeyOf, passedHeaders, returnedHeaders, routeOf } from '../../../src/agent/gateway/routes.ts';
 import type { DialectName } from '../../../src/model/dialects/dialects.ts';
 import { SAMPLES, sampleOf } from './bodies.ts';
 
@@ -323,11 +322,11 @@ describe('addresses and headers', () => {
   });
 
   test('a key is found where each client puts it, and no header that holds one goes on', () => {
-    expect(keyOf({ authorization: 'Bearer k1' }, '/')).toBe('k1');
-    expect(keyOf({ 'x-api-key': 'k2' }, '/')).toBe('k2');
-    expect(keyOf({ 'x-goog-api-key': 'k3' }, '/')).toBe('k3');
-    expect(keyOf({}, '/v1beta/models?key=k4')).toBe('k4');
-    expect(keyOf({}, '/')).toBeNull();
+    expect(attemptKeyOf({ authorization: 'Bearer k1' }, '/')).toBe('k1');
+    expect(attemptKeyOf({ 'x-api-key': 'k2' }, '/')).toBe('k2');
+    expect(attemptKeyOf({ 'x-goog-api-key': 'k3' }, '/')).toBe('k3');
+    expect(attemptKeyOf({}, '/v1beta/models?key=k4')).toBe('k4');
+    expect(attemptKeyOf({}, '/')).toBeNull();
     const headers = {
       authorization: 'Bearer k',
       'x-api-key': 'k',

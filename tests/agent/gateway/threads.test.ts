@@ -1,7 +1,6 @@
 // Requests repeat their history; the record holds each message once.
 import { describe, expect, test } from 'vitest';
-import { conversationOf } from '../../../src/agent/gateway/conversation.ts';
-import { createThreads } from '../../../src/agent/gateway/threads.ts';
+import { conversationOf, createThreads } from '../../../src/agent/gateway/conversation.ts';
 import type { Message } from '../../../src/model/model.ts';
 
 const user = (content: string): Message => ({ role: 'user', content });

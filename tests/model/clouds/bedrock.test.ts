@@ -116,7 +116,7 @@ test('frames in pieces of any size are the same; one that is cut or damaged is a
   });
   expect(replied(answers[0]!).content).toBe('Look at é.');
   expect(calls.map((call) => call.errorCode)).toEqual(['NETWORK_ERROR', 'NETWORK_ERROR', null]);
-  const { readFrames, loadFrames } = await import('../../../src/model/clouds/eventStream.ts');
+  const { readFrames, loadFrames } = await import('../../../src/model/clouds/bedrock.ts');
   await loadFrames();
   const read = async (size: number) => {
     const events = [];

@@ -1,6 +1,6 @@
 // A body reads the same wherever the network cuts it: Node's decoder takes away two byte order marks where a cut goes through the first.
 import { expect, test } from 'vitest';
-import { readEvents } from '../../../src/model/http/serverSentEvents.ts';
+import { readEvents } from '../../../src/model/http/httpTry.ts';
 
 async function heardOf(chunks: readonly Uint8Array[]): Promise<unknown[]> {
   async function* body() {

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { addressUnder } from '../../../src/model/http/addressUnder.ts';
+import { addressUnder } from '../../../src/model/http/httpTransport.ts';
 import { createModelFactory } from '../../../src/model/modelFactory.ts';
 import { ASK, autoClock, configOf, KEY } from '../harness.ts';
 

@@ -2,8 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { tryOnce } from '../../../src/model/http/httpCall.ts';
 import { createLimiter } from '../../../src/model/limits/limiter.ts';
-import { type MinuteLimits, minuteLimits } from '../../../src/model/limits/minuteLimits.ts';
-import { createRateShare, type RateBook } from '../../../src/model/limits/sharedRate.ts';
+import {
+  createRateShare,
+  type MinuteLimits,
+  minuteLimits,
+  type RateBook,
+} from '../../../src/model/limits/sharedRate.ts';
 import type { Usage } from '../../../src/model/model.ts';
 import { autoClock } from '../harness.ts';
 

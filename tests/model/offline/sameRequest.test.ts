@@ -1,6 +1,10 @@
 // What counts as the same request when a program is played again, and what does not.
 import { expect, test } from 'vitest';
-import { createComparison, differenceOf, withoutVariable } from '../../../src/model/offline/sameRequest.ts';
+import {
+  createComparison,
+  requestDifference,
+  withoutVariable,
+} from '../../../src/model/offline/sameRequest.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 
 test.each([
@@ -51,10 +55,14 @@ test('keys in another order are the same, names of a session are not said, and t
     user: 'b',
   });
   expect(JSON.stringify(one)).toBe(JSON.stringify(other));
-  expect(differenceOf(one, other)).toBeNull();
+  expect(requestDifference(one, other)).toBeNull();
   const longer = comparable({ model: 'm', messages: [{ role: 'user', content: 'x' }] });
-  expect(differenceOf(one, longer)).toEqual({ at: 'messages[1]', recorded: '{"role":"tool"}', now: null });
-  expect(differenceOf('a', 1)).toEqual({ at: 'the request', recorded: 'a', now: '1' });
+  expect(requestDifference(one, longer)).toEqual({
+    at: 'messages[1]',
+    recorded: '{"role":"tool"}',
+    now: null,
+  });
+  expect(requestDifference('a', 1)).toEqual({ at: 'the request', recorded: 'a', now: '1' });
 });
 
 test('a conversation of a hundred turns, repeated in each of its requests, is compared at the cost of its new messages', () => {

@@ -1,16 +1,15 @@
 // What a model wrote and what a command printed, on their way through the agent.
+
+import { textResult } from '../../../src/agent/action.ts';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
-import { dialectOf } from '../../../src/agent/compat/compatDialect.ts';
+import { behaviourOf } from '../../../src/agent/compat/behaviour.ts';
 import { exceptionType } from '../../../src/agent/compat/publishedFailure.ts';
-import { actionPattern } from '../../../src/agent/loop/actionPattern.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
-import { bashBlock, toolCall } from '../../../src/agent/loop/protocol.ts';
+import { actionPattern, bashBlock, sendableArguments, toolCall } from '../../../src/agent/loop/protocol.ts';
 import { markerPrefix, SUBMIT_MARKERS, submissionOf } from '../../../src/agent/loop/submission.ts';
 import { templatesOf } from '../../../src/agent/loop/templates.ts';
-import { sendableArguments } from '../../../src/agent/loop/toolCall.ts';
 import { invertValue, observationInverter, timeoutInverter } from '../../../src/agent/replay/invert.ts';
-import { textResult } from '../../../src/agent/textResult.ts';
 import { PythonError } from '../../../src/base/python/values.ts';
 import { createDemux } from '../../../src/environment/docker/demux.ts';
 import {
@@ -58,7 +57,7 @@ const dialectReads = (): Record<string, (text: string) => unknown> =>
     COMPATS.flatMap((compat) =>
       (['bash-block', 'tool-call'] as const).map((kind) => {
         const config = configOf(compat, kind);
-        const dialect = dialectOf(config.compat);
+        const dialect = behaviourOf(config.compat);
         const protocol = dialect.protocol(config, VARS);
         const templates = templatesOf(config);
         const read = (text: string) => {

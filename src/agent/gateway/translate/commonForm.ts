@@ -2,7 +2,7 @@
 import { asObject, asText } from '../../../model/dialects/shapes.ts';
 import type { Message, ToolCall, ToolSpec, Usage } from '../../../model/model.ts';
 
-export type Body = Readonly<Record<string, unknown>>;
+export type RequestBody = Readonly<Record<string, unknown>>;
 
 /** How a program knows a tool, where a function's name alone does not say it. */
 export interface ToolOrigin {
@@ -16,7 +16,7 @@ export interface CommonRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly ToolSpec[];
   /** By the names of chat completions, as `model_kwargs` has them. */
-  readonly parameters: Body;
+  readonly parameters: RequestBody;
   /** What another protocol has no place for. */
   readonly left: readonly string[];
   /** By the names of `tools`. */
@@ -36,12 +36,12 @@ export interface CommonReply {
 
 /** A reply in the protocol of the program: the body of a plain answer, and the events of a streamed one. */
 export interface WrittenReply {
-  readonly whole: Body;
+  readonly whole: RequestBody;
   readonly events: readonly (readonly [name: string | null, data: unknown])[];
 }
 
-export const objectsOf = (value: unknown): Body[] =>
-  (Array.isArray(value) ? (value as unknown[]) : []).flatMap((item): Body[] => {
+export const objectsOf = (value: unknown): RequestBody[] =>
+  (Array.isArray(value) ? (value as unknown[]) : []).flatMap((item): RequestBody[] => {
     const object = asObject(item);
     return object ? [object] : [];
   });
@@ -64,7 +64,7 @@ export function textOf(content: unknown, left: Set<string>): string {
     .join('\n');
 }
 
-export const callOf = (id: unknown, name: unknown, input: unknown): ToolCall => ({
+export const toolCallOf = (id: unknown, name: unknown, input: unknown): ToolCall => ({
   id: asText(id) ?? '',
   type: 'function',
   function: {
@@ -83,7 +83,7 @@ export const toolOf = (name: unknown, description: unknown, parameters: unknown)
 });
 
 /** What a tool that is called with text looks like to a model that calls with objects. */
-export const TEXT_INPUT: Body = {
+export const TEXT_INPUT: RequestBody = {
   type: 'object',
   properties: { input: { type: 'string', description: 'the text that the tool is called with' } },
   required: ['input'],
@@ -107,7 +107,7 @@ export const userOf = (content: string): Message[] => (content === '' ? [] : [{ 
 
 /** Fields of a request that are carried nowhere and mean something. `quiet` are those whose loss changes no answer. */
 export function unread(
-  request: Body,
+  request: RequestBody,
   read: readonly string[],
   quiet: readonly string[],
   left: Set<string>,
@@ -118,5 +118,15 @@ export function unread(
 }
 
 /** Without what is not set: a parameter that is there is sent. */
-export const given = (parameters: Body): Body =>
+export const given = (parameters: RequestBody): RequestBody =>
   Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null));
+
+/** What is no object comes as one with the text in it, so that the program can say what is wrong with it. */
+export function objectOfText(text: string): RequestBody {
+  if (text.trim() === '') return {};
+  try {
+    return asObject(JSON.parse(text)) ?? { unreadable_arguments: text };
+  } catch {
+    return { unreadable_arguments: text };
+  }
+}

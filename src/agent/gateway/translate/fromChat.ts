@@ -1,20 +1,23 @@
 /** A request of chat completions in the common form. Pure. */
+
 import { asObject, asText } from '../../../model/dialects/shapes.ts';
-import type { Message } from '../../../model/model.ts';
+import type { Message, Usage } from '../../../model/model.ts';
 import {
   assistantOf,
-  type Body,
+  type CommonReply,
   type CommonRequest,
-  callOf,
   given,
   objectsOf,
+  type RequestBody,
   systemOf,
   TEXT_INPUT,
   type ToolOrigin,
   textOf,
+  toolCallOf,
   toolOf,
   unread,
   userOf,
+  type WrittenReply,
 } from './commonForm.ts';
 
 const CARRIED = [
@@ -26,14 +29,14 @@ const QUIET = [
   ...['n', 'logprobs', 'frequency_penalty', 'presence_penalty', 'usage'],
 ];
 
-function messageOf(message: Body, left: Set<string>): Message[] {
+function messageOf(message: RequestBody, left: Set<string>): Message[] {
   const text = textOf(message.content, left);
   switch (message.role) {
     case 'assistant': {
       const calls = objectsOf(message.tool_calls).map((call) => {
         const custom = asObject(call.custom);
         const named = asObject(call.function) ?? custom ?? {};
-        return callOf(call.id, named.name, custom ? { input: custom.input } : named.arguments);
+        return toolCallOf(call.id, named.name, custom ? { input: custom.input } : named.arguments);
       });
       return assistantOf([text], calls);
     }
@@ -47,7 +50,7 @@ function messageOf(message: Body, left: Set<string>): Message[] {
   }
 }
 
-export function fromChat(request: Body): CommonRequest {
+export function fromChat(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   const origins = new Map<string, ToolOrigin>();
@@ -67,5 +70,48 @@ export function fromChat(request: Body): CommonRequest {
     }),
     left: [...left],
     origins,
+  };
+}
+
+function usageOf({ input, cacheRead, cacheWrite, output, reasoning }: Usage) {
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: { cached_tokens: cacheRead },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
+}
+
+export function chatAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+  const base = { id, created: Math.floor(Date.now() / 1000), model };
+  const calls = toolCalls.map(({ id: callId, type, function: called }) => ({
+    ...{ id: callId, type },
+    function: { name: called.name, arguments: called.arguments },
+  }));
+  const message = {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  const chunk = (delta: unknown, finish_reason: string | null = null) => {
+    const choices = [{ index: 0, delta, finish_reason }];
+    return [null, { ...base, object: 'chat.completion.chunk', choices }] as const;
+  };
+  const counted = usageOf(usage);
+  return {
+    whole: {
+      ...{ ...base, object: 'chat.completion' },
+      choices: [{ index: 0, message, finish_reason: finish }],
+      usage: counted,
+    },
+    events: [
+      chunk({ role: 'assistant', content: content === '' ? null : content }),
+      ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
+      chunk({}, finish),
+      [null, { ...base, object: 'chat.completion.chunk', choices: [], usage: counted }],
+      [null, '[DONE]'],
+    ],
   };
 }

@@ -1,18 +1,22 @@
 /** A request of generateContent in the common form. Pure. */
+
 import { asObject, asText } from '../../../model/dialects/shapes.ts';
 import type { Message, ToolCall, ToolSpec } from '../../../model/model.ts';
 import {
   assistantOf,
-  type Body,
+  type CommonReply,
   type CommonRequest,
-  callOf,
   given,
+  objectOfText,
   objectsOf,
+  type RequestBody,
   systemOf,
   textOf,
+  toolCallOf,
   toolOf,
   unread,
   userOf,
+  type WrittenReply,
 } from './commonForm.ts';
 
 const READ = [
@@ -38,7 +42,7 @@ function schemaOf(value: unknown): unknown {
   );
 }
 
-function toolsOf(request: Body): ToolSpec[] {
+function toolsOf(request: RequestBody): ToolSpec[] {
   const declared = objectsOf(request.tools).flatMap((tool) =>
     objectsOf(tool.functionDeclarations ?? tool.function_declarations),
   );
@@ -52,16 +56,16 @@ function createIds() {
   let turn = 0;
   let open: { id: string; name: string }[] = [];
   return {
-    calls(parts: readonly Body[]): ToolCall[] {
+    calls(parts: readonly RequestBody[]): ToolCall[] {
       turn += 1;
       const calls = objectsOf(parts.map(({ functionCall, function_call }) => functionCall ?? function_call));
       const made = calls.map(({ id, name, args }, index) =>
-        callOf(asText(id) ?? `call_${turn}_${index}`, name, args),
+        toolCallOf(asText(id) ?? `call_${turn}_${index}`, name, args),
       );
       open = made.map((call) => ({ id: call.id, name: call.function.name }));
       return made;
     },
-    answered(result: Body): string {
+    answered(result: RequestBody): string {
       const id = asText(result.id);
       const found = open.findIndex((call) => (id === null ? call.name === result.name : call.id === id));
       if (found < 0) return id ?? '';
@@ -75,7 +79,7 @@ function resultText(response: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(response ?? {});
 }
 
-function messagesOf(request: Body, left: Set<string>): Message[] {
+function messagesOf(request: RequestBody, left: Set<string>): Message[] {
   const ids = createIds();
   return objectsOf(request.contents).flatMap((turn): Message[] => {
     const parts = objectsOf(turn.parts);
@@ -101,7 +105,7 @@ function messagesOf(request: Body, left: Set<string>): Message[] {
 
 const MODES: Readonly<Record<string, string>> = { AUTO: 'auto', ANY: 'required', NONE: 'none' };
 
-function choiceOf(request: Body): unknown {
+function choiceOf(request: RequestBody): unknown {
   const config = asObject(request.toolConfig ?? request.tool_config);
   const calling = asObject(config?.functionCallingConfig ?? config?.function_calling_config);
   const allowed = calling?.allowedFunctionNames;
@@ -110,7 +114,7 @@ function choiceOf(request: Body): unknown {
   return MODES[String(calling?.mode)];
 }
 
-export function fromGemini(request: Body): CommonRequest {
+export function fromGemini(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   const generation = asObject(request.generationConfig ?? request.generation_config) ?? {};
@@ -131,4 +135,32 @@ export function fromGemini(request: Body): CommonRequest {
     left: [...left],
     origins: new Map(),
   };
+}
+
+const FINISH: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
+
+export function geminiAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+  const parts = [
+    ...(content === '' ? [] : [{ text: content }]),
+    ...toolCalls.map((call) => ({
+      functionCall: {
+        ...{ id: call.id, name: call.function.name },
+        args: objectOfText(call.function.arguments),
+      },
+    })),
+  ];
+  const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
+  const whole = {
+    candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: FINISH[finish] ?? 'STOP' }],
+    usageMetadata: {
+      promptTokenCount: prompt,
+      cachedContentTokenCount: usage.cacheRead,
+      candidatesTokenCount: usage.output - usage.reasoning,
+      thoughtsTokenCount: usage.reasoning,
+      totalTokenCount: prompt + usage.output,
+    },
+    modelVersion: model,
+    responseId: id,
+  };
+  return { whole, events: [[null, whole]] };
 }

@@ -1,18 +1,22 @@
 /** A request of the Messages API in the common form. Pure. */
+
 import { asObject, asText } from '../../../model/dialects/shapes.ts';
 import type { Message, ToolSpec } from '../../../model/model.ts';
 import {
   assistantOf,
-  type Body,
+  type CommonReply,
   type CommonRequest,
-  callOf,
   given,
+  objectOfText,
   objectsOf,
+  type RequestBody,
   systemOf,
   textOf,
+  toolCallOf,
   toolOf,
   unread,
   userOf,
+  type WrittenReply,
 } from './commonForm.ts';
 
 const READ = [
@@ -22,14 +26,14 @@ const READ = [
 /** Marks of a cache are set anew where the other side wants them. */
 const QUIET = ['metadata', 'service_tier', 'cache_control', 'context_management', 'inference_geo'];
 
-function turnOf(turn: Body, left: Set<string>): Message[] {
+function turnOf(turn: RequestBody, left: Set<string>): Message[] {
   if (turn.role === 'system') return systemOf(textOf(turn.content, left));
   const blocks =
     typeof turn.content === 'string' ? [{ type: 'text', text: turn.content }] : objectsOf(turn.content);
   if (turn.role === 'assistant') {
     const texts = blocks.flatMap((block) => (block.type === 'text' ? [asText(block.text) ?? ''] : []));
     const calls = blocks.flatMap((block) =>
-      block.type === 'tool_use' ? [callOf(block.id, block.name, block.input)] : [],
+      block.type === 'tool_use' ? [toolCallOf(block.id, block.name, block.input)] : [],
     );
     if (blocks.some(({ type }) => type === 'thinking' || type === 'redacted_thinking')) left.add('thinking');
     return assistantOf(texts, calls);
@@ -50,7 +54,7 @@ function turnOf(turn: Body, left: Set<string>): Message[] {
 }
 
 /** Tools of the provider's making have no schema: another provider's model does not know them. */
-function toolsOf(request: Body, left: Set<string>): ToolSpec[] {
+function toolsOf(request: RequestBody, left: Set<string>): ToolSpec[] {
   return objectsOf(request.tools).flatMap((tool) => {
     if (asObject(tool.input_schema)) return [toolOf(tool.name, tool.description, tool.input_schema)];
     left.add(`the tool ${String(tool.type ?? tool.name).slice(0, 60)}`);
@@ -60,7 +64,7 @@ function toolsOf(request: Body, left: Set<string>): ToolSpec[] {
 
 const CHOICES: Readonly<Record<string, string>> = { auto: 'auto', any: 'required', none: 'none' };
 
-function choiceOf(choice: Body | null): Body {
+function choiceOf(choice: RequestBody | null): RequestBody {
   if (!choice) return {};
   const tool_choice =
     choice.type === 'tool'
@@ -76,7 +80,7 @@ const EFFORTS = [
   [0, 'low'],
 ] as const;
 
-function effortOf(request: Body): string | undefined {
+function effortOf(request: RequestBody): string | undefined {
   const thinking = asObject(request.thinking);
   if (thinking?.type === 'disabled') return undefined;
   const effort = asText(asObject(request.output_config)?.effort);
@@ -85,7 +89,7 @@ function effortOf(request: Body): string | undefined {
   return typeof budget === 'number' ? EFFORTS.find(([least]) => budget >= least)?.[1] : undefined;
 }
 
-export function fromMessages(request: Body): CommonRequest {
+export function fromMessages(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   if (asObject(request.output_config)?.format !== undefined) left.add('output_config.format');
@@ -105,5 +109,55 @@ export function fromMessages(request: Body): CommonRequest {
     }),
     left: [...left],
     origins: new Map(),
+  };
+}
+
+const STOP: Readonly<Record<string, string>> = {
+  stop: 'end_turn',
+  tool_calls: 'tool_use',
+  length: 'max_tokens',
+  content_filter: 'refusal',
+};
+
+function eventsOf(block: RequestBody, index: number): (readonly [string, RequestBody])[] {
+  const text = block.type === 'text';
+  const content_block = text ? { ...block, text: '' } : { ...block, input: {} };
+  const delta = text
+    ? { type: 'text_delta', text: block.text }
+    : { type: 'input_json_delta', partial_json: JSON.stringify(block.input) };
+  return [
+    ['content_block_start', { index, content_block }],
+    ['content_block_delta', { index, delta }],
+    ['content_block_stop', { index }],
+  ];
+}
+
+export function messagesAnswer({ id, model, content, toolCalls, finish, usage }: CommonReply): WrittenReply {
+  const blocks: RequestBody[] = [
+    ...(content === '' ? [] : [{ type: 'text', text: content }]),
+    ...toolCalls.map((call) => ({
+      ...{ type: 'tool_use', id: call.id, name: call.function.name },
+      input: objectOfText(call.function.arguments),
+    })),
+  ];
+  const base = { id: `msg_${id}`, type: 'message', role: 'assistant', model };
+  const stop_reason = STOP[finish] ?? 'end_turn';
+  const counted = {
+    input_tokens: usage.input,
+    cache_read_input_tokens: usage.cacheRead,
+    cache_creation_input_tokens: usage.cacheWrite,
+    output_tokens: usage.output,
+  };
+  const ending = { stop_reason, stop_sequence: null };
+  const started = { ...base, content: [], stop_reason: null, stop_sequence: null };
+  const events: (readonly [string, RequestBody])[] = [
+    ['message_start', { message: { ...started, usage: { ...counted, output_tokens: 1 } } }],
+    ...blocks.flatMap(eventsOf),
+    ['message_delta', { delta: ending, usage: { output_tokens: usage.output } }],
+    ['message_stop', {}],
+  ];
+  return {
+    whole: { ...base, content: blocks, ...ending, usage: counted },
+    events: events.map(([type, data]) => [type, { type, ...data }]),
   };
 }

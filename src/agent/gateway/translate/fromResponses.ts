@@ -1,20 +1,24 @@
 /** A request of the Responses API in the common form. Pure. */
+
 import { asObject, asText } from '../../../model/dialects/shapes.ts';
 import type { Message, ToolCall, ToolSpec } from '../../../model/model.ts';
 import {
   assistantOf,
-  type Body,
+  type CommonReply,
   type CommonRequest,
-  callOf,
   given,
+  objectOfText,
   objectsOf,
+  type RequestBody,
   systemOf,
   TEXT_INPUT,
   type ToolOrigin,
   textOf,
+  toolCallOf,
   toolOf,
   unread,
   userOf,
+  type WrittenReply,
 } from './commonForm.ts';
 
 const READ = [
@@ -43,7 +47,7 @@ interface Tools {
   readonly origins: Map<string, ToolOrigin>;
 }
 
-function addTool(tool: Body, namespace: string | undefined, into: Tools, left: Set<string>): void {
+function addTool(tool: RequestBody, namespace: string | undefined, into: Tools, left: Set<string>): void {
   const name = asText(tool.name) ?? '';
   if (tool.type === 'namespace') {
     for (const inner of objectsOf(tool.tools)) addTool(inner, name, into, left);
@@ -64,14 +68,14 @@ function addTool(tool: Body, namespace: string | undefined, into: Tools, left: S
   into.specs.push(toolOf(named, tool.description, custom ? TEXT_INPUT : tool.parameters));
 }
 
-function callIn(item: Body): ToolCall {
+function callIn(item: RequestBody): ToolCall {
   const name = flat(asText(item.namespace) ?? undefined, asText(item.name) ?? '');
   const input = item.type === 'custom_tool_call' ? { input: item.input } : item.arguments;
-  return callOf(item.call_id, name, input);
+  return toolCallOf(item.call_id, name, input);
 }
 
 /** Thought, text and calls of one turn are items that follow each other. */
-function messagesOf(request: Body, left: Set<string>): Message[] {
+function messagesOf(request: RequestBody, left: Set<string>): Message[] {
   const messages = systemOf(textOf(request.instructions, left));
   if (typeof request.input === 'string') return [...messages, ...userOf(request.input)];
   let texts: string[] = [];
@@ -109,7 +113,7 @@ function choiceOf(choice: unknown): unknown {
   return named.name === undefined ? undefined : { type: 'function', function: { name: named.name } };
 }
 
-export function fromResponses(request: Body): CommonRequest {
+export function fromResponses(request: RequestBody): CommonRequest {
   const left = new Set<string>();
   unread(request, READ, QUIET, left);
   if (asObject(request.text)?.format !== undefined) left.add('text.format');
@@ -128,5 +132,98 @@ export function fromResponses(request: Body): CommonRequest {
     }),
     left: [...left],
     origins: tools.origins,
+  };
+}
+
+type Origins = ReadonlyMap<string, ToolOrigin>;
+
+function callItem(
+  call: CommonReply['toolCalls'][number],
+  index: number,
+  id: string,
+  origins: Origins,
+): RequestBody {
+  const { name, arguments: written } = call.function;
+  const origin = origins.get(name);
+  const base = { id: `fc_${id}_${index}`, call_id: call.id, status: 'completed', name: origin?.name ?? name };
+  const space = origin?.namespace === undefined ? {} : { namespace: origin.namespace };
+  if (!origin?.custom) return { type: 'function_call', ...base, ...space, arguments: written };
+  const { input } = objectOfText(written);
+  return { type: 'custom_tool_call', ...base, ...space, input: typeof input === 'string' ? input : written };
+}
+
+/** What a client is told of an item between its beginning and its end. */
+function deltas(item: RequestBody, output_index: number): (readonly [string, RequestBody])[] {
+  const at = { item_id: item.id, output_index };
+  if (item.type === 'message') {
+    const [part] = item.content as RequestBody[];
+    const where = { ...at, content_index: 0 };
+    return [
+      ['response.content_part.added', { ...where, part: { ...part, text: '' } }],
+      ['response.output_text.delta', { ...where, delta: part!.text }],
+      ['response.output_text.done', { ...where, text: part!.text }],
+      ['response.content_part.done', { ...where, part }],
+    ];
+  }
+  const [kind, text] =
+    item.type === 'function_call'
+      ? (['function_call_arguments', item.arguments] as const)
+      : (['custom_tool_call_input', item.input] as const);
+  const said = item.type === 'function_call' ? { arguments: text } : { input: text };
+  return [
+    [`response.${kind}.delta`, { ...at, delta: text }],
+    [`response.${kind}.done`, { ...at, ...said }],
+  ];
+}
+
+function begun(item: RequestBody): RequestBody {
+  if (item.type === 'message') return { ...item, status: 'in_progress', content: [] };
+  return { ...item, status: 'in_progress', ...('arguments' in item ? { arguments: '' } : { input: '' }) };
+}
+
+const CUT: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+};
+
+export function responsesAnswer(reply: CommonReply, origins: Origins): WrittenReply {
+  const { id, model, content, toolCalls, finish, usage } = reply;
+  const part = { type: 'output_text', text: content, annotations: [] };
+  const said = { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content: [part] };
+  const output: RequestBody[] = [
+    ...(content === '' ? [] : [said]),
+    ...toolCalls.map((call, index) => callItem(call, index, id, origins)),
+  ];
+  const input = usage.input + usage.cacheRead + usage.cacheWrite;
+  const reason = CUT[finish];
+  const base = { id: `resp_${id}`, object: 'response', created_at: Math.floor(Date.now() / 1000), model };
+  const whole = {
+    ...base,
+    status: reason === undefined ? 'completed' : 'incomplete',
+    incomplete_details: reason === undefined ? null : { reason },
+    error: null,
+    output,
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: usage.cacheRead },
+      output_tokens: usage.output,
+      output_tokens_details: { reasoning_tokens: usage.reasoning },
+      total_tokens: input + usage.output,
+    },
+  };
+  const open = { ...base, status: 'in_progress', error: null, output: [], usage: null };
+  const events: (readonly [string, RequestBody])[] = [
+    ['response.created', { response: open }],
+    ['response.in_progress', { response: open }],
+    ...output.flatMap((item, output_index) => [
+      ['response.output_item.added', { output_index, item: begun(item) }] as const,
+      ...deltas(item, output_index),
+      ['response.output_item.done', { output_index, item }] as const,
+    ]),
+    [`response.${whole.status}`, { response: whole }],
+  ];
+  return {
+    whole,
+    events: events.map(([type, data], sequence_number) => [type, { type, sequence_number, ...data }]),
   };
 }

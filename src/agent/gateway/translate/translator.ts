@@ -2,24 +2,25 @@
  * A program of one protocol with a model of another: its request is written anew for the provider, and the provider's reply for the
  * program. One for each attempt: what a model thought before a call goes back to it with that call, which the program never saw.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { DialectName } from '../../../model/dialects/dialects.ts';
+import { dialectNamed } from '../../../model/dialects/everyDialect.ts';
+import { providerError } from '../../../model/dialects/providerError.ts';
 import { asObject } from '../../../model/dialects/shapes.ts';
+import { knownModel } from '../../../model/knownModels.ts';
 import type { Message, ModelReply, Usage, WireAnswer } from '../../../model/model.ts';
-import type { Outcome } from '../answer.ts';
-import { chatAnswer } from './chatAnswer.ts';
-import type { Body, CommonReply, CommonRequest, WrittenReply } from './commonForm.ts';
-import { errorAnswer } from './errorAnswer.ts';
-import { fromChat } from './fromChat.ts';
-import { fromGemini } from './fromGemini.ts';
-import { fromMessages } from './fromMessages.ts';
-import { fromResponses } from './fromResponses.ts';
-import { geminiAnswer } from './geminiAnswer.ts';
-import { messagesAnswer } from './messagesAnswer.ts';
-import { responsesAnswer } from './responsesAnswer.ts';
-import { type ProviderTarget, toProvider } from './toProvider.ts';
+import { modelConfigSchema } from '../../../model/modelConfig.ts';
+import { checkedParameters } from '../../../model/parameters/checkParameters.ts';
+import type { AnswerOutcome } from '../answer.ts';
+import { errorBody } from '../errorBodies.ts';
+import type { CommonReply, CommonRequest, RequestBody, WrittenReply } from './commonForm.ts';
+import { chatAnswer, fromChat } from './fromChat.ts';
+import { fromGemini, geminiAnswer } from './fromGemini.ts';
+import { fromMessages, messagesAnswer } from './fromMessages.ts';
+import { fromResponses, responsesAnswer } from './fromResponses.ts';
 
-const READERS: Readonly<Record<DialectName, (request: Body) => CommonRequest>> = {
+const READERS: Readonly<Record<DialectName, (request: RequestBody) => CommonRequest>> = {
   chat: fromChat,
   responses: fromResponses,
   messages: fromMessages,
@@ -46,7 +47,7 @@ export interface TranslatedAsk {
 /** What the program gets: bytes of a success with their type, or an error. */
 export type TranslatedAnswer =
   | { readonly kind: 'reply'; readonly type: string; readonly text: string }
-  | { readonly kind: 'failed'; readonly outcome: Outcome };
+  | { readonly kind: 'failed'; readonly outcome: AnswerOutcome };
 
 export interface Translation {
   readonly body: Buffer;
@@ -121,3 +122,111 @@ export function createTranslator(): Translator {
     },
   };
 }
+
+/** Programs shorten a conversation that has become too long; each knows it by words of its provider. */
+function tooLong(dialect: DialectName, message: string): RequestBody {
+  const said = errorBody(dialect, 'bad_request', message);
+  if (dialect === 'messages') return errorBody(dialect, 'bad_request', `prompt is too long: ${message}`);
+  if (dialect === 'gemini')
+    return errorBody(
+      dialect,
+      'bad_request',
+      `The input token count exceeds the maximum number of tokens allowed: ${message}`,
+    );
+  return { error: { ...(said.error as RequestBody), code: 'context_length_exceeded' } };
+}
+
+function messageIn(text: string): string {
+  try {
+    return providerError(JSON.parse(text))?.message ?? text.slice(0, 2000);
+  } catch {
+    return text.slice(0, 2000);
+  }
+}
+
+function errorAnswer(
+  dialect: DialectName,
+  { response, refused }: WireAnswer,
+): Extract<AnswerOutcome, { kind: 'refused' }> {
+  const message = refused ? messageIn(refused.text) : response.message;
+  const long = !response.success && response.metadata?.kind === 'context';
+  const body = long ? tooLong(dialect, message) : errorBody(dialect, 'bad_request', message);
+  return {
+    kind: 'refused',
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    text: JSON.stringify(body),
+  };
+}
+
+interface ProviderTarget {
+  readonly dialect: DialectName;
+  /** The id over the wire, and the name by which its abilities are known. */
+  readonly model: string;
+  readonly name: string;
+  readonly streamed: boolean;
+}
+
+/** The answer may not be longer than the model's longest; servers refuse what asks for more. */
+function lengthOf(asked: unknown, { dialect, name }: ProviderTarget): RequestBody {
+  if (typeof asked !== 'number') return {};
+  const known = knownModel(name);
+  const longest = known?.output ? Math.min(asked, known.output) : asked;
+  return dialect === 'chat' && known?.maker === 'openai' && known.reasoning
+    ? { max_completion_tokens: longest }
+    : { max_tokens: longest };
+}
+
+/** How hard a model is to think is said to models that are known to think only: others refuse the word. */
+function parametersFor(
+  parameters: RequestBody,
+  target: ProviderTarget,
+): { kept: RequestBody; left: string[] } {
+  const { max_tokens: longest, reasoning_effort: effort, tool_choice: choice, ...rest } = parameters;
+  const efforts = knownModel(target.name)?.efforts;
+  const thinks = typeof effort === 'string' && (efforts?.includes(effort) ?? false);
+  const kwargs = {
+    ...rest,
+    ...lengthOf(longest, target),
+    ...(thinks && { reasoning_effort: effort }),
+    ...(choice !== undefined && choice !== 'auto' && { tool_choice: choice }),
+  };
+  const { model_kwargs: kept } = checkedParameters({
+    ...{ model_name: target.name, dialect: target.dialect, model_kwargs: kwargs, drop_params: true },
+  }).model;
+  const dropped = Object.keys(kwargs).filter((name) => !(name in kept));
+  return { kept, left: [...dropped, ...(effort !== undefined && !thinks ? ['reasoning effort'] : [])] };
+}
+
+/** Two protocols have one place for instructions, before the conversation: what comes later is said where it stands. */
+function instructed(messages: readonly Message[], dialect: DialectName): readonly Message[] {
+  if (dialect === 'chat' || dialect === 'responses') return messages;
+  const begun = messages.findIndex(({ role }) => role !== 'system');
+  return messages.map((message, index) =>
+    message.role === 'system' && begun >= 0 && index > begun
+      ? { ...message, role: 'user' as const }
+      : message,
+  );
+}
+
+function toProvider(
+  request: CommonRequest,
+  target: ProviderTarget,
+): { body: Buffer; left: readonly string[] } {
+  const { dialect, model, name, streamed } = target;
+  const { kept, left } = parametersFor(request.parameters, target);
+  const config = modelConfigSchema.parse({
+    ...{ model_name: name, dialect, stream: streamed },
+    model_kwargs: request.tools.length > 0 ? kept : withoutTools(kept),
+  });
+  const writer = dialectNamed(dialect).createWriter(config, model, 'own');
+  const tools = request.tools.length > 0 ? request.tools : undefined;
+  const body = Buffer.from(writer.write(instructed(request.messages, dialect), tools));
+  return { body, left };
+}
+
+const withoutTools = ({
+  tool_choice: _choice,
+  parallel_tool_calls: _parallel,
+  ...rest
+}: RequestBody): RequestBody => rest;

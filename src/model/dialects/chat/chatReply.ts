@@ -1,7 +1,7 @@
 /** Reads a chat completion, whatever a server calls one: validated by zod before anything uses it (servers answer 200 with anything). */
 import { z } from 'zod';
 import type { Message, ToolCall } from '../../model.ts';
-import { type AnswerFacts, NO_FACTS, type ReadResult } from '../dialect.ts';
+import { type AnswerFacts, type Assembly, NO_FACTS, type ReadResult } from '../dialect.ts';
 import { providerError } from '../providerError.ts';
 import { asObject, asText, contentText, firstIssue } from '../shapes.ts';
 
@@ -46,7 +46,7 @@ function normaliseCall(
   };
 }
 
-export function factsOf(body: Record<string, unknown>): AnswerFacts {
+export function chatFacts(body: Record<string, unknown>): AnswerFacts {
   const first = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   return {
     modelId: asText(body.model),
@@ -63,7 +63,7 @@ const CUT_BY_ERROR = { message: 'the reply ended with finish_reason "error"' };
 export function readCompletion(body: unknown): ReadResult {
   const object = asObject(body);
   if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
-  const facts = factsOf(object);
+  const facts = chatFacts(object);
   const first = asObject(Array.isArray(object.choices) ? object.choices[0] : null);
   // OpenRouter reports an upstream failure inside the choice, also beside the part of a message that came before it.
   const failed = object.error ?? first?.error ?? (facts.finishReason === 'error' ? CUT_BY_ERROR : undefined);
@@ -98,4 +98,102 @@ export function readCompletion(body: unknown): ReadResult {
     ...(message.tool_calls ? { tool_calls: toolCalls } : {}),
   } as Message;
   return { kind: 'reply', reply: { ...facts, message: sent, content, toolCalls } };
+}
+
+const deltaCall = z.looseObject({
+  index: z.number().int().min(0).optional(),
+  id: z.string().nullish(),
+  function: z.looseObject({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+});
+
+const chunkSchema = z.looseObject({
+  choices: z
+    .array(
+      z.looseObject({
+        delta: z.looseObject({ tool_calls: z.array(deltaCall).nullish() }).nullish(),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .nullish(),
+});
+
+interface PartialCall {
+  id: string | null;
+  name: string;
+  arguments: string;
+}
+
+/** Texts that grow piece by piece; reasoning has a different name at each provider. */
+const TEXT_FIELDS = ['content', 'refusal', 'reasoning_content', 'reasoning'] as const;
+
+export function assembleStream(): Assembly {
+  const head: Record<string, unknown> = {};
+  const texts = new Map<string, string>();
+  const calls = new Map<number, PartialCall>();
+  const problems: unknown[] = [];
+  let finish: string | null = null;
+  let usage: unknown = null;
+  let sawChoice = false;
+  let characters = 0;
+
+  function addCall(delta: z.output<typeof deltaCall>, position: number): void {
+    const index = delta.index ?? position;
+    const call = calls.get(index) ?? { id: null, name: '', arguments: '' };
+    if (delta.id) call.id = delta.id;
+    // The name comes whole; servers that repeat it in every chunk must not have it doubled.
+    if (delta.function?.name && call.name === '') call.name = delta.function.name;
+    call.arguments += delta.function?.arguments ?? '';
+    characters += delta.function?.arguments?.length ?? 0;
+    calls.set(index, call);
+  }
+
+  return {
+    add(chunk) {
+      const parsed = chunkSchema.safeParse(chunk);
+      if (!parsed.success) {
+        problems.push(chunk);
+        return;
+      }
+      const { choices, usage: stated, ...rest } = parsed.data;
+      if (rest.error !== undefined && rest.error !== null) head.error = rest.error;
+      for (const name of ['id', 'model', 'created', 'system_fingerprint']) head[name] ??= rest[name];
+      if (stated !== undefined && stated !== null) usage = stated;
+      const choice = choices?.[0];
+      if (!choice) return;
+      sawChoice = true;
+      finish = choice.finish_reason ?? finish;
+      for (const name of TEXT_FIELDS) {
+        const piece = choice.delta?.[name];
+        if (typeof piece !== 'string') continue;
+        texts.set(name, (texts.get(name) ?? '') + piece);
+        characters += piece.length;
+      }
+      for (const [position, delta] of (choice.delta?.tool_calls ?? []).entries()) addCall(delta, position);
+    },
+    body() {
+      const toolCalls = [...calls.entries()]
+        .sort(([a], [b]) => a - b)
+        .map(([, call]) => ({
+          id: call.id,
+          type: 'function',
+          function: { name: call.name, arguments: call.arguments },
+        }));
+      const message = {
+        role: 'assistant',
+        content: texts.get('content') || null,
+        ...Object.fromEntries([...texts].filter(([name]) => name !== 'content')),
+        ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+      };
+      return {
+        ...head,
+        object: 'chat.completion',
+        choices: sawChoice ? [{ index: 0, message, finish_reason: finish }] : [],
+        ...(usage === null ? {} : { usage }),
+        ...(problems.length > 0 ? { unread_chunks: problems.length } : {}),
+      };
+    },
+    // The end of a stream looks like any other pause: only a finish reason says that the reply is whole.
+    missing: () => (finish === null ? 'a finish reason' : null),
+    characters: () => characters,
+  };
 }

@@ -1,13 +1,15 @@
 /** Anthropic's Messages API, also behind gateways that speak it. */
+
 import { stripChars } from '../../../base/python/text.ts';
+import { knownModel } from '../../knownModels.ts';
+import type { Message, ToolCall, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
-import type { Dialect } from '../dialect.ts';
-import { extraHeaders } from '../kwargs.ts';
+import type { Dialect, RequestStyle, RequestWriter } from '../dialect.ts';
+import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
+import { createListWriter, createTail, stringify, systemContents } from '../listWriter.ts';
+import { asObject } from '../shapes.ts';
 import { readUsage } from '../usage.ts';
-import { messagesParameters } from './messagesParameters.ts';
-import { factsOf, readMessage } from './messagesReply.ts';
-import { assembleMessages } from './messagesStream.ts';
-import { createMessagesWriter } from './messagesWriter.ts';
+import { assembleMessages, messagesFacts, readMessagesReply } from './messagesReply.ts';
 
 const VERSION = '2023-06-01';
 
@@ -39,8 +41,240 @@ export const messagesDialect: Dialect = {
   }),
   parameters: messagesParameters,
   createWriter: (config, model, style) => createMessagesWriter(config, model, style),
-  read: readMessage,
-  factsOf,
+  read: readMessagesReply,
+  factsOf: messagesFacts,
   readUsage,
   assemble: assembleMessages,
 };
+
+/** Where neither the configuration nor the table says how long an answer may be. */
+const USUAL_MAX_TOKENS = 8192;
+
+/** Tokens of thought for an effort, as litellm has them. The API takes no budget under 1024. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1024,
+  low: 1024,
+  medium: 2048,
+  high: 4096,
+  xhigh: 8192,
+  max: 16_384,
+};
+
+function thinkingOf(effort: unknown, adaptive: boolean): Record<string, unknown> {
+  if (typeof effort !== 'string' || effort === 'none') return {};
+  if (adaptive)
+    return {
+      thinking: { type: 'adaptive', display: 'summarized' },
+      output_config: { effort: effort === 'minimal' ? 'low' : effort },
+    };
+  const budget = BUDGETS[effort];
+  return budget === undefined
+    ? { reasoning_effort: effort }
+    : { thinking: { type: 'enabled', budget_tokens: budget } };
+}
+
+function choiceOf(choice: unknown, parallel: unknown): Record<string, unknown> {
+  const named = asObject(choice);
+  const base = named
+    ? 'function' in named
+      ? { type: 'tool', name: asObject(named.function)?.name }
+      : named
+    : typeof choice === 'string'
+      ? { type: choice === 'required' ? 'any' : choice }
+      : null;
+  if (typeof parallel !== 'boolean') return base ? { tool_choice: base } : {};
+  return { tool_choice: { ...(base ?? { type: 'auto' }), disable_parallel_tool_use: !parallel } };
+}
+
+const toolOf = ({ function: { name, description, parameters } }: ToolSpec) => ({
+  name,
+  input_schema: parameters,
+  type: 'custom',
+  description,
+});
+
+const listOf = (value: unknown): unknown => (typeof value === 'string' ? [value] : value);
+
+/** Every field beside `model`, `messages` and `system`. */
+export function messagesParameters(
+  config: ModelConfig,
+  tools: readonly ToolSpec[] | undefined,
+): Record<string, unknown> {
+  const {
+    max_tokens: longest,
+    max_completion_tokens: longestToo,
+    parallel_tool_calls: parallel,
+    tool_choice: choice,
+    reasoning_effort: effort,
+    stop,
+    user,
+    ...rest
+  } = sentParameters(config.model_kwargs);
+  const known = knownModel(config.model_name ?? '');
+  const hasTools = tools !== undefined && tools.length > 0;
+  return {
+    ...thinkingOf(effort, known?.adaptive ?? false),
+    ...rest,
+    ...(stop === undefined ? {} : { stop_sequences: listOf(stop) }),
+    ...(user === undefined ? {} : { metadata: { user_id: user } }),
+    max_tokens: longest ?? longestToo ?? known?.output ?? USUAL_MAX_TOKENS,
+    ...(hasTools ? { tools: tools.map(toolOf), ...choiceOf(choice, parallel) } : {}),
+    ...(config.stream ? { stream: true } : {}),
+  };
+}
+
+/** The mark goes on the last block. */
+const markWith =
+  (cache_control: CacheMark) =>
+  (blocks: readonly Block[]): readonly Block[] =>
+    blocks.map((block, index) => (index === blocks.length - 1 ? { ...block, cache_control } : block));
+
+/** mini-swe-agent makes text a list of parts where it sets its mark. */
+const withTextAsParts = (blocks: readonly Block[]): readonly Block[] =>
+  blocks.map((block) =>
+    'cache_control' in block && typeof block.content === 'string'
+      ? { ...block, content: [{ type: 'text', text: block.content }] }
+      : block,
+  );
+
+/**
+ * Which turns carry a mark. Our own way marks the last two of the user: the second one from the end is where the call before left its
+ * mark, so what it stored is found again. mini-swe-agent marks the end alone.
+ */
+function marksOf(turns: readonly Turn[], ways: number): ReadonlySet<number> {
+  const asked = turns.flatMap((turn, index) => (turn.role === 'user' ? [index] : []));
+  return new Set(ways === 0 ? [] : asked.slice(-ways));
+}
+
+const USER_MARKS = 2;
+
+/** `first`: what the body begins with; clouds have the model in the path. */
+export function createMessagesWriter(
+  config: ModelConfig,
+  model: string,
+  style: RequestStyle,
+  first: Readonly<Record<string, string>> = { model },
+): RequestWriter {
+  const list = createListWriter(`${JSON.stringify(first).slice(0, -1)},"messages":[`);
+  const own = style === 'own';
+  const marked = markWith(cacheMark(config.cache_ttl));
+  const mark = own ? marked : (blocks: readonly Block[]) => withTextAsParts(marked(blocks));
+  const ways = own ? USER_MARKS : config.set_cache_control === 'default_end' ? 1 : 0;
+
+  const tail = createTail(([tools, ...system]) => {
+    const blocks = system.flatMap((content) => textBlocks(content as Message['content']));
+    const parameters = messagesParameters(config, tools as readonly ToolSpec[] | undefined);
+    // The mark on the system prompt covers the tools too, which the provider puts before it.
+    const kept = own && blocks.length > 0 ? marked(blocks) : blocks;
+    const kit =
+      own && blocks.length === 0 && parameters.tools ? { tools: marked(parameters.tools as Block[]) } : {};
+    const rest = stringify({ ...parameters, ...kit, ...(kept.length > 0 ? { system: kept } : {}) });
+    return `],${rest.slice(1)}`;
+  });
+
+  return {
+    write(messages, tools) {
+      const turns = turnsOf(messages);
+      const marks = marksOf(turns, ways);
+      const units = turns.map((turn, index) => ({
+        from: turn.from,
+        json: () =>
+          stringify({ role: turn.role, content: marks.has(index) ? mark(turn.blocks()) : turn.blocks() }),
+      }));
+      // What carries a mark, or may grow, is written again at each call; the turns before it never are.
+      const settled = Math.min(turns.length - 1, ...marks);
+      return list.write(units, settled, tail(tools, ...systemContents(messages)));
+    },
+  };
+}
+
+type Block = Readonly<Record<string, unknown>>;
+
+interface Turn {
+  readonly role: 'user' | 'assistant';
+  /** The messages it is made of, to see whether it is still the same. */
+  readonly from: readonly Message[];
+  readonly blocks: () => Block[];
+}
+
+const text = (value: string): Block => ({ type: 'text', text: value });
+
+/** The API refuses a text block without text. */
+const textBlocks = (content: Message['content']): Block[] => {
+  if (typeof content === 'string') return content === '' ? [] : [text(content)];
+  if (content === null || content === undefined) return [];
+  return content.flatMap((part) => {
+    if (typeof part === 'string') return part === '' ? [] : [text(part)];
+    const block = asObject(part);
+    return block && !(block.type === 'text' && block.text === '') ? [block] : [];
+  });
+};
+
+/** A call whose arguments are not a JSON object cannot go back as a call. */
+function inputOf({ function: { arguments: written } }: ToolCall): Record<string, unknown> {
+  try {
+    return asObject(JSON.parse(written)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+const THINKING = new Set(['thinking', 'redacted_thinking']);
+
+const nativeBlocks = (message: Message): Block[] | null =>
+  message.native?.dialect === 'messages' ? (message.native.content as Block[]) : null;
+
+function assistantBlocks(message: Message): Block[] {
+  const native = nativeBlocks(message);
+  if (native) return native;
+  const calls = (message.tool_calls ?? []).map((call) => ({
+    type: 'tool_use',
+    id: call.id,
+    name: call.function.name,
+    input: inputOf(call),
+  }));
+  return [...textBlocks(message.content), ...calls];
+}
+
+function resultBlock(message: Message): Block {
+  const { content } = message;
+  const plain = typeof content === 'string' || content === null ? (content ?? '') : textBlocks(content);
+  return { type: 'tool_result', tool_use_id: message.tool_call_id ?? '', content: plain };
+}
+
+/** Results stand first in their turn, or the API does not find the answer to its call. */
+function userBlocks(messages: readonly Message[]): Block[] {
+  const results = messages.filter((message) => message.role === 'tool').map(resultBlock);
+  const others = messages.filter((message) => message.role !== 'tool');
+  return [...results, ...others.flatMap((message) => textBlocks(message.content))];
+}
+
+/** A turn cannot be thought alone: the API wants an answer or a call behind it. */
+function says(message: Message): boolean {
+  if (message.role !== 'assistant') return true;
+  const native = nativeBlocks(message);
+  if (native) return native.some((block) => !THINKING.has(String(block.type)));
+  return (message.tool_calls?.length ?? 0) > 0 || textBlocks(message.content).length > 0;
+}
+
+/** System messages are not turns; an assistant message that would be empty is left out, and its neighbours become one turn. */
+function turnsOf(messages: readonly Message[]): Turn[] {
+  const turns: Turn[] = [];
+  let asked: Message[] = [];
+  const close = () => {
+    const from = asked;
+    if (from.length > 0) turns.push({ role: 'user', from, blocks: () => userBlocks(from) });
+    asked = [];
+  };
+  for (const message of messages) {
+    if (message.role === 'system' || message.role === 'exit' || !says(message)) continue;
+    if (message.role !== 'assistant') {
+      asked.push(message);
+      continue;
+    }
+    close();
+    turns.push({ role: 'assistant', from: [message], blocks: () => assistantBlocks(message) });
+  }
+  close();
+  return turns;
+}

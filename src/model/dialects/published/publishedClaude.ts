@@ -1,9 +1,14 @@
 /** A reply of Messages as litellm hands it on. */
 
-import { factsOf, readMessage } from '../messages/messagesReply.ts';
+import { messagesFacts, readMessagesReply } from '../messages/messagesReply.ts';
 import { asObject } from '../shapes.ts';
-import { litellmCompletion, storedCalls } from './litellmCompletion.ts';
-import type { Json, Published, Recorded } from './publishedReply.ts';
+import {
+  type Json,
+  litellmCompletion,
+  type Published,
+  type RecordedReply,
+  storedCalls,
+} from './publishedReply.ts';
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
@@ -49,18 +54,18 @@ function usageOf(raw: unknown, thinks: boolean): Json {
 }
 
 /** Of a replay only the blocks are there; the body is put together from them. */
-function bodyOf({ body, native }: Recorded): Json {
+function bodyOf({ body, native }: RecordedReply): Json {
   if (Array.isArray(body.content)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   return { ...body, content: native, stop_reason: choice?.finish_reason ?? null };
 }
 
-export function publishedClaude(recorded: Recorded): Published {
+export function publishedClaude(recorded: RecordedReply): Published {
   const body = bodyOf(recorded);
-  const read = readMessage(body);
+  const read = readMessagesReply(body);
   const { native: _ours, ...own } = (read.kind === 'reply' ? read.reply.message : {}) as Json;
   const said: Json = read.kind === 'reply' ? own : { content: null, role: 'assistant', tool_calls: null };
-  const { finishReason, modelId, responseId } = factsOf(body);
+  const { finishReason, modelId, responseId } = messagesFacts(body);
   const stored = recorded.message;
   return {
     message: stored && { ...said, content: stored.content, tool_calls: storedCalls(said.tool_calls, stored) },

@@ -1,13 +1,18 @@
 /** A reply of generateContent as litellm hands it on. */
-import { factsOf, readGenerated } from '../gemini/geminiReply.ts';
+import { geminiFacts, readGenerated } from '../gemini/geminiReply.ts';
 import { asObject } from '../shapes.ts';
-import { litellmCompletion, storedCalls } from './litellmCompletion.ts';
-import type { Json, Published, Recorded } from './publishedReply.ts';
+import {
+  type Json,
+  litellmCompletion,
+  type Published,
+  type RecordedReply,
+  storedCalls,
+} from './publishedReply.ts';
 
 const SIGNATURE = '__thought__';
 
 /** Of a replay only the parts are there; the body is put together from them. */
-function bodyOf({ body, native }: Recorded): Json {
+function bodyOf({ body, native }: RecordedReply): Json {
   if (Array.isArray(body.candidates)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   const reason = choice?.finish_reason === 'length' ? 'MAX_TOKENS' : 'STOP';
@@ -29,7 +34,7 @@ const callsIn = (parts: readonly Json[]): readonly Json[] =>
   parts.filter((part) => asObject(part.functionCall) !== null);
 
 /** litellm appends the signature of a call to its id. Adds the ids of a turn to `into`. */
-export function thoughtIds(recorded: Recorded, into: Map<string, string>): void {
+export function thoughtIds(recorded: RecordedReply, into: Map<string, string>): void {
   const signatures = callsIn(partsOf(bodyOf(recorded))).map((part) => part.thoughtSignature);
   const calls = recorded.message?.tool_calls;
   for (const [index, call] of (Array.isArray(calls) ? (calls as Json[]) : []).entries()) {
@@ -110,11 +115,11 @@ const GOOGLE = {
   vertex_ai_citation_metadata: [],
 };
 
-export function publishedGemini(recorded: Recorded): Published {
+export function publishedGemini(recorded: RecordedReply): Published {
   const body = bodyOf(recorded);
   const read = readGenerated(body);
   const parts = partsOf(body);
-  const { finishReason, modelId, responseId } = factsOf(body);
+  const { finishReason, modelId, responseId } = geminiFacts(body);
   const calls = read.kind === 'reply' && read.reply.toolCalls.length > 0 ? read.reply.toolCalls : null;
   const content = read.kind === 'reply' ? (read.reply.content === '' ? null : read.reply.content) : null;
   const dumped = calls?.map(({ id, function: { name, arguments: written } }) => ({

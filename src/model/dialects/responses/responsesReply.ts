@@ -1,7 +1,8 @@
 /** Reads a reply of the Responses API. */
+
 import { z } from 'zod';
 import type { Message, ToolCall } from '../../model.ts';
-import { type AnswerFacts, NO_FACTS, type ReadResult } from '../dialect.ts';
+import { type AnswerFacts, type Assembly, NO_FACTS, type ReadResult } from '../dialect.ts';
 import { providerError } from '../providerError.ts';
 import { asObject, asText, firstIssue } from '../shapes.ts';
 
@@ -39,7 +40,7 @@ function finishOf(body: Record<string, unknown>): string | null {
   return CUT[reason] ?? reason;
 }
 
-export const factsOf = (body: Record<string, unknown>): AnswerFacts => ({
+export const responsesFacts = (body: Record<string, unknown>): AnswerFacts => ({
   modelId: asText(body.model),
   responseId: asText(body.id),
   fingerprint: null,
@@ -81,7 +82,7 @@ const UNFINISHED = new Set(['failed', 'cancelled', 'in_progress', 'queued']);
 export function readResponse(body: unknown): ReadResult {
   const object = asObject(body);
   if (!object) return { kind: 'malformed', facts: NO_FACTS, message: 'the reply is not a JSON object' };
-  const facts = factsOf(object);
+  const facts = responsesFacts(object);
   const status = asText(object.status);
   const failed =
     object.error ?? (UNFINISHED.has(status ?? '') ? { message: `the response is ${status}` } : null);
@@ -110,4 +111,37 @@ export function readResponse(body: unknown): ReadResult {
     native: { dialect: 'responses', content: object.output },
   } as Message;
   return { kind: 'reply', reply: { ...facts, message, content, toolCalls: read.calls } };
+}
+
+const FINAL = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+
+export function assembleResponse(): Assembly {
+  let final: Record<string, unknown> | null = null;
+  let begun: Record<string, unknown> = {};
+  let error: unknown = null;
+  let characters = 0;
+  const items = new Map<number, unknown>();
+  return {
+    add(data) {
+      const event = asObject(data);
+      const type = asText(event?.type) ?? '';
+      if (!event) return;
+      if (FINAL.has(type)) final = asObject(event.response);
+      else if (type === 'response.created' || type === 'response.in_progress')
+        begun = asObject(event.response) ?? begun;
+      else if (type === 'response.output_item.done') items.set(Number(event.output_index), event.item);
+      else if (type.endsWith('.delta')) characters += asText(event.delta)?.length ?? 0;
+      else if (type === 'error' || 'error' in event) error = event.error ?? event;
+    },
+    body() {
+      const output = [...items.entries()].sort(([a], [b]) => a - b).map(([, item]) => item);
+      const { status: _underWay, ...facts } = begun;
+      // Some gateways leave the output out of the last event, since every item came before.
+      const whole = final ?? { ...facts, output };
+      const stated = Array.isArray(whole.output) && whole.output.length > 0 ? whole : { ...whole, output };
+      return error === null ? stated : { ...stated, error };
+    },
+    missing: () => (final === null ? 'its last event' : null),
+    characters: () => characters,
+  };
 }

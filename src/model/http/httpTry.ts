@@ -1,20 +1,19 @@
 /** One HTTP attempt: sends it, and reads whatever comes back as a reply or as a named failure. */
 
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { cutNesting } from '../../base/plausible.ts';
 import { type Redact, snippet } from '../../base/text/redact.ts';
-import { classify, credentialVerdict, type Fault, type Verdict } from '../classify.ts';
+import { type CallFault, classify, credentialVerdict, type Diagnosis } from '../classify.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import { CredentialError, refusedBecause } from '../clouds/cloudCredentials.ts';
-import type { AnswerFacts, Dialect, ProviderError, ReadReply } from '../dialects/dialect.ts';
+import type { AnswerFacts, Dialect, ProviderError, ReadReply, StreamEvent } from '../dialects/dialect.ts';
 import { providerError } from '../dialects/providerError.ts';
 import { systemClock } from '../limits/clock.ts';
 import type { ModelConfig } from '../modelConfig.ts';
-import { rejectedParameter } from '../parameters/rejectedParameter.ts';
-import { type Exchange, newExchange, type TransportError } from './exchange.ts';
-import { readEvents } from './serverSentEvents.ts';
-import { statusText } from './statusText.ts';
+import { parameterFix, rejectedParameter } from '../parameters/rejectedParameter.ts';
+import { type Exchange, newExchange, type TransportError } from './httpTransport.ts';
 
-export interface Endpoint {
+export interface ModelEndpoint {
   readonly dialect: Dialect;
   readonly send: (body: Uint8Array, exchange: Exchange) => Promise<Response>;
   /** As a person wrote it. */
@@ -33,14 +32,14 @@ export interface Endpoint {
 }
 
 export interface Failure {
-  readonly verdict: Verdict;
+  readonly verdict: Diagnosis;
   readonly what: string;
   readonly last: string | null;
   /** What the body asks to wait. */
   readonly retryMs?: number | null;
 }
 
-export interface AttemptResult {
+export interface TryAnswer {
   readonly exchange: Exchange;
   readonly facts: AnswerFacts | null;
   readonly body: unknown;
@@ -68,7 +67,7 @@ const parseJson = (text: string): Body | null => {
   }
 };
 
-function failureOf(fault: Fault, what: (verdict: Verdict) => string, last: string | null): Failure {
+function failureOf(fault: CallFault, what: (verdict: Diagnosis) => string, last: string | null): Failure {
   const verdict = classify(fault);
   return { verdict, what: what(verdict), last };
 }
@@ -81,7 +80,7 @@ const awsCode = ({ headers }: Exchange): string | null =>
   headers['x-amzn-errortype']?.split(':')[0]?.slice(0, 80) ?? null;
 
 /** The error inside the body of a failed answer, or the body itself when it holds none. */
-function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
+function statusFailure(endpoint: ModelEndpoint, exchange: Exchange): Failure {
   const status = exchange.status ?? 0;
   const parsed = parseJson(exchange.text);
   const stated = parsed ? providerError(parsed.value) : null;
@@ -96,7 +95,7 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
     : null;
   const last = snippet(exchange.text, endpoint.redact) || null;
   const parameter = error ? rejectedParameter(error, endpoint.config.model_kwargs) : null;
-  const fault: Fault = {
+  const fault: CallFault = {
     status,
     code: error?.code ?? null,
     type: error?.type ?? null,
@@ -116,10 +115,10 @@ function statusFailure(endpoint: Endpoint, exchange: Exchange): Failure {
   return { ...failure, retryMs: error?.retryMs ?? null };
 }
 
-function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: ProviderError): Failure {
+function errorObjectFailure(endpoint: ModelEndpoint, exchange: Exchange, error: ProviderError): Failure {
   const status = exchange.status ?? 200;
   const parameter = rejectedParameter(error, endpoint.config.model_kwargs);
-  const fault: Fault = {
+  const fault: CallFault = {
     status: error.status,
     code: error.code,
     type: error.type,
@@ -141,7 +140,7 @@ function errorObjectFailure(endpoint: Endpoint, exchange: Exchange, error: Provi
 }
 
 /** A success that cannot be read as JSON: cut off by someone on the way, or something else altogether. */
-function unreadableFailure(endpoint: Endpoint, exchange: Exchange): Failure {
+function unreadableFailure(endpoint: ModelEndpoint, exchange: Exchange): Failure {
   const { text, status } = exchange;
   const looksCut = text === '' || /^\s*[[{]/.test(text) || exchange.headers['content-type']?.includes('json');
   const what = looksCut
@@ -155,13 +154,13 @@ function unreadableFailure(endpoint: Endpoint, exchange: Exchange): Failure {
 }
 
 /** Asked again as after a fault of the network: most such replies come from a server that is about to fail or to recover. */
-function malformedFailure(fault: Fault, what: string, last: string | null): Failure {
+function malformedFailure(fault: CallFault, what: string, last: string | null): Failure {
   const { verdict } = failureOf(fault, () => what, last);
   const code = verdict.code === 'NETWORK_ERROR' ? 'INVALID_RESPONSE' : verdict.code;
   return { verdict: { ...verdict, code }, what, last };
 }
 
-function readBody(endpoint: Endpoint, exchange: Exchange, whole: Body, characters: number): AttemptResult {
+function readBody(endpoint: ModelEndpoint, exchange: Exchange, whole: Body, characters: number): TryAnswer {
   const { value: body, notes } = whole;
   const read = endpoint.dialect.read(body);
   if (read.kind === 'reply')
@@ -190,7 +189,7 @@ function readBody(endpoint: Endpoint, exchange: Exchange, whole: Body, character
   };
 }
 
-const noBody = (exchange: Exchange, failure: Failure): AttemptResult => ({
+const noBody = (exchange: Exchange, failure: Failure): TryAnswer => ({
   exchange,
   facts: null,
   body: null,
@@ -204,13 +203,13 @@ const truncated = (what: string): Failure =>
   failureOf({ broken: true, message: what }, () => `truncated body: ${what}`, null);
 
 async function readStream(
-  endpoint: Endpoint,
+  endpoint: ModelEndpoint,
   exchange: Exchange,
   response: Response,
-): Promise<AttemptResult> {
+): Promise<TryAnswer> {
   const { dialect } = endpoint;
   const assembly = dialect.assemble();
-  const lost = (failure: Failure): AttemptResult => ({
+  const lost = (failure: Failure): TryAnswer => ({
     ...noBody(exchange, failure),
     facts: dialect.factsOf(cutNesting(assembly.body()).value as Record<string, unknown>),
     characters: assembly.characters(),
@@ -242,18 +241,18 @@ async function readStream(
   };
 }
 
-function readWhole(endpoint: Endpoint, exchange: Exchange): AttemptResult {
+function readWhole(endpoint: ModelEndpoint, exchange: Exchange): TryAnswer {
   const parsed = parseJson(exchange.text);
   if (!parsed) return noBody(exchange, unreadableFailure(endpoint, exchange));
   return readBody(endpoint, exchange, parsed, 0);
 }
 
 /** Never throws, but for a defect: what the network does is a failure in the result. */
-export async function attemptOnce(
-  endpoint: Endpoint,
+export async function sendOnce(
+  endpoint: ModelEndpoint,
   body: Uint8Array,
   signal: AbortSignal | undefined,
-): Promise<AttemptResult> {
+): Promise<TryAnswer> {
   const exchange = newExchange(signal);
   let response: Response;
   try {
@@ -273,4 +272,101 @@ export async function attemptOnce(
   if (exchange.status !== null && exchange.status >= 300)
     return noBody(exchange, statusFailure(endpoint, exchange));
   return exchange.streaming ? readStream(endpoint, exchange, response) : readWhole(endpoint, exchange);
+}
+
+interface Told {
+  readonly status: number;
+  /** The provider's words, shortened and without secrets. */
+  readonly message: string;
+  /** The parameter that a refusal names. */
+  readonly parameter: string | null;
+  /** Why a cloud did not take its credentials, where it says so. */
+  readonly because?: string | null;
+}
+
+function authText({ model, host, config, auth }: ModelEndpoint, { status, message, because }: Told): string {
+  const place = `for model ${model} at host ${host}`;
+  if (because) return `authentication failed (${status}) ${place} — ${because}`;
+  const key = auth ? `the credentials from ${auth.source}` : `the key in $${config.api_key_env}`;
+  if (status === 403)
+    return `access denied (403) ${place} — check that ${key} may use it from here; it said: "${message}"`;
+  // No word of the provider's here: they repeat the key.
+  return `authentication failed (${status}) ${place} — check ${auth ? auth.source : `$${config.api_key_env}`}`;
+}
+
+function statusText(endpoint: ModelEndpoint, verdict: Diagnosis, told: Told): string {
+  const { model, host, config, baseUrl } = endpoint;
+  const { status, message, parameter } = told;
+  switch (verdict.kind) {
+    case 'config':
+      return `${parameter ?? 'a parameter'} rejected (${status}) by ${host} for model ${model} — ${parameterFix(parameter ?? 'max_tokens', config.model_kwargs)}; it said: "${message}"`;
+    case 'auth':
+      return authText(endpoint, told);
+    case 'not_found':
+      return `model not found (${status}): ${baseUrl} does not serve "${model}" — check model_name and base_url; it said: "${message}"`;
+    case 'quota':
+      return `no quota left (${status}) for model ${model} at host ${host} — check the account's plan and billing; it said: "${message}"`;
+    case 'context':
+      return `context window exceeded (${status}): ${message}`;
+    case 'refusal':
+      return `the provider refused the request (${status}): ${message}`;
+    case 'rejected':
+      return `request rejected (${status}) by ${host}: ${message}`;
+    default:
+      if (verdict.code === 'RATE_LIMITED') return `rate limited (${status})`;
+      return status >= 500 ? `server error (${status})` : `request failed (${status})`;
+  }
+}
+
+/** A line of a stream that is not JSON: the stream was cut inside it, or something on the way wrote into it. */
+class UnreadableEvent extends Error {
+  override readonly name = 'UnreadableEvent';
+}
+
+/** OpenAI's word for the end; the other dialects end with an event of their own. */
+const DONE = '[DONE]';
+
+function parse({ event, data }: EventSourceMessage): StreamEvent {
+  try {
+    return { event: event ?? null, data: JSON.parse(data) };
+  } catch (error) {
+    throw new UnreadableEvent((error as Error).message);
+  }
+}
+
+/**
+ * The events of a body, as they come. A body that is not an event stream at all (some gateways send plain JSON under this content type)
+ * gives no event; `other` hears what it was. Rejects with UnreadableEvent, and with whatever the body rejects with.
+ */
+export async function* readEvents(
+  body: AsyncIterable<Uint8Array>,
+  other: (text: string) => void,
+): AsyncGenerator<StreamEvent> {
+  // A mark that stands inside a text belongs to it; Node's decoder would take it away at the beginning of a chunk.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const ready: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => ready.push(event) });
+  let plain: string | null = '';
+  for await (const bytes of body) {
+    const text = decoder.decode(bytes, { stream: true });
+    if (plain !== null) {
+      plain += text;
+      const first = plain.trimStart()[0];
+      if (first === undefined) continue;
+      if (first === '{' || first === '[') continue;
+      parser.feed(plain);
+      plain = null;
+    } else parser.feed(text);
+    for (const event of ready.splice(0)) {
+      if (event.data.startsWith(DONE)) return;
+      yield parse(event);
+    }
+  }
+  if (plain) other(plain + decoder.decode());
+  // The last event of a body counts also without the empty line that should end it.
+  else parser.reset({ consume: true });
+  for (const event of ready) {
+    if (event.data.startsWith(DONE)) return;
+    yield parse(event);
+  }
 }

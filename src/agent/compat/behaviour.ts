@@ -14,12 +14,18 @@ import type { Vars } from '../../template/render.ts';
 import type { Action } from '../action.ts';
 import type { AgentConfig } from '../agentConfig.ts';
 import type { TerminatingException } from '../loop/exceptions.ts';
-import { bashBlock, NO_TOOL_CALLS, type Protocol, toolCall } from '../loop/protocol.ts';
+import {
+  bashBlock,
+  NO_TOOL_CALLS,
+  type Protocol,
+  sendableArguments,
+  toolCall,
+  withUniqueIds,
+} from '../loop/protocol.ts';
 import { markerPrefix, SUBMIT_MARKERS, type Submission, submissionOf } from '../loop/submission.ts';
-import { sendableArguments, withUniqueIds } from '../loop/toolCall.ts';
 import { failureVars, publishedFailure, refusedByPython } from './publishedFailure.ts';
 
-export interface Dialect {
+export interface Behaviour {
   /** A reply without a usable action stays in the history (2 drops it). */
   readonly keepMalformedReply: boolean;
   /** Observations are added as they come, so that those before a submission in the same turn are kept (2 loses them). */
@@ -71,7 +77,7 @@ const formatErrorVars = (reply: ModelReply, error: string, found: readonly strin
   has_tool_calls: reply.toolCalls.length > 0,
 });
 
-const own: Dialect = {
+const own: Behaviour = {
   keepMalformedReply: true,
   observeAsTheyCome: true,
   askAgainWhenEmpty: true,
@@ -126,7 +132,7 @@ function publishedSubmission(result: CommandResult, markers: readonly string[]):
   return { text, bytes: Buffer.from(text) };
 }
 
-const v1: Dialect = {
+const v1: Behaviour = {
   keepMalformedReply: true,
   observeAsTheyCome: true,
   askAgainWhenEmpty: false,
@@ -148,7 +154,7 @@ const v1: Dialect = {
   exitMessage: (_end, submission) => ({ role: 'user', content: submission }),
 };
 
-const v2: Dialect = {
+const v2: Behaviour = {
   keepMalformedReply: false,
   observeAsTheyCome: false,
   askAgainWhenEmpty: false,
@@ -239,13 +245,13 @@ const actionOf = (command: unknown, callId: string): Action =>
     ? { command, callId }
     : { command: JSON.stringify(command), callId, notText: typeName(command).replace(/^None$/, 'NoneType') };
 
-export function dialectOf(compat: AgentConfig['compat']): Dialect {
+export function behaviourOf(compat: AgentConfig['compat']): Behaviour {
   if (compat === 'mini-swe-agent-1') return v1;
   return compat === 'mini-swe-agent-2' ? v2 : own;
 }
 
 /** Gives every tool call of a reply an id of its own; the published agents take them as they come. */
-export const withOwnIds = (reply: ModelReply, dialect: Dialect, step: number): ModelReply =>
-  dialect.uniqueIds && reply.toolCalls.length > 0
+export const withOwnIds = (reply: ModelReply, behaviour: Behaviour, step: number): ModelReply =>
+  behaviour.uniqueIds && reply.toolCalls.length > 0
     ? { ...reply, toolCalls: withUniqueIds(reply.toolCalls, step) }
     : reply;
