@@ -2,11 +2,18 @@
  * Settles what a model's name leaves open, once, before a run is planned: dialect, address and the variable that holds the key. The record
  * of a run has the answer, so that it goes on as it began wherever it is resumed.
  */
-import { stripChars } from '../base/python/text.ts';
 import { settleCloud } from './clouds/cloudAddress.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { ModelConfig } from './modelConfig.ts';
-import { dialectNameOf, type NamedModel, nameMeans, OPENAI, PROVIDERS, type Provider } from './names.ts';
+import {
+  addressFrom,
+  dialectNameOf,
+  type NamedModel,
+  nameMeans,
+  OPENAI,
+  PROVIDERS,
+  type Provider,
+} from './names.ts';
 import { checkedParameters } from './parameters/checkParameters.ts';
 import { isFreeName } from './prices.ts';
 
@@ -26,12 +33,6 @@ interface Around {
   readonly litellm: boolean;
 }
 
-/** Google's own variable names the host; the version belongs to the path. */
-function addressFrom(variable: string, value: string): string {
-  const trimmed = stripChars(value, '/', 'right');
-  return variable === 'GOOGLE_GEMINI_BASE_URL' && !/\/v\d\w*$/.test(trimmed) ? `${trimmed}/v1beta` : trimmed;
-}
-
 interface Elsewhere {
   readonly variable: string;
   readonly url: string;
@@ -47,8 +48,8 @@ const from = (settled: Settled, variable: string | undefined): Settled =>
 
 /** A name that no provider is known by is asked where OpenAI's clients would ask: in OpenAI's protocols, at the address of its variables. */
 function settleUnnamed(model: ModelConfig, env: Around['env']): Settled {
-  const { base_url, dialect = 'chat' } = model;
-  const openai = base_url === undefined && (dialect === 'chat' || dialect === 'responses');
+  const { base_url, dialect = OPENAI.dialect } = model;
+  const openai = base_url === undefined && DIALECTS[dialect].openAi;
   const elsewhere = openai ? addressOf(OPENAI, env) : undefined;
   if (elsewhere)
     return from(withParameters({ ...model, dialect, base_url: elsewhere.url }), elsewhere.variable);
@@ -120,10 +121,13 @@ function settleNamed(model: ModelConfig, named: NamedModel, { env, litellm }: Ar
       fix: `set model.base_url, or ${provider.baseUrls.map((variable) => `$${variable}`).join(' or ')}`,
     };
   const openai = provider === OPENAI && model.base_url === undefined && (litellm || elsewhere !== undefined);
-  const dialect = model.dialect ?? (openai ? 'chat' : named.dialect);
+  const dialect = model.dialect ?? (openai ? OPENAI.dialect : named.dialect);
   // What the name alone says is not written down, so that the hashes of earlier runs stay.
   const open =
-    model.dialect === undefined && elsewhere === undefined && dialect === 'chat' && named.dialect === 'chat';
+    model.dialect === undefined &&
+    elsewhere === undefined &&
+    dialect === OPENAI.dialect &&
+    named.dialect === dialect;
   const settled = withParameters({
     ...model,
     ...(open ? {} : { dialect }),

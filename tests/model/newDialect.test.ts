@@ -45,7 +45,7 @@ test('one file and one line make a dialect, which a model is asked in', { timeou
   const opened = 'export const DIALECTS = {\n';
   const text = readFileSync(table, 'utf8');
   expect(text).toContain(opened);
-  const line = `  toy: { cacheMarks: 'none', load: async () => (await import('./toy/toyDialect.ts')).toyDialect },\n`;
+  const line = `  toy: { openAi: false, cacheMarks: 'none', load: async () => (await import('./toy/toyDialect.ts')).toyDialect },\n`;
   writeFileSync(table, text.replace(opened, `${opened}${line}`));
 
   const heard: string[] = [];

@@ -1,7 +1,7 @@
 // Reading a chat completion, whatever a server calls one.
 
 import { describe, expect, test } from 'vitest';
-import { assembleStream, readCompletion } from '../../src/model/dialects/chat/chatReply.ts';
+import { assembleStream, readCompletion } from '../../src/model/dialects/completion.ts';
 import { providerError } from '../../src/model/dialects/providerError.ts';
 import { completionBody, completionChunks } from '../support/fakeAnswer.ts';
 import fc from '../support/property.ts';

@@ -129,3 +129,11 @@ export function subAgentOf(headers: IncomingHttpHeaders): string | null {
 /** The client says that it sends this for the second time or later. */
 export const isRetry = (headers: IncomingHttpHeaders): boolean =>
   Number(headers['x-stainless-retry-count'] ?? 0) > 0;
+
+/** Where each dialect keeps what was said; the rest of a request hardly changes. */
+export const HISTORY_IN: Readonly<Record<DialectName, string>> = {
+  chat: 'messages',
+  responses: 'input',
+  messages: 'messages',
+  gemini: 'contents',
+};

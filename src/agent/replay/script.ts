@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { recordOf } from '../../base/isRecord.ts';
 import { timestampOrNull } from '../../base/plausible.ts';
 import type { CommandResult } from '../../environment/environment.ts';
-import { readCompletion } from '../../model/dialects/chat/chatReply.ts';
+import { readCompletion } from '../../model/dialects/completion.ts';
 import { asChatBody } from '../../model/dialects/everyDialect.ts';
 import { contentText } from '../../model/dialects/shapes.ts';
 import type { ModelReply, ToolCall } from '../../model/model.ts';

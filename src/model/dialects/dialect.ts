@@ -90,8 +90,6 @@ interface Target {
 
 export interface Dialect {
   readonly name: DialectName;
-  /** OpenAI's own: requests leave through its client. */
-  readonly openAi?: boolean;
   /** Limits a minute leave out what a provider reads from its cache; default: they count it. */
   readonly cachedIsFree?: boolean;
   /** Tells a body that it answered with from those of the others; absent: chat completions, the common form. */

@@ -3,20 +3,32 @@
  * what stands here beside it is needed to plan a run.
  */
 export const DIALECTS = {
-  chat: { cacheMarks: 'asked', load: async () => (await import('./chat/chatDialect.ts')).chatDialect },
+  chat: {
+    openAi: true,
+    cacheMarks: 'asked',
+    load: async () => (await import('./chat/chatDialect.ts')).chatDialect,
+  },
   responses: {
+    openAi: true,
     cacheMarks: 'none',
     load: async () => (await import('./responses/responsesDialect.ts')).responsesDialect,
   },
   messages: {
+    openAi: false,
     cacheMarks: 'own',
     load: async () => (await import('./messages/messagesDialect.ts')).messagesDialect,
   },
-  gemini: { cacheMarks: 'none', load: async () => (await import('./gemini/geminiDialect.ts')).geminiDialect },
+  gemini: {
+    openAi: false,
+    cacheMarks: 'none',
+    load: async () => (await import('./gemini/geminiDialect.ts')).geminiDialect,
+  },
 } satisfies Readonly<
   Record<
     string,
     {
+      /** OpenAI's own: its variables name the address, and requests leave through its client. */
+      readonly openAi: boolean;
       /** Marks that say how long a provider keeps what it has read: its own in every request, those that are asked for, or none. */
       readonly cacheMarks: 'own' | 'asked' | 'none';
       load(): Promise<unknown>;

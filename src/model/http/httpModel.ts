@@ -9,6 +9,7 @@ import { sha256 } from '../../base/sha256.ts';
 import { type Redact, redactor } from '../../base/text/redact.ts';
 import type { Cloud, CloudAuth } from '../clouds/cloud.ts';
 import type { Dialect, RequestStyle, RequestWriter } from '../dialects/dialect.ts';
+import { DIALECTS } from '../dialects/dialects.ts';
 import { extraHeaders, sentParameters } from '../dialects/kwargs.ts';
 import { abortError, ModelConfigError } from '../failure.ts';
 import { type Clock, systemClock } from '../limits/clock.ts';
@@ -274,7 +275,7 @@ const JSON_BODY = { 'content-type': 'application/json' };
 
 function createSender(parts: Parts): Send {
   // OpenAI's client would put a key of its own beside the credentials of a cloud.
-  return parts.dialect.openAi && !parts.auth ? throughOpenAi(parts) : straight(parts);
+  return DIALECTS[parts.dialect.name].openAi && !parts.auth ? throughOpenAi(parts) : straight(parts);
 }
 
 function throughOpenAi({ dialect, config, model, apiKey, baseUrl, transport }: Parts): Send {

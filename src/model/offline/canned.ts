@@ -1,7 +1,7 @@
 /** A model whose answers are known before: scripted and replayed models share the way an answer becomes a reply and a ledger row. */
 
 import { cutNesting } from '../../base/plausible.ts';
-import { readCompletion } from '../dialects/chat/chatReply.ts';
+import { readCompletion } from '../dialects/completion.ts';
 import type { ReadReply } from '../dialects/dialect.ts';
 import { abortError, modelFailure, modelSuccess } from '../failure.ts';
 import type { Clock } from '../limits/clock.ts';

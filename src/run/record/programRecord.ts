@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ProgramCallRecord } from '../../agent/contract.ts';
+import { HISTORY_IN } from '../../agent/gateway/routes.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import { DIALECT_NAMES, type DialectName } from '../../model/dialects/dialects.ts';
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
@@ -23,14 +24,6 @@ import { messagesOf } from '../../store/records/steps.ts';
 import { callOf } from './ledgerRow.ts';
 
 type Body = Readonly<Record<string, unknown>>;
-
-/** Where each dialect keeps what was said; the rest of a request hardly changes. */
-const LISTS: Readonly<Record<DialectName, string>> = {
-  chat: 'messages',
-  responses: 'input',
-  messages: 'messages',
-  gemini: 'contents',
-};
 
 const storedSchema = z.object({
   base: z.number().int().nullable(),
@@ -50,7 +43,7 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 
 function split(dialect: DialectName, bytes: Uint8Array): { items: readonly unknown[]; rest: Body } {
   const body = JSON.parse(Buffer.from(bytes).toString('utf8')) as Body;
-  const name = LISTS[dialect];
+  const name = HISTORY_IN[dialect];
   const { [name]: list, ...rest } = body;
   return Array.isArray(list) ? { items: list, rest } : { items: [], rest: body };
 }
@@ -130,7 +123,7 @@ export function requestsOf(rows: readonly ProgramCallRow[]): StoredRequest[] {
   };
   return rows.map((row) => {
     const { items, rest } = wholeOf(row.call);
-    const name = LISTS[row.dialect as DialectName];
+    const name = HISTORY_IN[row.dialect as DialectName];
     return { row, body: name in rest ? rest : { ...rest, [name]: items } };
   });
 }

@@ -2,11 +2,11 @@
 import type { Message, ToolSpec } from '../../model.ts';
 import type { ModelConfig } from '../../modelConfig.ts';
 import { nameMeans, OPENAI } from '../../names.ts';
+import { assembleStream, chatFacts, readCompletion } from '../completion.ts';
 import type { Dialect, RequestWriter } from '../dialect.ts';
 import { type CacheMark, cacheMark, extraHeaders, sentParameters } from '../kwargs.ts';
 import { createGrowingBuffer, isAsWritten, stringify, type Written } from '../listWriter.ts';
 import { readUsage } from '../usage.ts';
-import { assembleStream, chatFacts, readCompletion } from './chatReply.ts';
 
 /** OpenRouter says what a call cost when it is asked to. */
 const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
@@ -16,7 +16,6 @@ const kwargsOf = (config: ModelConfig): Readonly<Record<string, unknown>> =>
 
 export const chatDialect: Dialect = {
   name: 'chat',
-  openAi: true,
   target: (config, _model, apiKey) => ({
     path: '/chat/completions',
     headers: { authorization: `Bearer ${apiKey}`, ...extraHeaders(config.model_kwargs) },

@@ -11,7 +11,6 @@ import { readUsage } from '../usage.ts';
 import { assembleResponse, readResponse, responsesFacts } from './responsesReply.ts';
 export const responsesDialect: Dialect = {
   name: 'responses',
-  openAi: true,
   wrote: ({ object, output }) => object === 'response' && Array.isArray(output),
   target: (config, _model, apiKey) => ({
     path: '/responses',

@@ -1,9 +1,9 @@
 /** Reads a chat completion, whatever a server calls one: validated by zod before anything uses it (servers answer 200 with anything). */
 import { z } from 'zod';
-import type { Message, ToolCall } from '../../model.ts';
-import { type AnswerFacts, type Assembly, NO_FACTS, type ReadResult } from '../dialect.ts';
-import { providerError } from '../providerError.ts';
-import { asObject, asText, contentText, firstIssue } from '../shapes.ts';
+import type { Message, ToolCall } from '../model.ts';
+import { type AnswerFacts, type Assembly, NO_FACTS, type ReadResult } from './dialect.ts';
+import { providerError } from './providerError.ts';
+import { asObject, asText, contentText, firstIssue } from './shapes.ts';
 
 const text = z.string().nullish().catch(null);
 
