@@ -14,7 +14,7 @@ const SAME: Readonly<Record<string, string>> = {};
 
 /** What is still to be renamed. */
 const NOT_YET: readonly string[] =
-  'Action Admission Args ArmSummary Asked Block Body Call Collected CompareOptions Comparison DEFAULT_SEED Dialect Ended Ending Endpoint Fault Finding Flag GoldScore Judged Leftovers Money Outcome PACKAGE_ROOT Pair PlannedTrial PredictionsRun Recorded Recording RegradeOptions ReplayOptions RequestFacts Result RunLog TESTS TrajectoryOptions Transport Turn Verdict Verification answerControl awaitsVerdict callOf clock contentText dialectOf differenceOf evaluate frameOf judgeNight keepWork keyOf limitsOf live multiSwe nameOf partsOf planRun pro programOf quantile r2e readJson readMessage rebenchV2 recordOf refused rewardOf run scoreOf settingsOf summarize systemClock templateProblems'.split(
+  'Action Admission Args ArmSummary Collected CompareOptions Comparison DEFAULT_SEED Dialect Ended Ending Finding Flag GoldScore Judged Leftovers Money PACKAGE_ROOT Pair PlannedTrial PredictionsRun RegradeOptions Result RunLog TESTS TrajectoryOptions Verification answerControl awaitsVerdict clock evaluate frameOf judgeNight keepWork limitsOf live multiSwe planRun pro quantile r2e readJson rebenchV2 rewardOf run scoreOf settingsOf summarize systemClock templateProblems'.split(
     ' ',
   );
 

@@ -6,7 +6,7 @@ import {
   type Json,
   litellmCompletion,
   type Published,
-  type RecordedReply,
+  type KeptReply,
   storedCalls,
 } from './publishedReply.ts';
 
@@ -54,13 +54,13 @@ function usageOf(raw: unknown, thinks: boolean): Json {
 }
 
 /** Of a replay only the blocks are there; the body is put together from them. */
-function bodyOf({ body, native }: RecordedReply): Json {
+function bodyOf({ body, native }: KeptReply): Json {
   if (Array.isArray(body.content)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   return { ...body, content: native, stop_reason: choice?.finish_reason ?? null };
 }
 
-export function publishedClaude(recorded: RecordedReply): Published {
+export function publishedClaude(recorded: KeptReply): Published {
   const body = bodyOf(recorded);
   const read = readMessagesReply(body);
   const { native: _ours, ...own } = (read.kind === 'reply' ? read.reply.message : {}) as Json;

@@ -5,14 +5,14 @@ import {
   type Json,
   litellmCompletion,
   type Published,
-  type RecordedReply,
+  type KeptReply,
   storedCalls,
 } from './publishedReply.ts';
 
 const SIGNATURE = '__thought__';
 
 /** Of a replay only the parts are there; the body is put together from them. */
-function bodyOf({ body, native }: RecordedReply): Json {
+function bodyOf({ body, native }: KeptReply): Json {
   if (Array.isArray(body.candidates)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   const reason = choice?.finish_reason === 'length' ? 'MAX_TOKENS' : 'STOP';
@@ -34,7 +34,7 @@ const callsIn = (parts: readonly Json[]): readonly Json[] =>
   parts.filter((part) => asObject(part.functionCall) !== null);
 
 /** litellm appends the signature of a call to its id. Adds the ids of a turn to `into`. */
-export function thoughtIds(recorded: RecordedReply, into: Map<string, string>): void {
+export function thoughtIds(recorded: KeptReply, into: Map<string, string>): void {
   const signatures = callsIn(partsOf(bodyOf(recorded))).map((part) => part.thoughtSignature);
   const calls = recorded.message?.tool_calls;
   for (const [index, call] of (Array.isArray(calls) ? (calls as Json[]) : []).entries()) {
@@ -115,7 +115,7 @@ const GOOGLE = {
   vertex_ai_citation_metadata: [],
 };
 
-export function publishedGemini(recorded: RecordedReply): Published {
+export function publishedGemini(recorded: KeptReply): Published {
   const body = bodyOf(recorded);
   const read = readGenerated(body);
   const parts = partsOf(body);

@@ -6,7 +6,7 @@ import type { DialectName } from '../dialects.ts';
 import { asObject, contentText } from '../shapes.ts';
 import { publishedClaude } from './publishedClaude.ts';
 import { publishedGemini, thoughtIds } from './publishedGemini.ts';
-import type { Json, RecordedReply } from './publishedReply.ts';
+import type { Json, KeptReply } from './publishedReply.ts';
 import { publishedResponse } from './publishedResponse.ts';
 
 /** The first messages are the prompt. */
@@ -34,7 +34,7 @@ const withoutNative = (message: Json): Json => {
 
 interface Turn {
   readonly dialect: DialectName;
-  readonly recorded: RecordedReply;
+  readonly recorded: KeptReply;
 }
 
 function turnOf(message: Json): Turn | null {

@@ -5,7 +5,7 @@ import { asObject } from '../shapes.ts';
 export type Json = Record<string, unknown>;
 
 /** A reply, from its body or from what the history kept of it. */
-export interface RecordedReply {
+export interface KeptReply {
   /** The body; of a replay it has chat's form, and `native` holds what the provider sent. */
   readonly body: Json;
   readonly native: unknown;

@@ -1,7 +1,7 @@
 /** A reply of the Responses API as mini-swe-agent's response classes keep it: the response itself is the message. */
 import { asLitellm, type Item } from '../responses/responsesDialect.ts';
 import { asObject } from '../shapes.ts';
-import type { Json, RecordedReply } from './publishedReply.ts';
+import type { Json, KeptReply } from './publishedReply.ts';
 
 /** litellm's fields, in its order, where the reply does not say them. */
 const FIELDS: Json = {
@@ -70,7 +70,7 @@ const withoutNull = (item: Item): Item =>
 const litellmItem = (item: Item): Item => asLitellm(item.type === 'reasoning' ? withoutNull(item) : item);
 
 /** Of a replay only the items are there; the response is put together from them. */
-function bodyOf({ body, native, at }: RecordedReply): Json {
+function bodyOf({ body, native, at }: KeptReply): Json {
   if (Array.isArray(body.output)) return body;
   const choice = asObject(Array.isArray(body.choices) ? body.choices[0] : null);
   const cut = choice?.finish_reason === 'length';
@@ -96,7 +96,7 @@ function withStoredCalls(output: readonly Item[], message: Json | null): readonl
   });
 }
 
-export function publishedResponse(recorded: RecordedReply, raw: boolean): Json {
+export function publishedResponse(recorded: KeptReply, raw: boolean): Json {
   const body = bodyOf(recorded);
   const output = withStoredCalls((Array.isArray(body.output) ? body.output : []) as Item[], recorded.message);
   if (raw) return { ...body, output };
