@@ -106,7 +106,7 @@ export interface AgentParts {
   readonly model: Model;
   readonly environment: Environment;
   /** For agents that are programs: it answers their calls of models. */
-  readonly gateway?: ArmGateway;
+  readonly gateway?: ArmGateway | undefined;
   readonly config: AgentConfig;
   /** Servers of tools that the task gives its agent; only for agents that take them. */
   readonly mcpServers?: readonly McpServer[];
@@ -150,6 +150,8 @@ export interface AgentKind {
   readonly create: CreateAgent;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch?: boolean;
+  /** It never asks through the gateway, which is then not loaded. */
+  readonly asksItself?: boolean;
   /** It asks its model through the gateway, in this protocol; null: in any; absent: it asks the model of its arm itself. */
   readonly dialect?: DialectName | null;
   /** How it reaches servers of tools; absent: it is given none. */

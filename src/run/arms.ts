@@ -2,9 +2,8 @@
 import type { AgentConfig } from '../agent/agentConfig.ts';
 import { loadAgent } from '../agent/agents.ts';
 import type { CreateAgent } from '../agent/contract.ts';
-import type { ArmGateway } from '../agent/gateway/gateway.ts';
+import type { ArmGateway, Gateway } from '../agent/gateway/gateway.ts';
 import { gatewayConfigSchema } from '../agent/gateway/gatewayConfig.ts';
-import { createGateway } from '../agent/gateway/httpGateway.ts';
 import type { Closing } from '../base/async/timer.ts';
 import type { EnvironmentFactory } from '../environment/environment.ts';
 import type { EnvironmentConfig } from '../environment/environmentConfig.ts';
@@ -33,8 +32,8 @@ export interface ArmRuntime {
   readonly modelFactory: ModelFactory;
   readonly environmentFactory: EnvironmentFactory;
   readonly createAgent: CreateAgent;
-  /** Where programs ask the arm's model, by the arm's rules. */
-  readonly gateway: ArmGateway;
+  /** Where programs ask the arm's model, by the arm's rules; absent for an agent that asks it itself. */
+  readonly gateway: ArmGateway | undefined;
   /** It submits nothing: what it leaves in the work tree is its patch, whatever `run.patch` says. */
   readonly leavesPatch: boolean;
 }
@@ -57,8 +56,8 @@ export async function startArms(
   around: Around,
   closing: Closing,
 ): Promise<Map<number, ArmRuntime>> {
-  const gateway = createGateway();
-  const opened: { close(): Promise<void> }[] = [gateway];
+  const opened: { close(): Promise<void> }[] = [];
+  let shared: Gateway | undefined;
   // All at once, because each may wait for its containers. One that cannot be closed does not hold up the others.
   closing.add(() => Promise.allSettled(opened.map(async (part) => part.close())));
   const arms = new Map<number, ArmRuntime>();
@@ -70,6 +69,7 @@ export async function startArms(
       create: createAgent,
       leavesPatch = false,
       dialect,
+      asksItself,
     } = await loadAgent(agent.agent_class, around.cwd);
     const environmentFactory = await createEnvironmentFactory(environment, {
       pool: around.pool,
@@ -80,10 +80,17 @@ export async function startArms(
       onWarning: (text) => around.events.emit({ type: 'note', text }),
     });
     opened.push(environmentFactory);
+    if (!shared && !asksItself) {
+      // Only programs of others need it, and all of them share one.
+      const { createGateway } = await import('../agent/gateway/httpGateway.ts');
+      shared = createGateway();
+      opened.push(shared);
+    }
     const config = gatewayConfigSchema.parse(rules ?? {});
+    const gateway = asksItself ? undefined : shared;
     arms.set(row.id, {
       ...{ row, agent, environment, model, modelFactory, environmentFactory, createAgent, leavesPatch },
-      gateway: { open: (request) => gateway.open({ ...request, config }) },
+      gateway: gateway && { open: (request) => gateway.open({ ...request, config }) },
     });
   }
   return arms;

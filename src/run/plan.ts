@@ -10,7 +10,6 @@ import { withinEngines } from './plan/beyondEngine.ts';
 import type { RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withoutUnsupported } from './plan/unsupported.ts';
-import { asRecorded } from './record/replayModel.ts';
 import { requireDataset } from './requireDataset.ts';
 import { openForReading, refuseRunName, refuseUnwritable, requireRun } from './resultsRoot.ts';
 import { UserError } from './userError.ts';
@@ -48,7 +47,7 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   const request = {
     name: options.name ?? defaultRunName(),
     createdAt: new Date().toISOString(),
-    arms: resolved.arms.map((arm) => asRecorded(arm, options.results)),
+    arms: await Promise.all(resolved.arms.map((arm) => recordedArm(arm, options.results))),
     run: resolved.run,
     grading: resolved.grading,
     images: resolved.images,
@@ -69,6 +68,12 @@ export async function plan(options: RunOptions, caller: Caller): Promise<Plan> {
   };
   return { options, resolved, request };
 }
+
+/** What reads recordings is loaded where one is played. */
+const recordedArm = async (arm: ArmConfig, root: string): Promise<ArmConfig> =>
+  arm.model.model_name?.startsWith('replay:')
+    ? (await import('./record/replayModel.ts')).asRecorded(arm, root)
+    : arm;
 
 function datasetOf(
   { subset, split, revision }: DatasetConfig,

@@ -292,4 +292,4 @@ export class DefaultAgent implements Agent {
 }
 
 export const createAgent: CreateAgent = (parts) => new DefaultAgent(parts);
-export const builtInAgent: AgentKind = { create: createAgent };
+export const builtInAgent: AgentKind = { create: createAgent, asksItself: true };
