@@ -7,7 +7,7 @@ import { trialLines } from '../store/records/trials.ts';
 import type { Caller, Tell, Variables } from './caller.ts';
 import { beyondAgents } from './plan/beyondAgents.ts';
 import { withinEngines } from './plan/beyondEngine.ts';
-import type { RunRequest } from './plan/planRecord.ts';
+import type { ArmConfig, RunRequest } from './plan/planRecord.ts';
 import { type ResolvedConfig, type RunOptions, resolveConfig } from './plan/resolveConfig.ts';
 import { withoutUnsupported } from './plan/unsupported.ts';
 import { requireDataset } from './requireDataset.ts';
