@@ -21,7 +21,6 @@ import {
   literalsInAddress,
   referencesIn,
   referencesInAddress,
-  credentialParts,
 } from '../model/namedCredentials.ts';
 import { type ArmRow, storedArm } from '../store/records/runs.ts';
 import type { Variables } from './caller.ts';

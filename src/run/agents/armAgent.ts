@@ -8,7 +8,7 @@ import { dialectNameOf } from '../../model/names.ts';
 import { isFreeName } from '../../model/prices.ts';
 import type { Variables } from '../caller.ts';
 import type { ArmConfig } from '../plan/planRecord.ts';
-import { type AddedAgent, addedAgents, addedName, cachedProgram, agentCacheDir } from './agentCache.ts';
+import { type AddedAgent, addedAgents, addedName, agentCacheDir, cachedProgram } from './agentCache.ts';
 
 type Named = Pick<ArmConfig, 'agent' | 'environment' | 'model' | 'gateway'>;
 

@@ -4,9 +4,9 @@ import { messagesFacts, readMessagesReply } from '../messages/messagesReply.ts';
 import { asObject } from '../shapes.ts';
 import {
   type Json,
+  type KeptReply,
   litellmCompletion,
   type Published,
-  type KeptReply,
   storedCalls,
 } from './publishedReply.ts';
 

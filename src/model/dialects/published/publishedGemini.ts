@@ -3,9 +3,9 @@ import { geminiFacts, readGenerated } from '../gemini/geminiReply.ts';
 import { asObject } from '../shapes.ts';
 import {
   type Json,
+  type KeptReply,
   litellmCompletion,
   type Published,
-  type KeptReply,
   storedCalls,
 } from './publishedReply.ts';
 
