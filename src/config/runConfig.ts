@@ -1,7 +1,7 @@
 /** The `run:` section, where 0 (or none) turns a limit off, and the `dataset:` section. */
 import { z } from 'zod';
 import { identity, runtime } from '../base/fieldClass.ts';
-import { suspicionRuleSchema } from '../grading/suspicion/commandRules.ts';
+import { suspicionRuleSchema } from '../grading/suspicion/commands.ts';
 
 const seconds = z.number().min(0);
 

@@ -2,13 +2,13 @@
  * What every grading has around it: a fresh container, the lines of run_instance.log, and an outcome for each way to fail. Every failure of
  * an instance is a result; only an interruption by the caller's signal is thrown.
  */
+import { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
 import type { InstanceReport } from '../formats/harness/instanceReport.ts';
 import type { RunLogLine } from '../formats/harness/logFolders.ts';
 import type { Outcome } from '../outcome.ts';
-import { createRunLog, type RunLog } from './createRunLog.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
 import { brokenEnding } from './infra.ts';
@@ -18,7 +18,7 @@ import type { ParserRegistry } from './parsers/parserRegistry.ts';
 export interface GradeRequest {
   /** As submitted, byte for byte. */
   readonly patch: string | null;
-  /** What was kept of the container that the agent left, where the suite keeps it (keptWork.ts); absent for a prediction from a file. */
+  /** What was kept of the container that the agent left, where the suite keeps it (`imagesOfWork`); absent for a prediction from a file. */
   readonly work?: string | undefined;
   /** Made with `gradingEnvironment`; every start is a new container. */
   readonly factory: EnvironmentFactory;
@@ -160,3 +160,28 @@ const unknownResult = ({ instanceId, script, dialect, specHash, request }: Gradi
   patchSha256: patchHash(request.patch),
   repeatAlone: false,
 });
+
+// Collects the lines of run_instance.log while an instance is graded.
+
+export interface RunLog {
+  readonly lines: readonly RunLogLine[];
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export function createRunLog(now: () => Date): RunLog {
+  const lines: RunLogLine[] = [];
+  const add = (level: RunLogLine['level']) => (message: string) =>
+    void lines.push({ at: now(), level, message });
+  return { lines, info: add('INFO'), warn: add('WARNING'), error: add('ERROR') };
+}
+
+// What is kept of an agent's work for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the
+// name of an image or null. What else they hold is the suite's.
+
+const listed = z.array(z.object({ image: z.string().nullable() }));
+
+/** All images of a work that was kept. Throws where the record cannot be read. */
+export const imagesOfWork = (work: string): readonly string[] =>
+  work.startsWith('[') ? listed.parse(JSON.parse(work)).flatMap(({ image }) => image ?? []) : [work];

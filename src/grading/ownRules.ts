@@ -2,15 +2,14 @@
  * Suites with rules of their own: files go into a fresh container, one script runs, and what it left is judged. The suite gives files,
  * script and judgement; everything around them is the same for all.
  */
-
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import type { Environment } from '../environment/environment.ts';
+import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
-import { doubtfulPaths, few, finding, limitMet } from './doubts/patchDoubts.ts';
+import { type DoubtedRun, doubtfulPaths, few, finding, limitMet, runDoubts } from './doubts/patchDoubts.ts';
 import { patchedPaths } from './doubts/patchPaths.ts';
-import { type DoubtedRun, runDoubts } from './doubts/runDoubts.ts';
 import {
   type Ending,
   type EvaluationResult,
@@ -20,7 +19,6 @@ import {
 } from './gradingFrame.ts';
 import type { Dialect } from './parsers/logParser.ts';
 import { runTests, type TestRun } from './runTests.ts';
-import type { SetVerdict } from './setVerdict.ts';
 import { touchedPaths } from './specs/synthesise.ts';
 
 export type Judged =
@@ -176,3 +174,44 @@ export const notGradable = ({ instance_id }: Instance, why: string): PlannedGrad
   ok: false,
   reason: `${instance_id} cannot be graded: ${why}`,
 });
+
+// Verdicts of suites that say which tests passed and which failed, as sets of names. Pure.
+
+export interface Expected {
+  readonly failToPass: readonly string[];
+  readonly passToPass: readonly string[];
+}
+
+export interface SetVerdict {
+  readonly resolved: boolean;
+  readonly status: TestsStatus;
+}
+
+/** Expected tests by what a run says of them. */
+export function listsOf(
+  { failToPass, passToPass }: Expected,
+  passed: (name: string) => boolean,
+  failed: (name: string) => boolean,
+): TestsStatus {
+  const sort = (names: readonly string[]): TestLists => ({
+    success: names.filter(passed),
+    failure: names.filter((name) => !passed(name) && failed(name)),
+  });
+  return {
+    FAIL_TO_PASS: sort(failToPass),
+    PASS_TO_PASS: sort(passToPass),
+    FAIL_TO_FAIL: { success: [], failure: [] },
+    PASS_TO_FAIL: { success: [], failure: [] },
+  };
+}
+
+/** Every expected test has passed, and a test that is missing has not. */
+export function allPassed(expected: Expected, passed: ReadonlySet<string>): SetVerdict {
+  const status = listsOf(
+    expected,
+    (name) => passed.has(name),
+    () => true,
+  );
+  const resolved = status.FAIL_TO_PASS.failure.length + status.PASS_TO_PASS.failure.length === 0;
+  return { resolved, status };
+}

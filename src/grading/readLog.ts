@@ -1,5 +1,4 @@
 /** From the text of a finished evaluation to test statuses: markers, fallback, evidence, exit code. Pure. */
-
 import { universalNewlines } from '../base/python/lines.ts';
 import { SPACE } from '../base/python/text.ts';
 import { type LogParser, type ParserContext, StatusMap } from './parsers/logParser.ts';

@@ -7,7 +7,7 @@ import type { RunConfig } from '../config/runConfig.ts';
 import type { RunPool } from '../environment/places/enginePool.ts';
 import type { EngineWatch } from '../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
-import type { SuspicionRule } from '../grading/suspicion/commandRules.ts';
+import type { SuspicionRule } from '../grading/suspicion/commands.ts';
 import type { Store } from '../store/open.ts';
 import type { RunRow } from '../store/records/runs.ts';
 import type { ArmRuntime } from './arms.ts';

@@ -1,7 +1,7 @@
 /** Plans a run from its options: configuration, dataset and selection. Reports every mistake before anything is started or paid. */
 import type { DatasetConfig } from '../config/runConfig.ts';
 import { type Dataset, datasetHash } from '../dataset/dataset.ts';
-import { selectInstances } from '../dataset/select/select.ts';
+import { selectInstances } from '../dataset/select.ts';
 import { shownAddress } from '../model/describe.ts';
 import { trialLines } from '../store/records/trials.ts';
 import type { Caller, Tell, Variables } from './caller.ts';

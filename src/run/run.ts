@@ -19,7 +19,7 @@ import { currentOwner } from '../environment/owner.ts';
 import { watchEngines } from '../environment/places/hostsFactory.ts';
 import { type ImagesConfig, imagesConfigSchema } from '../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../grading/gradingConfig.ts';
-import { suspicionRules } from '../grading/suspicion/commandRules.ts';
+import { suspicionRules } from '../grading/suspicion/commands.ts';
 import { meansCredential } from '../model/namedCredentials.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
 import type { Store } from '../store/open.ts';

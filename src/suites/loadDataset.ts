@@ -9,14 +9,16 @@ import { kindOf } from '../base/text/errorText.ts';
 import type { Dataset, LoadedRow } from '../dataset/dataset.ts';
 import { BUILT, imageNameOf } from '../dataset/imageNames.ts';
 import type { Instance } from '../dataset/instance.ts';
-import { DATASET_ALIASES } from '../dataset/knownDatasets.ts';
 import { addedDataset } from '../dataset/read/addedDatasets.ts';
-import { jsonLines, type RawEntry, type RawProblem } from '../dataset/read/jsonLines.ts';
-import { type LocateOptions, locateDataset } from '../dataset/read/locate.ts';
-import { type NormalisedRow, normaliseColumns } from '../dataset/read/readColumns.ts';
-import { readJson } from '../dataset/read/readJson.ts';
-import { readParquet } from '../dataset/read/readParquet.ts';
-import { rowHashOf } from '../dataset/read/rowHash.ts';
+import { DATASET_ALIASES, type LocateOptions, locateDataset } from '../dataset/read/locate.ts';
+import {
+  jsonLines,
+  type RawEntry,
+  type RawProblem,
+  readJson,
+  readParquet,
+} from '../dataset/read/readRows.ts';
+import { type NormalisedRow, normaliseColumns, rowHashOf } from '../dataset/read/row.ts';
 import { leaveInFile, piecesOf, type RowReading } from '../dataset/read/rowInFile.ts';
 import type { FolderTask } from './suite.ts';
 import { loadSuite, SWE_BENCH, suiteOf, suiteOfFolder, suiteOfRow } from './suites.ts';

@@ -6,7 +6,7 @@ import type { AgentResult } from '../agent/contract.ts';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import type { McpServer } from '../base/mcpServer.ts';
 import type { Instance } from '../dataset/instance.ts';
-import type { RawRow } from '../dataset/read/readColumns.ts';
+import type { RawRow } from '../dataset/read/row.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { BuildRecipe } from '../environment/places/buildRecipes.ts';
 import type { GradeRequest, PlannedGrading } from '../grading/gradingFrame.ts';

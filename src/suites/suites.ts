@@ -6,7 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRecord } from '../base/isRecord.ts';
 import type { Instance } from '../dataset/instance.ts';
-import type { RawRow } from '../dataset/read/readColumns.ts';
+import type { RawRow } from '../dataset/read/row.ts';
 import { rememberRecipe } from '../environment/places/buildRecipes.ts';
 import type { PlannedGrading } from '../grading/gradingFrame.ts';
 import type { SpecOptions } from '../grading/specs/spec.ts';

@@ -16,7 +16,7 @@ import { createRedactor, looksLikeKey } from '../../src/base/text/redact.ts';
 import { table } from '../../src/cli/terminal/table.ts';
 import { loadConfig } from '../../src/config/loadConfig.ts';
 import { ConfigError } from '../../src/config/readConfig.ts';
-import { readJson } from '../../src/dataset/read/readJson.ts';
+import { readJson } from '../../src/dataset/read/readRows.ts';
 import { parsePredictions } from '../../src/formats/predictions.ts';
 import { parseDjango, parsePytestV2 } from '../../src/grading/parsers/python.ts';
 import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';

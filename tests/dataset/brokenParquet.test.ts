@@ -1,7 +1,7 @@
 // A Parquet file with one wrong byte is a problem with a reason; it holds up nobody.
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
-import { readParquet } from '../../src/dataset/read/readParquet.ts';
+import { readParquet } from '../../src/dataset/read/readRows.ts';
 
 const rows = [1, 2, 3].map((n) => ({ instance_id: `a__a-${n}`, repo: 'a/a', patch: 'x'.repeat(50 * n) }));
 const good = new Uint8Array(

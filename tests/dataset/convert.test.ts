@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { datasetText } from '../../src/dataset/dataset.ts';
-import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
+import { rowHashOf } from '../../src/dataset/read/row.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 import { instanceOf } from './rows.ts';
 

@@ -6,8 +6,8 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { datasetHash, recordedRow } from '../../src/dataset/dataset.ts';
 import { headOf } from '../../src/dataset/instance.ts';
-import { jsonLines } from '../../src/dataset/read/jsonLines.ts';
 import type { LocateOptions } from '../../src/dataset/read/locate.ts';
+import { jsonLines } from '../../src/dataset/read/readRows.ts';
 import { type LoadOptions, loadDataset } from '../../src/suites/loadDataset.ts';
 import { rawRow } from './rows.ts';
 

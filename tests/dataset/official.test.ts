@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { selectInstances } from '../../src/dataset/select/select.ts';
+import { selectInstances } from '../../src/dataset/select.ts';
 import { loadDataset } from '../../src/suites/loadDataset.ts';
 
 const dataDir = join(import.meta.dirname, '..', '..', '..', 'shared', 'data', 'datasets');

@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { parsePythonLiteral } from '../../src/base/python/literal.ts';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { gradingHashOf, rowHashOf } from '../../src/dataset/read/rowHash.ts';
-import { parseTestIds } from '../../src/dataset/read/testIds.ts';
+import { gradingHashOf, parseTestIds, rowHashOf } from '../../src/dataset/read/row.ts';
 import fc from '../support/property.ts';
 import { normaliseRow } from '../support/suites.ts';
 import { instanceOf, rawRow } from './rows.ts';

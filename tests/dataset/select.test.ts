@@ -1,7 +1,7 @@
 // Selection: the order of its steps, what is refused, and what a sample promises.
 
 import { describe, expect, test } from 'vitest';
-import { type SelectOptions, selectInstances } from '../../src/dataset/select/select.ts';
+import { type SelectOptions, selectInstances } from '../../src/dataset/select.ts';
 import fc from '../support/property.ts';
 import { instanceOf } from './rows.ts';
 

@@ -10,10 +10,13 @@ import { readDemoRows, streamName } from '../../src/demo/demoDataset.ts';
 import { ensureInstanceImages } from '../../src/demo/instanceImages.ts';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
-import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
+import {
+  GRADING_DOCKER_OPTIONS,
+  gradingConfigSchema,
+  gradingEnvironment,
+} from '../../src/grading/gradingConfig.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
-import { evaluatePrediction } from '../../src/suites/sweBench/evaluatePrediction.ts';
+import { evaluatePrediction } from '../../src/suites/sweBench/sweBench.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const available = await dockerAvailable();

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parsePredictions } from '../../src/formats/predictions.ts';
-import { unknownIds } from '../../src/grading/goldPredictions.ts';
+import { unknownIds } from '../../src/grading/recordPredictions.ts';
 import { DATA, WITHOUT_DATA } from '../grading/officialData.ts';
 
 const ok = (text: string, name: string) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { readParquet } from '../../src/dataset/read/readParquet.ts';
+import { readParquet } from '../../src/dataset/read/readRows.ts';
 import { SourceError } from '../../src/formats/foreignFile.ts';
 import {
   runFromInstanceReports,

@@ -11,7 +11,7 @@ import { gradeLog } from '../../src/grading/grade.ts';
 import type { Dialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
-import { summarize } from '../../src/grading/summarize.ts';
+import { summarize } from '../../src/grading/storedReports.ts';
 import { DATA, hasData, type OfficialLog, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 /** Logs whose row changed between the dataset that was graded by and the one of today: none of these 141. */

@@ -3,7 +3,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { LoadedRow } from '../../src/dataset/dataset.ts';
-import { rowHashOf } from '../../src/dataset/read/rowHash.ts';
+import { rowHashOf } from '../../src/dataset/read/row.ts';
 import type { Prediction } from '../../src/formats/predictions.ts';
 import { type PredictionsRun, recordPredictions } from '../../src/grading/recordPredictions.ts';
 import { storedReports } from '../../src/grading/storedReports.ts';

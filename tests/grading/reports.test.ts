@@ -4,7 +4,7 @@ import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { byCodePoint } from '../../src/base/python/text.ts';
 import { readInstanceReport } from '../../src/formats/harness/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';
-import { summarize } from '../../src/grading/summarize.ts';
+import { summarize } from '../../src/grading/storedReports.ts';
 
 describe('JSON as Python writes it', () => {
   test('indentation, empty lists and objects, escapes', () => {

@@ -14,8 +14,7 @@ const available = await dockerAvailable();
 const dir = tempDir('kind-');
 const copy = join(dir, 'swebatch');
 
-const TOY = `import { notGradable, planOwnRules } from '../../grading/ownRules.ts';
-import { allPassed } from '../../grading/setVerdict.ts';
+const TOY = `import { allPassed, notGradable, planOwnRules } from '../../grading/ownRules.ts';
 import type { Suite } from '../suite.ts';
 
 export const toy: Suite = {

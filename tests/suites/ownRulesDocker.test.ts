@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerFactory, type DockerFactory } from '../../src/environment/docker/dockerFactory.ts';
 import { environmentConfigSchema } from '../../src/environment/environments.ts';
 import { currentOwner } from '../../src/environment/owner.ts';
-import { gradingConfigSchema } from '../../src/grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../src/grading/gradingEnvironment.ts';
+import {
+  GRADING_DOCKER_OPTIONS,
+  gradingConfigSchema,
+  gradingEnvironment,
+} from '../../src/grading/gradingConfig.ts';
 import { PATCHES, SUM_REPO_SCRIPT, sumRow } from '../grading/fixtures/sumRepo.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { derivedImage } from '../support/dockerEnvironment.ts';

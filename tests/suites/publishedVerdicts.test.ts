@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseTestIds } from '../../src/dataset/read/testIds.ts';
+import { parseTestIds } from '../../src/dataset/read/row.ts';
 import { verdictInRunLog } from '../../src/formats/harness/instanceReport.ts';
 import { readLeaderboardResults } from '../../src/formats/leaderboard/results.ts';
 import { readVerdictMap } from '../../src/formats/pro/pro.ts';

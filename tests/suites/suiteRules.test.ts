@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { imageOf } from '../../src/dataset/instance.ts';
-import { allPassed } from '../../src/grading/setVerdict.ts';
+import { allPassed } from '../../src/grading/ownRules.ts';
 import { judgeLive, livePytest, liveScript, noneFailed } from '../../src/suites/live/live.ts';
 import { judgeMultiLog, multiRowSchema } from '../../src/suites/multiSwe/multiSwe.ts';
 import { shapeOf } from '../../src/suites/multiSwe/shapes.ts';

@@ -5,7 +5,7 @@ import { imageKey, OWN_HOST } from '../../base/imageReference.ts';
 import { inert } from '../../base/text/inert.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { imageOf } from '../../dataset/instance.ts';
-import { selectInstances } from '../../dataset/select/select.ts';
+import { selectInstances } from '../../dataset/select.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { EnvironmentError } from '../../environment/environment.ts';
 import { type ImagePlan, tooMuch } from '../../environment/places/imagePlan.ts';

@@ -7,8 +7,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import { DATASET_ALIASES } from '../knownDatasets.ts';
-import type { HubEnv } from './locate.ts';
+import { DATASET_ALIASES, type HubEnv } from './locate.ts';
 
 const addedSchema = z.object({
   /** As it was given: a folder, a file, a hub id, the address of a repository. */

@@ -2,7 +2,6 @@
  * What the dialect's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
-
 import { compact } from '../../base/compact.ts';
 import { withoutAnsi } from '../../base/python/text.ts';
 import type { Grade } from '../grade.ts';
@@ -11,9 +10,8 @@ import { MARK, suiteRan } from '../readLog.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/synthesise.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
-import { doubtfulPaths, type Finding, few, finding } from './patchDoubts.ts';
+import { doubtfulPaths, type Finding, few, finding, runDoubts } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
-import { runDoubts } from './runDoubts.ts';
 
 export interface GradeSuspicion extends Suspicion {
   /** Counts against `resolved_strict`. */

@@ -1,13 +1,9 @@
 /** Log parsers by their official ids, and the user's own beside them. */
-import * as compiled from './compiled.ts';
-import { parseDoctest } from './doctest.ts';
 import * as failuresOnly from './failuresOnly.ts';
-import * as javascript from './javascript.ts';
 import type { LogParser } from './logParser.ts';
-import { parseNext } from './next.ts';
+import * as multilingual from './multilingual.ts';
 import * as python from './python.ts';
 import * as reporters from './reporters.ts';
-import * as ruby from './ruby.ts';
 
 export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_pytest: python.parsePytest,
@@ -37,7 +33,7 @@ export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_grommet: reporters.parseGrommet,
   parse_log_highlightjs: reporters.parseHighlightjs,
   parse_log_lighthouse: reporters.parseLighthouse,
-  parse_log_next: parseNext,
+  parse_log_next: reporters.parseNext,
   parse_log_openlayers: failuresOnly.parseOpenlayers,
   parse_log_prismjs: reporters.parsePrismjs,
   parse_log_quarto_cli: reporters.parseQuartoCli,
@@ -45,28 +41,28 @@ export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = {
   parse_log_marked: failuresOnly.parseMarked,
   parse_log_p5js: failuresOnly.parseP5js,
   parse_log_react_pdf: reporters.parseCarbon,
-  parse_log_jest: javascript.parseJest,
-  parse_log_jest_json: javascript.parseJestJson,
-  parse_log_vitest: javascript.parseVitest,
-  parse_log_karma: javascript.parseKarma,
-  parse_log_tap: javascript.parseTap,
-  parse_log_immutable_js: javascript.parseImmutableJs,
-  parse_log_redis: compiled.parseRedis,
-  parse_log_jq: compiled.parseJq,
-  parse_log_doctest: parseDoctest,
-  parse_log_micropython_test: compiled.parseMicropython,
-  parse_log_googletest: compiled.parseGoogletest,
-  parse_log_gotest: compiled.parseGotest,
-  parse_log_maven: compiled.parseMaven,
-  parse_log_ant: compiled.parseAnt,
-  parse_log_gradle_custom: compiled.parseGradle,
-  parse_log_phpunit: compiled.parsePhpunit,
-  parse_log_minitest: ruby.parseMinitest,
-  parse_log_cucumber: ruby.parseCucumber,
-  parse_log_ruby_unit: ruby.parseRubyUnit,
-  parse_log_rspec_transformed_json: ruby.parseRspec,
-  parse_log_jekyll: ruby.parseJekyll,
-  parse_log_cargo: compiled.parseCargo,
+  parse_log_jest: multilingual.parseJest,
+  parse_log_jest_json: multilingual.parseJestJson,
+  parse_log_vitest: multilingual.parseVitest,
+  parse_log_karma: multilingual.parseKarma,
+  parse_log_tap: multilingual.parseTap,
+  parse_log_immutable_js: multilingual.parseImmutableJs,
+  parse_log_redis: multilingual.parseRedis,
+  parse_log_jq: multilingual.parseJq,
+  parse_log_doctest: multilingual.parseDoctest,
+  parse_log_micropython_test: multilingual.parseMicropython,
+  parse_log_googletest: multilingual.parseGoogletest,
+  parse_log_gotest: multilingual.parseGotest,
+  parse_log_maven: multilingual.parseMaven,
+  parse_log_ant: multilingual.parseAnt,
+  parse_log_gradle_custom: multilingual.parseGradle,
+  parse_log_phpunit: multilingual.parsePhpunit,
+  parse_log_minitest: multilingual.parseMinitest,
+  parse_log_cucumber: multilingual.parseCucumber,
+  parse_log_ruby_unit: multilingual.parseRubyUnit,
+  parse_log_rspec_transformed_json: multilingual.parseRspec,
+  parse_log_jekyll: multilingual.parseJekyll,
+  parse_log_cargo: multilingual.parseCargo,
 };
 
 /** Of suites beside SWE-bench, whose rows name a parser that it does not have. */

@@ -1,6 +1,6 @@
 /** End states that were kept of attempts whose results do not count: of a process that died, or of a step before the engine was away. */
 import { errorText } from '../../base/text/errorText.ts';
-import { imagesOfWork } from '../../grading/keptWork.ts';
+import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { abandonedWorks, noteWork } from '../../store/records/evaluations.ts';
 import type { Run } from '../contract.ts';
 

@@ -12,7 +12,7 @@ import { currentOwner } from '../../environment/owner.ts';
 import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingEnvironment.ts';
+import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingConfig.ts';
 import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';

@@ -10,7 +10,7 @@ import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { imagesOfWork } from '../../grading/keptWork.ts';
+import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';

@@ -5,7 +5,7 @@
 import { discardWork } from '../../environment/docker/work/keepWork.ts';
 import { listWorkImages, type WorkImage } from '../../environment/docker/work/workImages.ts';
 import type { MachineFacts } from '../../environment/owner.ts';
-import { imagesOfWork } from '../../grading/keptWork.ts';
+import { imagesOfWork } from '../../grading/gradingFrame.ts';
 import type { Store } from '../../store/open.ts';
 import { worksOfContainer } from '../../store/records/evaluations.ts';
 

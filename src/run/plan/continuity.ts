@@ -3,7 +3,7 @@ import { FIELD_CLASSES } from '../../config/identity.ts';
 import { datasetHash } from '../../dataset/dataset.ts';
 import { headOf, instanceSchema } from '../../dataset/instance.ts';
 import { locateDataset } from '../../dataset/read/locate.ts';
-import { gradingHashOf } from '../../dataset/read/rowHash.ts';
+import { gradingHashOf } from '../../dataset/read/row.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
 import {

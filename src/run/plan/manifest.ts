@@ -9,7 +9,7 @@ import { templatesOf } from '../../agent/loop/templates.ts';
 import { BASH_TOOL } from '../../agent/tool.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { headOf, imageOf } from '../../dataset/instance.ts';
-import { DEFAULT_SEED } from '../../dataset/select/select.ts';
+import { DEFAULT_SEED } from '../../dataset/select.ts';
 import { type EngineInfo, engineInfo } from '../../environment/places/engineInfo.ts';
 import { describeRequests } from '../../model/describe.ts';
 import type { Caller } from '../caller.ts';

@@ -179,7 +179,7 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
   };
 }
 
-/** The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit. Pure. */
+// The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit.
 
 export type Rewards = Readonly<Record<string, number>>;
 type Strategy = 'mean' | 'final';

@@ -5,13 +5,28 @@ import { parseReference } from '../../base/imageReference.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { parseSize } from '../../base/text/units.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { FolderTask } from '../suite.ts';
-import type { HarborTask } from './harborTask.ts';
-import { refusalsOf } from './refusals.ts';
-import { type Folder, hasFile, imageOfFolder, readFolder, taskText } from './taskFolder.ts';
-import { harborTask } from './taskParts.ts';
-import { readTaskToml, type TaskToml } from './taskToml.ts';
+import type { HarborStep, HarborTask, Room } from './harborTask.ts';
+import { mcpServersIn, networkOf, refusalsOf, withDefaults } from './refusals.ts';
+import {
+  builtImage,
+  type Folder,
+  hasFile,
+  imageOfFolder,
+  readFolder,
+  type StepFolder,
+  type TaskFile,
+  taskText,
+} from './taskFolder.ts';
+import {
+  readTaskToml,
+  type TaskToml,
+  type TomlEnvironment,
+  type TomlStep,
+  type TomlVerifier,
+} from './taskToml.ts';
 
 export const HARBOR = 'harbor';
 
@@ -105,4 +120,163 @@ export function readTask(dir: string): FolderTask {
   } catch (error) {
     return unread(id, dir, errorText(error));
   }
+}
+
+// From task.toml and the folder to what a run and a grading need: the room, the verifier of the task or of a step, the builds.
+
+type Verifier = HarborTask['verifier'];
+
+const megabytes = (size: string): number => Math.floor(parseSize(size) / 2 ** 20);
+
+function roomOf({ cpus, memory_mb, memory, storage_mb, storage }: TomlEnvironment): Room {
+  const ram = memory_mb ?? (memory === undefined ? undefined : megabytes(memory));
+  const disk = storage_mb ?? (storage === undefined ? undefined : megabytes(storage));
+  return {
+    ...(cpus !== undefined && { cpus }),
+    ...(ram !== undefined && { memory_mb: ram }),
+    ...(disk !== undefined && { storage_mb: disk }),
+  };
+}
+
+/** What one verification goes by. The verifiers of a step and of its task, the nearest first. */
+interface Verification {
+  readonly verifiers: readonly { readonly verifier: TomlVerifier; readonly tests: readonly TaskFile[] }[];
+}
+
+const modeOf = ({ environment_mode, environment }: TomlVerifier) =>
+  environment_mode ?? (environment ? 'separate' : undefined);
+
+/** The definition of the nearest counts; so does, on its own, the image of the nearest that has one. */
+function separateVerifier({ toml, environment }: Folder, image: string, { verifiers }: Verification) {
+  const modes = verifiers.map(({ verifier }) => modeOf(verifier));
+  if ((modes.find((mode) => mode !== undefined) ?? 'shared') === 'shared') return undefined;
+  const own =
+    verifiers.find(({ verifier }) => verifier.environment)?.verifier.environment ?? toml.environment;
+  const [bundled] = verifiers.flatMap(
+    ({ verifier, tests }) => imageOfFolder(verifier.environment?.docker_image, tests) ?? [],
+  );
+  return {
+    own,
+    separate: {
+      image: bundled ?? imageOfFolder(toml.environment.docker_image, environment) ?? image,
+      bundled: bundled !== undefined,
+      ...(own.workdir !== undefined && { workdir: own.workdir }),
+      room: roomOf(own),
+      env: withDefaults(own.env),
+    },
+  };
+}
+
+function verifierOf(folder: Folder, image: string, verification: Verification): Verifier {
+  const [nearest, ...outer] = verification.verifiers.map(({ verifier }) => verifier);
+  const from = [nearest!, ...outer];
+  const separate = separateVerifier(folder, image, verification);
+  const user = from.find((one) => one.user !== undefined)?.user;
+  const network_mode = from.find((one) => one.network_mode !== undefined)?.network_mode;
+  return {
+    // Harbor's steps have a limit of their own, which is never that of the task.
+    timeout_s: nearest!.timeout_sec,
+    ...(user !== undefined && { user }),
+    network: networkOf(separate?.own ?? folder.toml.environment, { network_mode }),
+    env: withDefaults(Object.assign({}, ...from.map(({ env }) => env).reverse()) as Record<string, string>),
+    collect: from
+      .toReversed()
+      .flatMap(({ collect }) => collect)
+      .map(({ command, timeout_sec, user: as }) => ({
+        ...{ command, timeout_s: timeout_sec },
+        ...(as !== undefined && { user: as }),
+      })),
+    ...(separate && { separate: separate.separate }),
+  };
+}
+
+const artifactsOf = (list: Folder['toml']['artifacts']): HarborTask['artifacts'] =>
+  list.map(({ source, exclude }) => ({ source, exclude }));
+
+function stepOf(
+  folder: Folder,
+  image: string,
+  step: TomlStep,
+  { instruction, tests }: StepFolder,
+): HarborStep {
+  const { toml } = folder;
+  const { name, healthcheck, min_reward } = step;
+  const timeout = step.agent.timeout_sec ?? toml.agent.timeout_sec;
+  return {
+    name,
+    instruction: instruction ?? '',
+    ...(timeout !== undefined && { agent_timeout_s: timeout }),
+    ...(healthcheck && { healthcheck: healthcheckScript(healthcheck) }),
+    ...(min_reward !== undefined && {
+      min_rewards: typeof min_reward === 'number' ? { reward: min_reward } : min_reward,
+    }),
+    artifacts: artifactsOf([...toml.artifacts, ...step.artifacts]),
+    verifier: verifierOf(folder, image, {
+      verifiers: [
+        { verifier: step.verifier, tests },
+        { verifier: toml.verifier, tests: folder.tests },
+      ],
+    }),
+  };
+}
+
+function buildsIn(folder: Folder, images: readonly (string | undefined)[]): HarborTask['builds'] {
+  const { toml, environment, tests } = folder;
+  const ofTests = toml.verifier.environment ?? toml.environment;
+  const possible = [
+    ['environment', environment, toml.environment.build_timeout_sec] as const,
+    ['tests', tests, ofTests.build_timeout_sec] as const,
+    ...folder.steps.map((step, i) => {
+      const own = toml.steps[i]!.verifier.environment ?? ofTests;
+      return [`${step.path}/tests`, step.tests, own.build_timeout_sec] as const;
+    }),
+  ];
+  return possible.flatMap(([name, files, timeout_s]) => {
+    const image = hasFile(files, 'Dockerfile') ? builtImage(files) : undefined;
+    return image !== undefined && images.includes(image) ? [{ image, folder: name, timeout_s }] : [];
+  });
+}
+
+function harborTask(folder: Folder, image: string): HarborTask {
+  const { toml, path, hash, tests } = folder;
+  const { environment, agent, artifacts } = toml;
+  const verifier = verifierOf(folder, image, { verifiers: [{ verifier: toml.verifier, tests }] });
+  const steps = toml.steps.map((step, i) => stepOf(folder, image, step, folder.steps[i]!));
+  const verifiers = steps.length > 0 ? steps.map((step) => step.verifier) : [verifier];
+  return {
+    folder: path,
+    files_sha256: hash,
+    ...(environment.workdir !== undefined && { workdir: environment.workdir }),
+    network: networkOf(environment, agent),
+    room: roomOf(environment),
+    env: withDefaults(environment.env),
+    ...(environment.healthcheck && { healthcheck: healthcheckScript(environment.healthcheck) }),
+    ...(environment.mcp_servers.length > 0 && { mcp_servers: mcpServersIn(environment.mcp_servers) }),
+    agent: {
+      ...(agent.timeout_sec !== undefined && { timeout_s: agent.timeout_sec }),
+      ...(agent.user !== undefined && { user: agent.user }),
+    },
+    builds: buildsIn(folder, [image, ...verifiers.map(({ separate }) => separate?.image)]),
+    artifacts: artifactsOf(artifacts),
+    verifier,
+    ...(steps.length > 0 && { steps, strategy: toml.multi_step_reward_strategy ?? 'mean' }),
+  };
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period do not count, as in Docker. */
+function healthcheckScript(check: NonNullable<TomlEnvironment['healthcheck']>): string {
+  const { command, interval_sec, timeout_sec, start_period_sec, start_interval_sec, retries } = check;
+  return [
+    `check() { if command -v timeout >/dev/null 2>&1; then timeout ${Math.ceil(timeout_sec)} sh -c "$1"; else sh -c "$1"; fi; }`,
+    `began=$(date +%s); failed=0`,
+    `while :; do`,
+    `  check ${quoted(command)} && exit 0`,
+    `  if [ $(($(date +%s) - began)) -lt ${Math.ceil(start_period_sec)} ]; then sleep ${start_interval_sec}; continue; fi`,
+    `  failed=$((failed + 1))`,
+    `  if [ $failed -ge ${retries} ]; then echo "the healthcheck of the task failed ${retries} times"; exit 1; fi`,
+    `  sleep ${interval_sec}`,
+    `done`,
+  ].join('\n');
 }

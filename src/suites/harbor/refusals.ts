@@ -1,3 +1,4 @@
+/** What of a Harbor task cannot be honoured here. A task that asks for it is refused before anything starts, and never run without it. */
 import type { HarborTask } from './harborTask.ts';
 import type { TaskToml, TomlEnvironment, TomlMcpServer, TomlStep, TomlVerifier } from './taskToml.ts';
 
@@ -103,6 +104,8 @@ export function refusalsOf(toml: TaskToml, names: ReadonlySet<string>): string[]
   return reasons;
 }
 
+// MCP servers of a task: which of them an agent in the task's container can have, and why not the others.
+
 type McpServers = NonNullable<HarborTask['mcp_servers']>;
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
@@ -138,6 +141,8 @@ export const mcpServersIn = (servers: readonly TomlMcpServer[]): McpServers =>
   servers.map(({ name, transport, url = '', command = '', args }) =>
     transport === 'stdio' ? { name, transport, command, args } : { name, transport, url },
   );
+
+// Which network a phase of a task has.
 
 /** The phase's own policy goes before that of its environment; the format's default is the open network. */
 export function networkOf(

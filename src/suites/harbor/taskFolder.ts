@@ -1,5 +1,4 @@
 /** What lies in a task folder. Nothing of it is judged here. */
-
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { OWN_HOST } from '../../base/imageReference.ts';
@@ -60,6 +59,8 @@ export function readFolder(path: string, toml: TaskToml): Folder {
     hash: sha256(JSON.stringify(parts)),
   };
 }
+
+// The files of a task folder, below one of its folders. Nothing outside of the task is ever read: a link that leads out is refused.
 
 export interface TaskFile {
   /** Below the folder that was asked for, with "/". */
@@ -151,6 +152,8 @@ export function hashOfFiles(files: readonly TaskFile[]): string {
   hashes.set(files, hash);
   return hash;
 }
+
+// The name of an image that is built from a folder of a task: by its content, so that equal folders have one image.
 
 export const builtImage = (files: readonly TaskFile[]): string =>
   `${OWN_HOST}/harbor:${hashOfFiles(files).slice(0, 32)}`;

@@ -6,8 +6,7 @@ import { errorText, issueText } from '../../base/text/errorText.ts';
 /** Newest schema whose keys are read here. */
 const SCHEMA = 1.4;
 
-/** Names of steps are names of folders, also on file systems that know no case: the rules are Harbor's. */
-
+// Names of steps are names of folders, also on file systems that know no case: the rules are Harbor's.
 const INVALID = /[<>:"/\\|?*\u0000-\u001f\u007f]/;
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[1-9¹²³])$/i;
 const MOST_BYTES = 255;

@@ -1,16 +1,15 @@
 /** One verification: in the agent's end state, or in a container of its own that gets the files the task names. */
-
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
 import { applyPatch, PATCH_PATH } from '../../grading/applyPatch.ts';
-import type { RunLog } from '../../grading/createRunLog.ts';
 import {
   type Ending,
   type EvaluationResult,
   type GradeRequest,
   type GradingFrame,
   inFreshContainer,
+  type RunLog,
 } from '../../grading/gradingFrame.ts';
 import type { HarborTask } from './harborTask.ts';
 import { readTask } from './readTask.ts';
@@ -164,6 +163,8 @@ export function verification(wanted: Wanted, request: GradeRequest): Promise<Eva
   const { separate } = task.verifier;
   return separate ? inOwnContainer(grading, separate, tests) : inSharedContainer(grading, tests);
 }
+
+// What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
 
 /** Always collected, as Harbor does. */
 const ARTIFACTS = '/logs/artifacts';

@@ -6,9 +6,8 @@ import {
   FilesTooLargeError,
   type PlacedFile,
 } from '../../environment/environment.ts';
-import type { RunLog } from '../../grading/createRunLog.ts';
 import type { GradeSuspicion } from '../../grading/doubts/doubts.ts';
-import type { Ending } from '../../grading/gradingFrame.ts';
+import type { Ending, RunLog } from '../../grading/gradingFrame.ts';
 export const TESTS = '/tests';
 const LOGS = '/logs/verifier';
 const KILL_AFTER_S = 5;
@@ -144,6 +143,8 @@ function verdictOf(
     },
   };
 }
+
+// The reward that a verifier wrote: reward.json before reward.txt, as Harbor reads them. Pure.
 
 interface Reward {
   /** Between 0 and 1. */

@@ -2,15 +2,13 @@
  * Multi-SWE-bench: no id column, issues apart from the task, tests as maps. Its image brings the script that applies the fix and runs the
  * tests. The run with the fix is compared with the runs that its row records, without any patch and with the tests alone.
  */
-
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import type { Instance } from '../../dataset/instance.ts';
-import type { RawRow } from '../../dataset/read/readColumns.ts';
+import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
-import { type Judged, notGradable, planOwnRules } from '../../grading/ownRules.ts';
+import { type Judged, notGradable, planOwnRules, type SetVerdict } from '../../grading/ownRules.ts';
 import { ParserError } from '../../grading/parsers/logParser.ts';
-import type { SetVerdict } from '../../grading/setVerdict.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 import { type Shape, shapeOf, type TestSets } from './shapes.ts';
@@ -45,6 +43,9 @@ function columns(raw: RawRow): RawRow {
     image: `mswebench/${org}_m_${repo}:pr-${number}`.toLowerCase(),
   };
 }
+
+// The verdict of Multi-SWE-bench: the run with the fix is compared with the runs that its row records, without any patch and with the tests
+// alone. Pure.
 
 const names = z.array(z.string()).default([]);
 const runSchema = z.object({ passed_tests: names, failed_tests: names, skipped_tests: names });

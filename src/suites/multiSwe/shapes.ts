@@ -1,4 +1,4 @@
-/** What the readers of Multi-SWE-bench's logs have in common. */
+/** Logs of Multi-SWE-bench, and which shape those of each repository have. */
 import { eachLine } from '../../base/python/lines.ts';
 import { strip, withoutAnsi } from '../../base/python/text.ts';
 import { ParserError } from '../../grading/parsers/logParser.ts';
@@ -38,6 +38,8 @@ export function withoutTail(text: string, tail: RegExp): string {
   const found = tail.exec(text.slice(from));
   return found === null ? text : text.slice(0, from + found.index);
 }
+
+// Logs of Multi-SWE-bench's script languages: Jest, Mocha, Vitest.
 
 const IN_BRACKETS = /\s\(\d{0,15}\.?\d{1,15}\s{0,5}\w{1,15}\)$/;
 const IN_BRACKETS_OR_BARE = /\s{0,5}\d{0,15}\.?\d{1,15}\s{0,5}(?:ms|s|m)$/;
@@ -101,6 +103,8 @@ export const insomnia: Shape = eachStripped((line, sets) => {
   const failed = behind(line, 'FAIL ');
   if (failed !== undefined) sets.failed.add(withoutTail(failed, IN_BRACKETS));
 });
+
+// Logs of Multi-SWE-bench's compiled languages: Maven, Gradle, Go, Cargo, automake, googletest, CTest.
 
 const COUNTS =
   /Tests run:\s{0,4}(\d{1,9}),\s{0,4}Failures:\s{0,4}(\d{1,9}),\s{0,4}Errors:\s{0,4}(\d{1,9}),\s{0,4}Skipped:\s{0,4}(\d{1,9}),\s{0,4}Time elapsed:\s{0,4}[\d.]{1,20}\s/;
@@ -317,6 +321,8 @@ export const ctestLower: Shape = eachStripped((given, sets) => {
   const bad = failed < 0 ? undefined : beforeDots(rest.slice(0, failed));
   if (bad !== undefined) sets.failed.add(bad);
 });
+
+// Which shape the logs of each repository of Multi-SWE-bench have. One that is not here is not gradable, whatever its log says.
 
 const SHAPES: readonly (readonly [shape: Shape, repos: string])[] = [
   [maven, 'apache/dubbo fasterxml/jackson-core fasterxml/jackson-databind fasterxml/jackson-dataformat-xml'],

@@ -2,16 +2,14 @@
  * SWE-bench Pro: its run_script.sh and its parser.py are data of the row. They run in the container, and nothing of them is ported. An
  * instance is resolved when every expected test is among those that the parser calls PASSED.
  */
-
 import { z } from 'zod';
 import { strip } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
-import { parseTestIds } from '../../dataset/read/testIds.ts';
+import { parseTestIds } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
-import { type Judged, notGradable, planOwnRules, textInside } from '../../grading/ownRules.ts';
+import { allPassed, type Judged, notGradable, planOwnRules, textInside } from '../../grading/ownRules.ts';
 import type { TestRun } from '../../grading/runTests.ts';
-import { allPassed } from '../../grading/setVerdict.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 
 const WORKSPACE = '/workspace';
@@ -70,6 +68,9 @@ async function judge(
     applied: applied(run.log),
   };
 }
+
+// The script that SWE-bench Pro runs in the container, byte for byte as its own evaluation makes it: the ENV lines of both Dockerfiles, the
+// commit, the patch, the tests, the row's run_script.sh, and the row's parser.py. Pure.
 
 interface ProScriptFacts {
   readonly baseCommit: string;

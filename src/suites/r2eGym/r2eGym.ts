@@ -3,15 +3,19 @@
  * command that runs them. An instance is resolved when the statuses in the short summary of pytest are exactly the expected ones: no test more,
  * none less, each with its status.
  */
-
 import { z } from 'zod';
 import { strip } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
-import type { RawRow } from '../../dataset/read/readColumns.ts';
+import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
-import { type Judged, notGradable, planOwnRules, textInside } from '../../grading/ownRules.ts';
+import {
+  type Judged,
+  notGradable,
+  planOwnRules,
+  type SetVerdict,
+  textInside,
+} from '../../grading/ownRules.ts';
 import { MARK } from '../../grading/readLog.ts';
-import type { SetVerdict } from '../../grading/setVerdict.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 

@@ -1,7 +1,28 @@
-/** SWE-bench, and whatever has rows of its form: patch, eval script, log parser. */
-import { resolveGradeSpec } from '../../grading/specs/spec.ts';
+/** SWE-bench, and whatever has rows of its form. A prediction is evaluated in a fresh environment: patch, eval script, log, verdict. */
+import type { Environment } from '../../environment/environment.ts';
+import {
+  ALREADY_APPLIED,
+  type Applied,
+  applyPatch,
+  PATCH_PATH,
+  readingGit,
+} from '../../grading/applyPatch.ts';
+import { examine } from '../../grading/doubts/doubts.ts';
+import { limitMet } from '../../grading/doubts/patchDoubts.ts';
+import { gradeSafely } from '../../grading/grade.ts';
+import {
+  type Ending,
+  type EvaluationResult,
+  type GradeRequest,
+  inFreshContainer,
+  type RunLog,
+} from '../../grading/gradingFrame.ts';
+import { classifyLog } from '../../grading/infra.ts';
+import { findParser, officialRegistry } from '../../grading/parsers/parserRegistry.ts';
+import { MARK } from '../../grading/readLog.ts';
+import { runTests, type TestRun } from '../../grading/runTests.ts';
+import { type Asset, type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
-import { evaluatePrediction } from './evaluatePrediction.ts';
 
 export const sweBench: Suite = {
   grading(instance, options) {
@@ -14,3 +35,208 @@ export const sweBench: Suite = {
     };
   },
 };
+
+export interface EvaluationRequest extends GradeRequest {
+  readonly spec: GradeSpec;
+  /** Default: from the address that the row gives. */
+  readonly fetchAsset?: FetchAsset;
+}
+
+const DIFF = readingGit('-c core.fileMode=false diff --no-ext-diff --no-textconv');
+const PATCH_TIMEOUT_S = 600;
+
+/** `1_234.50`, as Python's `{:_.2f}`. */
+const grouped = (value: number): string => value.toFixed(2).replace(/\B(?=(?:\d{3})+\.)/g, '_');
+
+/** Everything between a started environment and a verdict. */
+async function inEnvironment(
+  environment: Environment,
+  request: EvaluationRequest,
+  log: RunLog,
+): Promise<Ending> {
+  const { spec, config, signal } = request;
+  const cwd = spec.workdir;
+  const at = { cwd, timeoutS: PATCH_TIMEOUT_S, signal };
+  const diff = async () => (await environment.execute(DIFF, at)).output.trim();
+
+  request.onPhase?.('apply');
+  await environment.putFile(PATCH_PATH, request.patch ?? '');
+  log.info(`Intermediate patch for ${spec.instanceId} written to patch.diff, now applying to container...`);
+  const applied = await applyPatch(environment, { dialect: spec.dialect, suite: spec.suite, ...at });
+  for (const method of applied.failed) log.info(`Failed to apply patch to container: ${method}`);
+  if (applied.method === null) return applyFailed(request, applied, log);
+  log.info(
+    applied.method === ALREADY_APPLIED
+      ? `${MARK.applied}: verified already applied`
+      : `${MARK.applied}:\n${applied.output}`,
+  );
+  const before = await diff();
+  log.info(`Git diff before:\n${before}`);
+
+  const staged = await stageAssets(environment, spec.assets, request.fetchAsset ?? fetchAsset, signal);
+  for (const line of staged.missing) log.warn(line);
+  const script = withRestore(spec.scriptToRun, staged.restore);
+
+  request.onPhase?.('test');
+  log.info(`Eval script for ${spec.instanceId} written to eval.sh; copying to container...`);
+  const run = await runTests(environment, script, {
+    timeoutS: config.timeout,
+    cwd,
+    signal,
+  });
+  log.info(`Test runtime: ${grouped(run.durationMs / 1000)} seconds`);
+  log.info(`Test output for ${spec.instanceId} written to test_output.txt`);
+  const base = {
+    applyMethod: applied.method,
+    script,
+    log: run.log,
+    exitCode: run.exitCode,
+    repeatAlone: run.lost,
+  } as const;
+  if (run.timedOut) {
+    log.info(`Test timed out after ${config.timeout} seconds.`);
+    return { ...base, ...timedOut(request, run) };
+  }
+  const after = await diff();
+  log.info(`Git diff after:\n${after}`);
+  if (after !== before) log.info('Git diff changed after running eval script');
+  request.onPhase?.('grade');
+  return { ...base, ...verdictOf(request, run, log) };
+}
+
+function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog): Ending {
+  const { spec, patch } = request;
+  log.info(`${MARK.applyFailed}:\n${applied.output}`);
+  const cut =
+    patch?.endsWith('\n') === false ? ' The patch has no line end at its end, so it may be cut off.' : '';
+  return {
+    outcome: 'apply_failed',
+    errorMessage: `${spec.instanceId}: the patch does not apply, tried ${applied.failed.join('; ')}.${cut} Last output: ${applied.output.trim().slice(-2000)}`,
+  };
+}
+
+function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, run: TestRun): Ending {
+  return {
+    outcome: run.oomKilled ? 'infra' : 'timeout',
+    infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
+    repeatAlone: !run.oomKilled,
+    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
+    errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
+  };
+}
+
+function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Ending {
+  const { spec, patch } = request;
+  const parser = findParser(request.parsers ?? officialRegistry(), spec.logParser);
+  if (!parser) return { outcome: 'ungradable', errorMessage: `no log parser is called "${spec.logParser}"` };
+  log.info(`Grading answer for ${spec.instanceId}...`);
+  const graded = gradeSafely(spec, run.log, parser, spec.dialect);
+  if (!graded.ok) return { outcome: 'invalid', errorMessage: graded.message };
+
+  const { grade } = graded;
+  const { verdict, read } = grade;
+  const { omittedBytes, scriptKept, scriptEnded, limitsMet } = run;
+  const facts = { omittedBytes, scriptKept, scriptEnded, limitsMet };
+  const examined = examine({ spec, patch: patch ?? '', grade, ...facts });
+  log.info(
+    `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,
+  );
+  const common = {
+    resolved: verdict.resolved,
+    resolvedStrict: examined.resolvedStrict,
+    report: { [spec.instanceId]: verdict },
+    suspicion: examined.suspicion,
+    exitCode: read.exitCode ?? run.exitCode,
+  } as const;
+  if (verdict.resolved) return { ...common, outcome: 'resolved' };
+  if (run.oomKilled)
+    return {
+      ...common,
+      outcome: 'infra',
+      infraReason: 'oom',
+      errorMessage: `${spec.instanceId}: a process was killed by the memory limit while the tests ran; raise grading.memory where the tests need more`,
+    };
+  if (read.notFound === undefined) return { ...common, outcome: 'unresolved' };
+  return {
+    ...common,
+    // The patch forged the log itself; the other reasons say nothing about the patch.
+    outcome: read.notFound === 'exit_code_contradicts' ? 'unresolved' : 'invalid',
+    infraReason: verdict.infra_failure_reason ?? classifyLog(grade.read.log)?.reason ?? null,
+    errorMessage: `${spec.instanceId}: the log holds no usable test results (${NOT_FOUND[read.notFound]})`,
+  };
+}
+
+const NOT_FOUND = {
+  bad_mark: 'it says that patching, resetting or the tests themselves failed',
+  no_markers: 'the markers around the test output are missing, so the script did not get that far',
+  no_evidence: 'nothing shows that the tests ran',
+  exit_code_contradicts: 'the test command failed but no test did',
+} as const;
+
+export function evaluatePrediction(request: EvaluationRequest): Promise<EvaluationResult> {
+  const { spec, patch } = request;
+  return inFreshContainer(
+    {
+      ...{ instanceId: spec.instanceId, image: spec.image, script: spec.scriptToRun },
+      ...{ dialect: spec.dialect, specHash: spec.specHash, request },
+      // The harness never runs an empty prediction.
+      runs: patch !== null && patch !== '',
+    },
+    (environment, log) => inEnvironment(environment, request, log),
+  );
+}
+
+// Binary files of Multimodal rows: fetched by us, laid into the container, and copied into the tree just before the tests.
+
+export type FetchAsset = (url: string, signal?: AbortSignal) => Promise<Uint8Array>;
+
+const FETCH_MS = 60_000;
+
+export const fetchAsset: FetchAsset = async (url, signal) => {
+  const deadline = AbortSignal.timeout(FETCH_MS);
+  const response = await fetch(url, { signal: signal ? AbortSignal.any([signal, deadline]) : deadline });
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+};
+
+const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** The script with commands put in just before the line of the start marker. */
+export function withRestore(script: string, commands: readonly string[]): string {
+  if (commands.length === 0) return script;
+  const lines = script.split('\n');
+  const start = lines.findIndex((line) => line.includes(MARK.start));
+  if (start < 0) return `${script}\n${commands.join('\n')}`;
+  return [...lines.slice(0, start), ...commands, ...lines.slice(start)].join('\n');
+}
+
+interface StagedAssets {
+  readonly restore: readonly string[];
+  /** One sentence for each file that could not be fetched; the tests run without it, as in the harness. */
+  readonly missing: readonly string[];
+}
+
+async function stageAssets(
+  environment: Environment,
+  assets: readonly Asset[],
+  fetchOne: FetchAsset,
+  signal?: AbortSignal,
+): Promise<StagedAssets> {
+  const restore: string[] = [];
+  const missing: string[] = [];
+  if (assets.length > 0) await environment.execute('mkdir -p /image_assets');
+  for (const { path, url } of assets) {
+    const flat = path.replaceAll('/', '__');
+    try {
+      if (url === undefined) throw new Error('the row gives no address');
+      await environment.putFile(`/image_assets/${flat}`, await fetchOne(url, signal));
+      restore.push(
+        `mkdir -p $(dirname ${shellWord(path)}) && cp ${shellWord(`/image_assets/${flat}`)} ${shellWord(path)}`,
+      );
+    } catch (error) {
+      signal?.throwIfAborted();
+      missing.push(`asset ${path} is missing: ${(error as Error).message}`);
+    }
+  }
+  return { restore, missing };
+}

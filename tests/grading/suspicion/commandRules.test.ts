@@ -3,8 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runConfigSchema } from '../../../src/config/runConfig.ts';
-import { SUSPICION_RULES, suspicionRules } from '../../../src/grading/suspicion/commandRules.ts';
-import { createScan, scanCommand } from '../../../src/grading/suspicion/commands.ts';
+import {
+  createScan,
+  SUSPICION_RULES,
+  scanCommand,
+  suspicionRules,
+} from '../../../src/grading/suspicion/commands.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 
 const rulesOf = (command: string, output = '') => scanCommand(command, output).map((s) => s.rule);
@@ -81,7 +85,7 @@ describe('suspicion', () => {
   });
 
   test('the page lists every rule with its words', () => {
-    const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'extension.md'), 'utf8');
+    const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'extension.md'), 'utf8');
     for (const { rule, says } of SUSPICION_RULES) {
       const row = page.split('\n').find((line) => line.startsWith(`| \`${rule}\``));
       expect(row, rule).toContain(says);

@@ -13,10 +13,13 @@ import { verdictInRunLog } from '../../../src/formats/harness/instanceReport.ts'
 import { readLeaderboardResults } from '../../../src/formats/leaderboard/results.ts';
 import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
 import { resolutionOf } from '../../../src/grading/grade.ts';
-import { gradingConfigSchema } from '../../../src/grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
+import {
+  GRADING_DOCKER_OPTIONS,
+  gradingConfigSchema,
+  gradingEnvironment,
+} from '../../../src/grading/gradingConfig.ts';
 import { doubtedScores } from '../../../src/report/measure/publishedDoubts.ts';
-import { runRowParser } from '../../../src/suites/live/rowParser.ts';
+import { runRowParser } from '../../../src/suites/live/live.ts';
 import { entryScript } from '../../../src/suites/pro/gradePro.ts';
 import { dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';

@@ -1,7 +1,7 @@
 // The reward of a verifier: which number counts, and what is none.
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/environment/environment.ts';
-import type { RunLog } from '../../../src/grading/createRunLog.ts';
+import type { RunLog } from '../../../src/grading/gradingFrame.ts';
 import { rewardFromJson, rewardFromText, verify } from '../../../src/suites/harbor/verifyTask.ts';
 
 const found = (reward: number, rewards: Record<string, number>) => ({ ok: true, found: { reward, rewards } });

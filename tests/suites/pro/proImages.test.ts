@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadDataset } from '../../../src/suites/loadDataset.ts';
-import { proDockerfile } from '../../../src/suites/pro/proImage.ts';
+import { proDockerfile } from '../../../src/suites/pro/pro.ts';
 import { rememberBuilds } from '../../../src/suites/suites.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';

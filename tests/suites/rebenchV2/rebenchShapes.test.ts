@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { extendRegistry, OFFICIAL_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
-import { rebenchShape } from '../../../src/suites/rebenchV2/rebenchShapes.ts';
-import { withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
+import { rebenchShape, withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
 
 interface Golden {
   readonly id: string;

@@ -8,13 +8,9 @@ import {
   type EnvironmentFactory,
 } from '../../../src/environment/environment.ts';
 import { runLogText } from '../../../src/formats/harness/logFolders.ts';
-import { gradingConfigSchema, limitsOf } from '../../../src/grading/gradingConfig.ts';
-import { gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
+import { gradingConfigSchema, gradingEnvironment, limitsOf } from '../../../src/grading/gradingConfig.ts';
 import { resolveGradeSpec } from '../../../src/grading/specs/spec.ts';
-import {
-  type EvaluationRequest,
-  evaluatePrediction,
-} from '../../../src/suites/sweBench/evaluatePrediction.ts';
+import { type EvaluationRequest, evaluatePrediction } from '../../../src/suites/sweBench/sweBench.ts';
 import { normaliseRow } from '../../support/suites.ts';
 
 const PASSED = '>>>>> Start Test Output\nok 1 a\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n';

@@ -6,13 +6,17 @@ import { createDockerFactory, type DockerFactory } from '../../../src/environmen
 import type { EnvironmentFactory } from '../../../src/environment/environment.ts';
 import { currentOwner } from '../../../src/environment/owner.ts';
 import { applyPatch, PATCH_PATH } from '../../../src/grading/applyPatch.ts';
-import { type GradingConfig, gradingConfigSchema } from '../../../src/grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../../src/grading/gradingEnvironment.ts';
+import {
+  GRADING_DOCKER_OPTIONS,
+  type GradingConfig,
+  gradingConfigSchema,
+  gradingEnvironment,
+} from '../../../src/grading/gradingConfig.ts';
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { extendRegistry, type ParserRegistry } from '../../../src/grading/parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../../src/grading/specs/spec.ts';
-import { summarize } from '../../../src/grading/summarize.ts';
-import { evaluatePrediction } from '../../../src/suites/sweBench/evaluatePrediction.ts';
+import { summarize } from '../../../src/grading/storedReports.ts';
+import { evaluatePrediction } from '../../../src/suites/sweBench/sweBench.ts';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from '../../grading/fixtures/sumRepo.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
 import { derivedImage } from '../../support/dockerEnvironment.ts';

@@ -21,8 +21,7 @@ import {
 import { createCollector } from '../../../src/environment/exec/outputCollector.ts';
 import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.ts';
 import { classifyPullMessage } from '../../../src/environment/places/pullFailure.ts';
-import { SUSPICION_RULES } from '../../../src/grading/suspicion/commandRules.ts';
-import { scanCommand } from '../../../src/grading/suspicion/commands.ts';
+import { SUSPICION_RULES, scanCommand } from '../../../src/grading/suspicion/commands.ts';
 import { TemplateError } from '../../../src/template/ast.ts';
 import { checkTemplate } from '../../../src/template/check.ts';
 import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';

@@ -8,8 +8,7 @@ import { classifyLog } from '../../../src/grading/infra.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
 import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
-import { type GradeSpec, withExitCode } from '../../../src/grading/specs/spec.ts';
-import { gymResetPaths, gymScript } from '../../../src/grading/specs/sweGym.ts';
+import { type GradeSpec, gymResetPaths, gymScript, withExitCode } from '../../../src/grading/specs/spec.ts';
 import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
 import { rewardFromJson, rewardFromText } from '../../../src/suites/harbor/verifyTask.ts';
 import {
@@ -19,7 +18,7 @@ import {
   r2eStatement,
   r2eStatuses,
 } from '../../../src/suites/r2eGym/r2eGym.ts';
-import { withRestore } from '../../../src/suites/sweBench/evaluatePrediction.ts';
+import { withRestore } from '../../../src/suites/sweBench/sweBench.ts';
 import { type Reader, readersOf } from './reader.ts';
 import { LOG_OPENINGS } from './worstText.ts';
 

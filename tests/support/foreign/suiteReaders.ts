@@ -4,8 +4,7 @@ import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { livePytest } from '../../../src/suites/live/live.ts';
 import { behind, shapeOf, withoutTail } from '../../../src/suites/multiSwe/shapes.ts';
 import { passedIn, withoutBinaryHunks } from '../../../src/suites/pro/gradePro.ts';
-import { rebenchShape } from '../../../src/suites/rebenchV2/rebenchShapes.ts';
-import { withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
+import { rebenchShape, withoutTiming } from '../../../src/suites/rebenchV2/rebenchV2.ts';
 import { readersOf } from './reader.ts';
 
 const REBENCH = ['pytest', 'pytest_v2', 'sympy', 'gradle_custom', 'react_pdf'].map(

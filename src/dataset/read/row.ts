@@ -2,13 +2,13 @@
  * Columns under the names of SWE-bench become an Instance; everything else is kept in `extra`. Text stays text; nothing in a row is ever
  * rendered or evaluated here.
  */
-
 import type { ZodError } from 'zod';
 import { parseReference } from '../../base/imageReference.ts';
+import { isRecord } from '../../base/isRecord.ts';
+import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
+import { sha256 } from '../../base/sha256.ts';
 import { kindOf } from '../../base/text/errorText.ts';
 import { type Instance, imageOf, instanceSchema } from '../instance.ts';
-import { parseTestIds } from './testIds.ts';
-
 export type RawRow = Readonly<Record<string, unknown>>;
 
 export type NormalisedRow =
@@ -102,3 +102,62 @@ export function normaliseColumns(raw: RawRow, kind?: string, headIsBase = false)
     ...(typeof candidate.instance_id === 'string' && { instanceId: candidate.instance_id }),
   };
 }
+
+// FAIL_TO_PASS and PASS_TO_PASS in every form datasets store them: list, JSON text, Python literal text, map keyed by test.
+
+type TestIds = { ok: true; ids: string[] } | { ok: false; message: string };
+
+function parseText(text: string): { value: unknown } | { message: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    // not JSON: a Python literal, or nothing we know
+  }
+  try {
+    return { value: parsePythonLiteral(text) };
+  } catch (error) {
+    if (!(error instanceof PythonLiteralError)) throw error;
+    return { message: `is neither a JSON list nor a Python list (${error.message})` };
+  }
+}
+
+/** `undefined` and `null` are an absent column, hence no ids. Order is kept: the official reports depend on it. */
+export function parseTestIds(value: unknown): TestIds {
+  if (value === undefined || value === null || value === '') return { ok: true, ids: [] };
+  if (typeof value === 'string') {
+    const parsed = parseText(value);
+    if ('message' in parsed) return { ok: false, message: parsed.message };
+    if (typeof parsed.value === 'string') return { ok: false, message: 'is one string, not a list of tests' };
+    return parseTestIds(parsed.value);
+  }
+  if (Array.isArray(value)) {
+    const odd = value.findIndex((id) => typeof id !== 'string');
+    if (odd >= 0)
+      return { ok: false, message: `has ${kindOf(value[odd])} at position ${odd + 1}, not a string` };
+    return { ok: true, ids: value as string[] };
+  }
+  if (typeof value === 'object') return { ok: true, ids: Object.keys(value) };
+  return { ok: false, message: `is ${kindOf(value)}, not a list of tests` };
+}
+
+// Hashes of rows: equal where the same rows came in another form of file.
+
+/** JSON with sorted keys: the same row has the same hash whether it was read from lines, an array or Parquet. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, canonical(value[key])]),
+  );
+}
+const hashOf = (value: unknown) => sha256(JSON.stringify(canonical(value)));
+
+/** Hash of the whole normalised row. Its kind follows from the row. */
+export const rowHashOf = ({ kind: _, ...row }: Instance): string => hashOf(row);
+
+/** Hash of the columns that decide a verdict. Revisions of a dataset differ in exactly these. */
+export const gradingHashOf = (
+  row: Pick<Instance, 'eval_script' | 'FAIL_TO_PASS' | 'PASS_TO_PASS' | 'test_patch'>,
+): string => hashOf([row.eval_script ?? null, row.FAIL_TO_PASS, row.PASS_TO_PASS, row.test_patch]);

@@ -1,8 +1,0 @@
-/** Alone in its file: the command line words it, and `ls` must not load how rows are read. */
-/** The file is no longer the one whose rows were selected. */
-export class DatasetChangedError extends Error {
-  override readonly name = 'DatasetChangedError';
-  constructor(path: string) {
-    super(`${path} was changed while it was in use; begin again when nothing writes it any more`);
-  }
-}

@@ -1,0 +1,236 @@
+/** Raw rows of files: JSON Lines piece by piece, so that a file of a gigabyte is never in memory as a whole; JSON; Parquet. Problems are collected, not thrown: all are shown at once. */
+import { Worker } from 'node:worker_threads';
+import { within } from '../../base/async/timer.ts';
+import { isRecord } from '../../base/isRecord.ts';
+import { errorText } from '../../base/text/errorText.ts';
+import { jsonChildren, jsonErrorLine, lineAt } from '../../base/text/jsonChildren.ts';
+
+export interface RawEntry {
+  /** Line of the text, or row number of a table; from 1. */
+  readonly line: number;
+  readonly row: unknown;
+  /** Key of an object keyed by id. */
+  readonly key?: string;
+  /** Where the line lies in the file, in bytes; JSON Lines only. */
+  readonly start?: number;
+  readonly length?: number;
+}
+export interface RawProblem {
+  readonly line: number;
+  readonly message: string;
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** A file with more of them is no dataset, and to read on would take minutes. */
+const MOST_PROBLEMS = 1000;
+
+interface Line {
+  readonly line: number;
+  readonly bytes: Uint8Array;
+  readonly start: number;
+}
+
+const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
+
+/** Where a line that holds nothing but space ends, its LF included; `from` where it holds more. */
+function blankEnd(piece: Uint8Array, from: number): number {
+  let at = from;
+  while (piece[at] === SPACE || piece[at] === CR || piece[at] === TAB) at++;
+  return piece[at] === LF ? at + 1 : from;
+}
+
+/**
+ * Lines that are not blank. Splits at LF alone: U+2028 is legal inside a JSON string, and a lone CR is not a line end here. CRLF ends with
+ * space to JSON.
+ */
+function* split(pieces: Iterable<Uint8Array>): Generator<Line> {
+  let begun: Uint8Array[] = [];
+  let start = 0;
+  let line = 1;
+  const ended = (last: Uint8Array): Line => {
+    const bytes = begun.length === 0 ? last : Buffer.concat([...begun, last]);
+    const found = { line, bytes, start };
+    begun = [];
+    start += bytes.length + 1;
+    line += 1;
+    return found;
+  };
+  for (const piece of pieces) {
+    let from = 0;
+    while (from < piece.length) {
+      const end = begun.length === 0 ? blankEnd(piece, from) : from;
+      if (end > from) {
+        start += end - from;
+        line += 1;
+        from = end;
+        continue;
+      }
+      const lf = piece.indexOf(LF, from);
+      if (lf < 0) break;
+      yield ended(piece.subarray(from, lf));
+      from = lf + 1;
+    }
+    if (from < piece.length) begun.push(piece.subarray(from));
+  }
+  if (begun.length > 0) yield ended(new Uint8Array(0));
+}
+
+/** The row of a line; undefined for an empty one. Throws what is wrong with it. */
+export function rowOfLine(bytes: Uint8Array): unknown {
+  const text = decoder.decode(bytes).trim(); // trim also takes a BOM
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+export function* jsonLines(pieces: Iterable<Uint8Array>): Generator<RawEntry | RawProblem> {
+  let problems = 0;
+  for (const { line, bytes, start } of split(pieces)) {
+    try {
+      const row = rowOfLine(bytes);
+      if (row !== undefined) yield { line, row, start, length: bytes.length };
+    } catch (error) {
+      const utf8 = error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8';
+      yield { line, message: `${utf8}: ${errorText(error)}` };
+      problems += 1;
+      if (problems < MOST_PROBLEMS) continue;
+      yield { line, message: `${MOST_PROBLEMS} lines cannot be read; the rest was not looked at` };
+      return;
+    }
+  }
+}
+
+export interface RawRows {
+  readonly entries: readonly RawEntry[];
+  readonly problems: readonly RawProblem[];
+}
+
+function readJsonLines(bytes: Uint8Array): RawRows {
+  const entries: RawEntry[] = [];
+  const problems: RawProblem[] = [];
+  for (const found of jsonLines([bytes])) {
+    if ('message' in found) problems.push(found);
+    else entries.push(found);
+  }
+  return { entries, problems };
+}
+
+/** A dump of the datasets server wraps each row: `{rows: [{row_idx, row: {…}}]}`. */
+const unwrapped = (row: unknown): unknown => (isRecord(row) && isRecord(row.row) ? row.row : row);
+
+/** An array of rows, an object keyed by id, one row, or a dump of the datasets server. */
+function entriesOf(text: string, value: unknown): RawRows {
+  if (typeof value !== 'object' || value === null)
+    return {
+      entries: [],
+      problems: [{ line: 1, message: 'the file holds neither a list nor an object of instances' }],
+    };
+  if (isRecord(value) && typeof value.instance_id === 'string')
+    return { entries: [{ line: 1, row: value }], problems: [] };
+  const opening = text.search(/[[{]/);
+  let children = jsonChildren(text, opening, lineAt(text, opening));
+  const rows = isRecord(value) && Array.isArray(value.rows) && children.find((child) => child.key === 'rows');
+  if (rows) children = jsonChildren(text, rows.start, rows.line);
+  return {
+    entries: children.map(({ key, line, start, end }) => ({
+      line,
+      row: unwrapped(JSON.parse(text.slice(start, end))),
+      ...(key !== undefined && { key }),
+    })),
+    problems: [],
+  };
+}
+
+/** JSON or JSON Lines, told apart by what is inside: people give both either suffix. */
+export function readJson(bytes: Uint8Array, expected: 'json' | 'jsonl'): RawRows {
+  let text: string;
+  try {
+    text = decoder.decode(bytes).trimStart();
+  } catch {
+    return readJsonLines(bytes); // names the line that is not UTF-8
+  }
+  if (expected === 'jsonl' && !text.startsWith('[')) return readJsonLines(bytes);
+  const original = new TextDecoder('utf-8').decode(bytes); // without the BOM, with every line break
+  try {
+    return entriesOf(original, JSON.parse(text));
+  } catch (error) {
+    const lines = readJsonLines(bytes);
+    if (
+      lines.problems.length === 0 ||
+      (expected === 'json' && text.split('\n', 1)[0]?.trimEnd().endsWith('}'))
+    )
+      return lines;
+    return {
+      entries: [],
+      problems: [{ line: jsonErrorLine(error, text), message: `not valid JSON: ${errorText(error)}` }],
+    };
+  }
+}
+
+/** Parquet has types that JSON and the hash over a row have not: 64-bit numbers, times, bytes. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint')
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<unknown>, plain);
+  if (value instanceof Map) return Object.fromEntries([...value].map(([k, v]) => [String(k), plain(v)]));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+  return value;
+}
+
+/** A good file of the largest dataset takes seconds. */
+const LEAST_MS = 60_000;
+const MS_A_MEGABYTE = 1000;
+
+/** One wrong byte can make the reader go round for ever, so it runs where it can be ended. It resolves by its own package. */
+const READER = `
+const { parentPort, workerData } = require('node:worker_threads');
+(async () => {
+  const { parquetReadObjects } = await import(workerData.hyparquet);
+  const { compressors } = await import(workerData.compressors);
+  try {
+    parentPort.postMessage({ rows: await parquetReadObjects({ file: workerData.file, compressors }) });
+  } catch (error) {
+    parentPort.postMessage({ reason: error instanceof Error ? error.message : String(error) });
+  }
+})();
+`;
+
+type Answer = { readonly rows: readonly Record<string, unknown>[] } | { readonly reason: string };
+
+async function rowsOf(bytes: Uint8Array, ms: number): Promise<Answer> {
+  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+  const workerData = {
+    file,
+    hyparquet: import.meta.resolve('hyparquet'),
+    compressors: import.meta.resolve('hyparquet-compressors'),
+  };
+  const worker = new Worker(READER, { eval: true, workerData, transferList: [file] });
+  const answer = new Promise<Answer>((resolve) => {
+    worker.once('message', resolve);
+    worker.once('error', (error) => resolve({ reason: (error as Error).message }));
+    worker.once('exit', () => resolve({ reason: 'the reader ended without an answer' }));
+  });
+  try {
+    return (await within(answer, ms)) ?? { reason: `it was not read within ${ms / 1000} s` };
+  } finally {
+    await worker.terminate();
+  }
+}
+
+export async function readParquet(
+  bytes: Uint8Array,
+  ms = LEAST_MS + (bytes.length / 1e6) * MS_A_MEGABYTE,
+): Promise<RawRows> {
+  const answer = await rowsOf(bytes, ms);
+  if ('rows' in answer)
+    return { entries: answer.rows.map((row, i) => ({ line: i + 1, row: plain(row) })), problems: [] };
+  return {
+    entries: [],
+    problems: [
+      { line: 0, message: `not a readable Parquet file (${answer.reason}); was the download complete?` },
+    ],
+  };
+}
