@@ -21,7 +21,7 @@ export type { ModelConfig, RetryConfig } from './model/modelConfig.ts';
 export type { ModelModule } from './model/modelFactory.ts';
 export * from './money.ts';
 export * from './outcome.ts';
-export { type CompareOptions, compare, compareSources } from './results/compare/compareSources.ts';
+export { type CompareOptions, compare, compareSources } from './results/compareSources.ts';
 export type {
   EvaluatePredictionsOptions,
   PredictionsEvaluation,
@@ -30,7 +30,7 @@ export type { EvaluateRunOptions } from './results/evaluate/evaluateRun.ts';
 export type { Evaluation } from './results/evaluate/gradeRun.ts';
 export { type ImportedResults, type ImportOptions, importResults } from './results/import/importResults.ts';
 export type { ArmVerdict, FirstVerdict, NightOptions, NightVerdict } from './results/night/judgeRun.ts';
-export { openResults, type RecordedRun, type Results } from './results/read/openResults.ts';
+export { openResults, type RecordedRun, type Results } from './results/openResults.ts';
 export type { ResumeOptions } from './run/begin.ts';
 export type { RunEvent, TrialLabel } from './run/events.ts';
 export { type DryRun, type PlannedRun, planRun } from './run/plan/dryRun.ts';

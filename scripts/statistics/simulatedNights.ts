@@ -2,7 +2,7 @@
 
 import { compareSides } from '../../src/report/compare/compareSides.ts';
 import { type Side, scoreOnly } from '../../src/report/compare/side.ts';
-import { candidateOfSide } from '../../src/report/gate/candidate.ts';
+import { candidateOfSide } from '../../src/report/gate/gate.ts';
 import type { Candidate } from '../../src/report/gate/rules.ts';
 
 export type Random = () => number;

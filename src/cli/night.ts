@@ -2,7 +2,7 @@
 import { inert } from '../base/text/inert.ts';
 import type { GateResult } from '../report/gate/gate.ts';
 import { gateDocument } from '../report/gate/gateDocument.ts';
-import { renderTerminal } from '../report/render/renderTerminal.ts';
+import { renderTerminal } from '../report/render/renderers.ts';
 import { type ArmVerdict, judgeRun, type NightOptions } from '../results/night/judgeRun.ts';
 import type { Store } from '../store/open.ts';
 import { conclude } from './conclude.ts';

@@ -1,13 +1,16 @@
 /** The live viewer: one node:http server that reads a results root, serves the built page and says when something changed. */
-import { randomBytes } from 'node:crypto';
+
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
+import { basename, dirname } from 'node:path';
+import { z } from 'zod';
 import { errorText } from '../base/text/errorText.ts';
-import { type AccessRules, decide, hostsFor, isLoopback } from './access.ts';
+import { askRun } from '../run/askRun.ts';
+import { UserError } from '../run/userError.ts';
 import type { Documents } from './documents/resources.ts';
-import { openRecord } from './laterRecord.ts';
-import { CONTROL_HEADER, CONTROL_PATH, handleControl } from './liveControl.ts';
+import { databaseOf, openRecord } from './laterRecord.ts';
 import { type PageFile, readPage, withMode } from './pageFiles.ts';
 
 export interface ViewerOptions {
@@ -246,3 +249,139 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
 
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
+
+export interface AccessRules {
+  /** Exact values of the Host header that are ours, lower case. */
+  readonly hosts: ReadonlySet<string>;
+  readonly token: string | undefined;
+  readonly cookie: string;
+}
+
+export interface AccessFacts {
+  readonly method: string;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly fetchSite: string | undefined;
+  /** A person follows a link to the page itself: harmless from anywhere, since the page alone holds no data. */
+  readonly visit: boolean;
+  readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
+  /** The path takes requests to a run that works, and the header is there that only a script of the page can set. */
+  readonly control?: boolean;
+  /** `token` of the query, for the first visit. */
+  readonly queryToken: string | undefined;
+}
+
+type Decision =
+  | { allow: true; setCookie: boolean }
+  | { allow: false; status: 400 | 401 | 403 | 405; why: string };
+
+const refuse = (status: 400 | 401 | 403 | 405, why: string): Decision => ({ allow: false, status, why });
+
+export function decide(rules: AccessRules, request: AccessFacts): Decision {
+  const changes = request.method === 'POST' && request.control === true;
+  if (!changes && request.method !== 'GET' && request.method !== 'HEAD')
+    return refuse(405, 'this viewer only reads');
+  const host = request.host?.toLowerCase();
+  if (host === undefined || !rules.hosts.has(host))
+    return refuse(403, 'this viewer does not answer to that host name; use the address it printed');
+  if (request.origin !== undefined && request.origin.toLowerCase() !== `http://${host}`)
+    return refuse(403, 'requests from another origin are not answered');
+  // Reading may leave the origin out; a change is asked by a page that says it.
+  if (changes && request.origin === undefined)
+    return refuse(403, 'a request that changes a run has to come from the page of this viewer');
+  const site = request.fetchSite;
+  if (site !== undefined && site !== 'same-origin' && site !== 'none' && !request.visit)
+    return refuse(403, 'requests from another site are not answered');
+  if (changes && request.visit) return refuse(403, 'a link or a form changes nothing here');
+  if (rules.token === undefined) return { allow: true, setCookie: false };
+  if (sameSecret(request.queryToken, rules.token)) return { allow: true, setCookie: true };
+  const bearer = request.authorization?.match(/^Bearer (.+)$/)?.[1];
+  if (sameSecret(bearer, rules.token) || sameSecret(cookieOf(request.cookie, rules.cookie), rules.token))
+    return { allow: true, setCookie: false };
+  return refuse(401, 'open the address that "swebatch view" printed: it carries the token');
+}
+
+function sameSecret(given: string | undefined, expected: string): boolean {
+  if (given === undefined) return false;
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function cookieOf(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const at = pair.indexOf('=');
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return undefined;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+export const isLoopback = (host: string): boolean => LOOPBACK.has(host) || /^127(\.\d{1,3}){3}$/.test(host);
+
+/** Host headers that mean this server: the address it was given, loopback's names, and every interface for a wildcard. */
+export function hostsFor(host: string, port: number, interfaces: readonly string[]): Set<string> {
+  const names = new Set<string>([host.toLowerCase()]);
+  const wildcard = host === '0.0.0.0' || host === '::';
+  if (isLoopback(host) || wildcard) for (const name of LOOPBACK) names.add(name);
+  if (wildcard) for (const name of interfaces) names.add(name.toLowerCase());
+  const found = new Set<string>();
+  for (const name of names) {
+    const bare = name.includes(':') ? `[${name}]` : name;
+    found.add(`${bare}:${port}`);
+    if (port === 80) found.add(bare);
+  }
+  return found;
+}
+
+const CONTROL_PATH = '/api/control';
+/** A form of another site cannot set it, and a script of one would have to ask first, which is refused. */
+const CONTROL_HEADER = 'x-swebatch-control';
+
+const requestSchema = z.strictObject({
+  run: z.string().min(1).max(500),
+  command: z.string().max(100),
+  argument: z.string().max(500).nullable(),
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly answer: string } | { readonly error: string };
+}
+
+const LONGEST_BYTES = 10_000;
+
+/** Never rejects. */
+async function handleControl(results: string, request: IncomingMessage): Promise<Answer> {
+  try {
+    const read = await bodyOf(request);
+    const asked = read === null ? null : requestSchema.safeParse(read);
+    if (!asked?.success) return { status: 400, body: { error: 'this is no request to a run' } };
+    const database = databaseOf(results);
+    if (basename(database) !== 'swebatch.db')
+      return { status: 409, body: { error: 'this file is a copy of a record; no run works on it' } };
+    const by = `${request.socket.remoteAddress ?? '?'} (viewer)`;
+    const { done, answer } = await askRun({ ...asked.data, root: dirname(database), by });
+    return done ? { status: 200, body: { answer } } : { status: 409, body: { error: answer } };
+  } catch (error) {
+    const status = error instanceof UserError ? 409 : 500;
+    return { status, body: { error: errorText(error) } };
+  }
+}
+
+/** Null for what is too long or no JSON. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > LONGEST_BYTES) return null;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch {
+    return null;
+  }
+}

@@ -14,7 +14,7 @@ import {
   startRun,
   UserError,
 } from '../../src/index.ts';
-import { toJson } from '../../src/report/render/json.ts';
+import { toJson } from '../../src/report/render/document.ts';
 import { cli, REPO, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 

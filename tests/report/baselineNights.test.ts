@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
-import { findBaseline } from '../../src/results/night/findBaseline.ts';
+import { findBaseline } from '../../src/results/night/gateRun.ts';
 import { judgeRun } from '../../src/results/night/judgeRun.ts';
 import type { Store } from '../../src/store/open.ts';
 import {

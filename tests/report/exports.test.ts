@@ -13,9 +13,8 @@ import {
   trajectoryPath,
 } from '../../src/formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../src/formats/predictions.ts';
-import { partsOf } from '../../src/report/files/layout.ts';
-import { predictionsOf } from '../../src/report/files/predictionsOf.ts';
-import { exportSummary } from '../../src/report/render/exportSummary.ts';
+import { exportSummary } from '../../src/report/exportSummary.ts';
+import { partsOf, predictionsOf } from '../../src/report/predictionsOf.ts';
 import { attemptRecords, predictionRows } from '../../src/store/records/attemptBodies.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';
 

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { compareSides } from '../../src/report/compare/compareSides.ts';
 import { sideOfArm } from '../../src/report/compare/side.ts';
-import { candidateOf, remeasurementsOf } from '../../src/report/gate/candidate.ts';
-import { gate } from '../../src/report/gate/gate.ts';
+import { candidateOf, gate, remeasurementsOf } from '../../src/report/gate/gate.ts';
 import { gateDocument } from '../../src/report/gate/gateDocument.ts';
 import { junitXml } from '../../src/report/gate/junit.ts';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
@@ -15,8 +14,7 @@ import {
   undetectable,
 } from '../../src/report/measure/forecast.ts';
 import { historyOf } from '../../src/report/measure/history.ts';
-import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { gateExit } from '../../src/results/night/gateRun.ts';
 import { remeasure } from '../../src/results/night/remeasure.ts';
 import { loadRunData, type RunData } from '../../src/store/records/reportQueries.ts';

@@ -5,7 +5,7 @@ import { toMeasureAgain } from '../../src/report/gate/evidence.ts';
 import { gate } from '../../src/report/gate/gate.ts';
 import { gateDocument } from '../../src/report/gate/gateDocument.ts';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { seeded } from '../../src/report/statistics/resampling.ts';
 
 /** `broken` instances that broke, `fixed` that got fixed, and others that were resolved on both nights. */

@@ -1,8 +1,7 @@
 // A report says the score also without the instances whose gold patch does not pass on this machine.
 import { describe, expect, test } from 'vitest';
-import { goldScore } from '../../src/report/measure/gold.ts';
-import { summarize } from '../../src/report/measure/summary.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { goldScore, summarize } from '../../src/report/measure/summary.ts';
+import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import type { GoldStanding } from '../../src/store/records/evaluations.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';

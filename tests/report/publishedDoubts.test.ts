@@ -1,7 +1,7 @@
 // The second denominator: a score without instances that others found to be wrong.
 import { expect, test } from 'vitest';
 import doubts from '../../src/report/measure/publishedDoubts.json' with { type: 'json' };
-import { doubtedScores } from '../../src/report/measure/publishedDoubts.ts';
+import { doubtedScores } from '../../src/report/measure/summary.ts';
 
 const trial = (instanceId: string, resolved: boolean) => ({ instanceId, epoch: 1, valid: true, resolved });
 const [gold, text] = doubts.map(({ ids }) => ids[0]!);

@@ -2,12 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { columns, shorten } from '../../src/base/text/columns.ts';
 import { line, markdown, plain } from '../../src/base/text/inert.ts';
-import type { Document } from '../../src/report/render/document.ts';
+import { type Document, toJson } from '../../src/report/render/document.ts';
 import { duration, money, pointDifference, pValue, rate } from '../../src/report/render/format.ts';
-import { toJson } from '../../src/report/render/json.ts';
-import { renderHtml } from '../../src/report/render/renderHtml.ts';
-import { renderMarkdown } from '../../src/report/render/renderMarkdown.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { renderHtml, renderMarkdown, renderTerminal } from '../../src/report/render/renderers.ts';
 import { proportion } from '../../src/report/statistics/proportions.ts';
 
 const evil =

@@ -1,16 +1,14 @@
 // Rewards beside verdicts: means and paired differences over instances, what is missing never counted as 0 unasked, and no test of too little.
 import { describe, expect, test } from 'vitest';
-import { compareAll } from '../../src/report/compare/compareAll.ts';
 import { compareDocument } from '../../src/report/compare/compareDocument.ts';
-import { compareSides } from '../../src/report/compare/compareSides.ts';
+import { compareAll, compareSides } from '../../src/report/compare/compareSides.ts';
 import { type Side, sideOfArm } from '../../src/report/compare/side.ts';
-import { candidateOf } from '../../src/report/gate/candidate.ts';
-import { type GateResult, gate } from '../../src/report/gate/gate.ts';
+import { candidateOf, type GateResult, gate } from '../../src/report/gate/gate.ts';
 import { gateDocument } from '../../src/report/gate/gateDocument.ts';
 import type { GatePolicy } from '../../src/report/gate/rules.ts';
 import { summarize } from '../../src/report/measure/summary.ts';
-import { jsonText } from '../../src/report/render/json.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { jsonText } from '../../src/report/render/document.ts';
+import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import { trialsCsv } from '../../src/report/render/trialsCsv.ts';
 import { newcombe10 } from '../../src/report/statistics/paired.ts';

@@ -1,7 +1,7 @@
 // A summary counts what is known, names what is missing, and never mixes the two.
 import { describe, expect, test } from 'vitest';
 import { summarize } from '../../src/report/measure/summary.ts';
-import { renderTerminal } from '../../src/report/render/renderTerminal.ts';
+import { renderTerminal } from '../../src/report/render/renderers.ts';
 import { summaryDocument } from '../../src/report/render/summaryDocument.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from './recordedRun.ts';

@@ -10,7 +10,7 @@ import { verdictInRunLog } from '../../src/formats/harness/instanceReport.ts';
 import { readLeaderboardResults } from '../../src/formats/leaderboard/results.ts';
 import { readVerdictMap } from '../../src/formats/pro/pro.ts';
 import { resolutionOf } from '../../src/grading/grade.ts';
-import { doubtedScores } from '../../src/report/measure/publishedDoubts.ts';
+import { doubtedScores } from '../../src/report/measure/summary.ts';
 import { judgeLive } from '../../src/suites/live/live.ts';
 import { normaliseRow, planGrading } from '../support/suites.ts';
 

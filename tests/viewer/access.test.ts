@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type AccessFacts, type AccessRules, decide, hostsFor, isLoopback } from '../../src/viewer/access.ts';
+import { type AccessFacts, type AccessRules, decide, hostsFor, isLoopback } from '../../src/viewer/server.ts';
 
 const rules: AccessRules = { hosts: hostsFor('127.0.0.1', 7580, []), token: undefined, cookie: 'c' };
 const locked: AccessRules = { ...rules, token: 's3cret' };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { testsOf } from '../../src/viewer/documents/attemptDocuments.ts';
 import type { TrialDocument } from '../../src/viewer/documents/documents.ts';
 import { pairsOf, summarizePairs } from '../../src/viewer/documents/pairs.ts';
-import { testsOf } from '../../src/viewer/documents/testResults.ts';
 
 const row = (instance_id: string, verdict: string, epoch = 1): TrialDocument =>
   ({ instance_id, verdict, epoch }) as TrialDocument;

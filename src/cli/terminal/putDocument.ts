@@ -1,11 +1,8 @@
 /** A report in the format that was asked for, on stdout or in a file. */
 import { extname } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import type { Document } from '../../report/render/document.ts';
-import { jsonText } from '../../report/render/json.ts';
-import { renderHtml } from '../../report/render/renderHtml.ts';
-import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
-import { renderTerminal } from '../../report/render/renderTerminal.ts';
+import { type Document, jsonText } from '../../report/render/document.ts';
+import { renderHtml, renderMarkdown, renderTerminal } from '../../report/render/renderers.ts';
 import { UserError } from '../../run/userError.ts';
 import { FORMATS } from '../flags/commonFlags.ts';
 import { printData, say } from './context.ts';

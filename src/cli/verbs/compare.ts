@@ -3,15 +3,20 @@ import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
-import { compareAll } from '../../report/compare/compareAll.ts';
 import { compareDocument, configDocument } from '../../report/compare/compareDocument.ts';
+import { compareAll } from '../../report/compare/compareSides.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
-import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
+import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
-import { namedSides } from '../../results/compare/compareSources.ts';
-import { foreignSides, openForeignRun } from '../../results/compare/foreignSides.ts';
-import { fixedTest, type NamedSide, sidesOf } from '../../results/compare/sides.ts';
+import {
+  fixedTest,
+  foreignSides,
+  type NamedSide,
+  namedSides,
+  openForeignRun,
+  sidesOf,
+} from '../../results/compareSources.ts';
 import { runGate, writeArtifacts } from '../../results/night/gateRun.ts';
 import { remeasure } from '../../results/night/remeasure.ts';
 import { databasePath, lazyStore, resultsRoot } from '../../run/resultsRoot.ts';

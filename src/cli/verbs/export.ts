@@ -7,9 +7,9 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { instanceFolder } from '../../formats/harness/logFolders.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
+import { exportSummary } from '../../report/exportSummary.ts';
 import { junitXml } from '../../report/gate/junit.ts';
-import { exportSummary } from '../../report/render/exportSummary.ts';
-import { jsonText } from '../../report/render/json.ts';
+import { jsonText } from '../../report/render/document.ts';
 import { trialsCsv } from '../../report/render/trialsCsv.ts';
 import {
   parseMetadata,
@@ -37,7 +37,7 @@ import { VERSION } from '../../run/version.ts';
 import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
-import { exportHtml } from '../../viewer/exportHtml.ts';
+import { exportHtml } from '../../viewer/bundle.ts';
 import { filled, json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printResult, say } from '../terminal/context.ts';

@@ -1,7 +1,7 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
-import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
+
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
-import { summarize } from '../../report/measure/summary.ts';
+import { DEFAULT_SEED, summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';

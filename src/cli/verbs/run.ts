@@ -4,7 +4,7 @@ import { imageOf } from '../../dataset/instance.ts';
 import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { engineClient } from '../../environment/places/engineClient.ts';
-import { requireBaseline } from '../../results/night/findBaseline.ts';
+import { requireBaseline } from '../../results/night/gateRun.ts';
 import { beginRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
 import { dryRun } from '../../run/plan/dryRun.ts';

@@ -16,9 +16,8 @@ import {
 } from '../render/format.ts';
 import { isNoSpread } from '../statistics/means.ts';
 import type { Bootstrapped } from '../statistics/resampling.ts';
-import type { Comparisons } from './compareAll.ts';
-import type { Comparison } from './compareSides.ts';
-import type { RewardDifference } from './rewardDifference.ts';
+import type { Comparison, Comparisons } from './compareSides.ts';
+import type { RewardDifference } from './difference.ts';
 
 export function compareDocument(all: Comparisons): Document {
   const several = all.comparisons.length > 1;

@@ -1,12 +1,14 @@
-/**
- * Two sides on the same instances, and only those that both finished validly. A is the reference: "fixed" is what B resolves and A does
- * not, "broken" the other way round, and differences are B minus A. Pure; seeds are part of the answer.
- */
-
-import type { FactDifference } from '../measure/runFacts.ts';
+import { type FactDifference, factDifferences } from '../measure/runFacts.ts';
 import { shareInterval } from '../statistics/epochs.ts';
-import { type ClusterSensitivity, clustered, mean } from '../statistics/means.ts';
-import type { McNemarTest, PairedTable } from '../statistics/paired.ts';
+import { type ClusterSensitivity, clustered, mean, tTest } from '../statistics/means.ts';
+import {
+  cochranQ,
+  differenceOf,
+  type McNemarTest,
+  mcnemar,
+  newcombe10,
+  type PairedTable,
+} from '../statistics/paired.ts';
 import { type Interval, type Proportion, proportion } from '../statistics/proportions.ts';
 import {
   type Bootstrapped,
@@ -14,13 +16,28 @@ import {
   costAResolved,
   geometricMeans,
   type Statistic,
+  signFlip,
 } from '../statistics/resampling.ts';
-import { conditionDifferences, sidesWithoutConditions } from './conditions.ts';
-import { type Power, powerOf, type TestedDifference, testDifference } from './difference.ts';
-import { type Matching, matchSides, type NotComparable, type Pair, rateOf } from './matching.ts';
-import { missingAsFailed, type Sensitivity } from './missingAsFailed.ts';
-import { type RewardDifference, rewardDifference } from './rewardDifference.ts';
-import type { FellOut, Side, SideResult } from './side.ts';
+import {
+  type Power,
+  powerOf,
+  type RewardDifference,
+  rewardDifference,
+  type TestedDifference,
+  testDifference,
+  withinOne,
+} from './difference.ts';
+import {
+  type FellOut,
+  type Matching,
+  matchSides,
+  type NotComparable,
+  type Pair,
+  rateOf,
+  resultOn,
+  type Side,
+  type SideResult,
+} from './side.ts';
 
 export interface SidesOptions {
   readonly test: McNemarTest;
@@ -203,3 +220,181 @@ const countBy = (whys: readonly FellOut[]): { why: FellOut; n: number }[] =>
   [...Map.groupBy(whys, (w) => w)]
     .map(([why, group]) => ({ why, n: group.length }))
     .sort((x, y) => y.n - x.n);
+
+const SHOWN = 10;
+
+function conditionDifferences(a: Side, b: Side, pairs: readonly Pair[]): FactDifference[] {
+  const rows = changed(pairs, (r) => r.rowHash);
+  const images = changed(pairs, (r) => r.imageDigest);
+  const sameRows = pairs.length > 0 && rows.known === pairs.length && rows.ids.length === 0;
+  const sharedOnly = a.partial || b.partial;
+  return [
+    ...difference('dataset.rows', 'dataset', rows),
+    ...difference('images', 'resources', images),
+    ...factDifferences(a.facts, b.facts, { sharedOnly }).map((d) =>
+      // The same rows under another path are the same dataset.
+      d.key === 'dataset.source' && sameRows ? { ...d, loud: false } : d,
+    ),
+  ].sort((x, y) => Number(y.loud) - Number(x.loud));
+}
+
+interface Changed {
+  readonly known: number;
+  readonly ids: readonly string[];
+}
+
+function changed(pairs: readonly Pair[], of: (r: SideResult) => string | null): Changed {
+  const known = pairs.filter((p) => of(p.a) !== null && of(p.b) !== null);
+  return {
+    known: known.length,
+    ids: known.filter((p) => of(p.a) !== of(p.b)).map((p) => p.instanceId),
+  };
+}
+
+function difference(key: string, group: FactDifference['group'], { known, ids }: Changed): FactDifference[] {
+  if (ids.length === 0) return [];
+  const more = ids.length - SHOWN;
+  return [
+    {
+      key,
+      group,
+      loud: true,
+      a: `${known} known`,
+      b: `${ids.length} not the same`,
+      diff: [
+        `not the same for ${ids.length} of ${known} matched instances:`,
+        ...ids.slice(0, SHOWN),
+        ...(more > 0 ? [`and ${more} more`] : []),
+      ],
+    },
+  ];
+}
+
+/** Labels of sides that do not say how they were run. */
+const sidesWithoutConditions = (sides: readonly Side[]): string[] =>
+  sides.filter((s) => s.partial && !saysHow(s)).map((s) => s.label);
+
+/** A published trajectory holds its configuration, a report holds none. */
+const saysHow = ({ facts }: Side): boolean => [...facts.keys()].some((key) => key.startsWith('agent.'));
+
+interface Sensitivity {
+  readonly n: number;
+  readonly points: number;
+  readonly interval: Interval | null;
+  readonly p: number;
+}
+
+/** `ids`: those that both sides were meant to answer. `unnamedNeither`: further ones that neither resolved. */
+function missingAsFailed(
+  a: Side,
+  b: Side,
+  ids: readonly string[],
+  unnamedNeither: number,
+  { test, seed }: { readonly test: McNemarTest; readonly seed: number },
+): Sensitivity | null {
+  const n = ids.length + unnamedNeither;
+  if (n === 0) return null;
+  const rates = ids.map(
+    (id) => [rateWithMissing(resultOn(a, id)!, a), rateWithMissing(resultOn(b, id)!, b)] as const,
+  );
+  if (a.epochs > 1 || b.epochs > 1) {
+    const d = [...rates.map(([x, y]) => y - x), ...Array<number>(unnamedNeither).fill(0)];
+    const interval = tTest(d)?.interval;
+    return {
+      n,
+      points: mean(d),
+      interval: interval ? withinOne(interval) : null,
+      p: signFlip(d, seed).p,
+    };
+  }
+  const count = (x: number, y: number) => rates.filter(([p, q]) => p === x && q === y).length;
+  const table: PairedTable = {
+    both: count(1, 1),
+    aOnly: count(0, 1),
+    bOnly: count(1, 0),
+    neither: count(0, 0) + unnamedNeither,
+  };
+  return {
+    n,
+    points: differenceOf(table),
+    interval: newcombe10(table),
+    p: mcnemar(test, table.aOnly, table.bOnly),
+  };
+}
+
+const rateWithMissing = (result: SideResult, side: Side): number =>
+  result.scores.filter(Boolean).length / Math.max(side.epochs, result.scores.length);
+
+export interface Comparisons {
+  readonly sides: readonly string[];
+  readonly comparisons: readonly (Comparison & { readonly pHolm: number | null })[];
+  /** Over instances validly finished on every side; null with two sides, or with epochs. */
+  readonly omnibus: {
+    readonly n: number;
+    readonly statistic: number;
+    readonly df: number;
+    readonly p: number;
+  } | null;
+}
+
+export function compareAll(sides: readonly Side[], options: SidesOptions): Comparisons {
+  const pairs = sides.flatMap((a, i) => sides.slice(i + 1).map((b) => compareSides(a, b, options)));
+  const tested = pairs.filter((c) => c.test !== null);
+  const adjusted = holm(tested.map((c) => c.test!.p));
+  const pHolm = new Map(tested.map((c, i) => [c, adjusted[i]!]));
+  const rewarded = pairs.filter((c) => c.reward?.permutation);
+  const adjustedRewards = holm(rewarded.map((c) => c.reward!.permutation!.p));
+  const rewardHolm = new Map(rewarded.map((c, i) => [c, adjustedRewards[i]!]));
+  return {
+    sides: sides.map((s) => s.label),
+    comparisons: pairs.map((c) => ({
+      ...c,
+      ...(rewardHolm.has(c) && { reward: { ...c.reward!, pHolm: rewardHolm.get(c)! } }),
+      pHolm: pHolm.get(c) ?? null,
+    })),
+    omnibus: omnibusOf(sides),
+  };
+}
+
+function omnibusOf(sides: readonly Side[]): Comparisons['omnibus'] {
+  if (sides.length < 3 || sides.some((s) => s.epochs > 1)) return null;
+  const ids = [...new Set(sides.flatMap((s) => [...s.results.keys()]))];
+  const rows = ids
+    .map((id) => sides.map((s) => resultOn(s, id)))
+    .filter((row) => row.every((r) => r !== undefined && r.scores.length > 0))
+    .map((row) => row.map((r) => r!.scores[0]!));
+  const q = rows.length === 0 ? null : cochranQ(rows);
+  return q && { n: rows.length + unnamedBy(sides, ids.length), ...q };
+}
+
+/** Leaderboard entries over one dataset: what none of them names, none resolves; it counts, and changes nothing about Q. */
+function unnamedBy(sides: readonly Side[], named: number): number {
+  const total = sides[0]?.open?.total ?? null;
+  return total !== null && sides.every((s) => s.open?.total === total) ? Math.max(0, total - named) : 0;
+}
+
+/** Several comparisons at once: Holm for arms, Benjamini-Hochberg for exploratory slices. Order of the input is kept. */
+
+function stepwise(
+  ps: readonly number[],
+  order: readonly number[],
+  factor: (rank: number) => number,
+  fold: (a: number, b: number) => number,
+  start: number,
+): number[] {
+  const adjusted = new Array<number>(ps.length);
+  let running = start;
+  for (const [rank, index] of order.entries()) {
+    running = fold(running, Math.min(1, ps[index]! * factor(rank)));
+    adjusted[index] = running;
+  }
+  return adjusted;
+}
+
+const ascending = (ps: readonly number[]) => [...ps.keys()].sort((a, b) => ps[a]! - ps[b]!);
+
+export const holm = (ps: readonly number[]): number[] =>
+  stepwise(ps, ascending(ps), (rank) => ps.length - rank, Math.max, 0);
+
+export const benjaminiHochberg = (ps: readonly number[]): number[] =>
+  stepwise(ps, ascending(ps).reverse(), (rank) => ps.length / (ps.length - rank), Math.min, 1);

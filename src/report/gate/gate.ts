@@ -5,10 +5,14 @@
 
 import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
+import type { RunData } from '../../store/records/reportQueries.ts';
 import type { Comparison } from '../compare/compareSides.ts';
-import type { RewardDifference } from '../compare/rewardDifference.ts';
-import type { FellOut } from '../compare/side.ts';
+import type { RewardDifference } from '../compare/difference.ts';
+import type { FellOut, Side } from '../compare/side.ts';
+import { summarize } from '../measure/summary.ts';
+import { rate } from '../render/format.ts';
 import { NIGHT_ERROR } from '../statistics/nightTests.ts';
+import { proportion } from '../statistics/proportions.ts';
 import {
   type Confirmation,
   chanceOfDrop,
@@ -22,6 +26,7 @@ import {
   decisive,
   type GatePolicy,
   type GateRule,
+  limitsOf,
   type Night,
   rulesOf,
   setChanges,
@@ -172,4 +177,72 @@ function warningsOf({ comparison: c, policy, unconfirmed, chance }: Night): stri
       c.detectable > policy.maxDrop &&
       `a drop of ${percent(policy.maxDrop)} cannot be told from noise here: ${c.matched} instances show ${percent(c.detectable)} or more${chance === null ? '' : `; up to ${percent(chance)} of nights on which nothing changed drop by more than --max-drop`}`,
   ]);
+}
+
+/** `required`: a night without a baseline is to fail. */
+export function firstNight(candidate: Candidate, policy: GatePolicy, required: boolean): GateResult {
+  const { valid, resolved } = candidate;
+  const missing: GateRule = {
+    rule: 'baseline',
+    passed: false,
+    text: 'no complete and graded run has this configuration and dataset',
+    ids: [],
+  };
+  const limits = limitsOf({ candidate, policy, remeasured: new Map() });
+  const rules = required ? [missing, ...limits] : limits;
+  const passed = rules.every((r) => r.passed);
+  return {
+    ...{ verdict: 'inconclusive', passed, exitCode: passed ? 0 : 1, rules },
+    line: `no baseline yet: resolved ${rate(proportion(resolved, valid))} of valid`,
+    ...{ broken: [], flaky: [], fixed: [], unconfirmed: [], rocks: [], remeasured: false },
+    ...{ confirmation: null, matched: 0, notComparable: [], drop: null, confirmedDrop: null },
+    ...{ chance: null, p: null, test: null, detectable: null, warnings: [] },
+  };
+}
+
+const most = (scores: readonly boolean[]): boolean => scores.filter(Boolean).length * 2 > scores.length;
+
+export function candidateOf(data: RunData, arm: string, side: Side): Candidate {
+  const summary = summarize(data).arms.find((a) => a.arm === arm)!;
+  return {
+    label: side.label,
+    planned: summary.planned,
+    valid: summary.valid,
+    resolved: summary.resolved.x,
+    // Also what only its grading lost.
+    infra: summary.missing
+      .filter((m) => m.why === 'infra' || m.why === 'grading_infra')
+      .reduce((s, m) => s + m.n, 0),
+    cost: summary.accounting.cost,
+    results: resultsOf(side),
+  };
+}
+
+/** For a side that is a file: it knows neither cost nor infrastructure. */
+export function candidateOfSide(side: Side): Candidate {
+  const results = resultsOf(side);
+  return {
+    label: side.label,
+    planned: side.results.size,
+    valid: results.size,
+    resolved: [...results.values()].filter(Boolean).length,
+    infra: [...side.results.values()].filter((r) => r.why === 'infra').length,
+    cost: { nano: null, atLeast: true },
+    results,
+  };
+}
+
+const resultsOf = (side: Side): Map<string, boolean> =>
+  new Map(
+    [...side.results.values()].filter((r) => r.scores.length > 0).map((r) => [r.instanceId, most(r.scores)]),
+  );
+
+/** Valid results of runs that measured instances again, all epochs together. */
+export function remeasurementsOf(sides: readonly Side[]): Map<string, boolean[]> {
+  const found = new Map<string, boolean[]>();
+  for (const side of sides)
+    for (const result of side.results.values())
+      if (result.scores.length > 0)
+        found.set(result.instanceId, [...(found.get(result.instanceId) ?? []), ...result.scores]);
+  return found;
 }

@@ -2,7 +2,7 @@
 
 import { html } from '../../base/text/inert.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { isGraded, type Standing, standingOf } from '../measure/verdict.ts';
+import { isGraded, type Standing, standingOf } from '../measure/score.ts';
 import type { GateResult } from './gate.ts';
 
 interface Case {

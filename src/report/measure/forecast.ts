@@ -1,6 +1,6 @@
 /** Before a run: what it will probably cost and take, drawn from the database's own history, and what it will not be able to show. */
 import { quantile, sum } from '../statistics/means.ts';
-import { detectableDifference } from '../statistics/power.ts';
+import { detectableDifference } from '../statistics/paired.ts';
 import { seeded } from '../statistics/resampling.ts';
 
 export interface PastAttempt {

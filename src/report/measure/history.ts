@@ -1,7 +1,7 @@
 /** An instance across nights: how often it was resolved, how often that changed, and whether it deserves the label "flaky". Never excluded by it. */
 import type { NightRow } from '../../store/records/baselines.ts';
 import { type Proportion, proportion } from '../statistics/proportions.ts';
-import { standingOf } from './verdict.ts';
+import { standingOf } from './score.ts';
 
 export interface NightResult {
   readonly run: string;

@@ -3,16 +3,13 @@
 import { compact } from '../../base/compact.ts';
 import { percent } from '../../base/text/numbers.ts';
 import { formatCost } from '../../money.ts';
-import type { ArmSummary } from '../measure/armSummary.ts';
-import type { Slice } from '../measure/breakdown.ts';
-import { scoreText } from '../measure/score.ts';
-import type { Summary } from '../measure/summary.ts';
-import type { Missing } from '../measure/verdict.ts';
-import type { PassEstimate } from '../statistics/epochs.ts';
-import { type Block, block, type Document } from './document.ts';
-import { count, duration, money, plural, range } from './format.ts';
-import { headlineRows } from './headlineRows.ts';
-import { ledgerTables, resourceRows } from './resourceRows.ts';
+import type { CacheSaved } from '../measure/accounting.ts';
+import type { RewardSummary } from '../measure/rewardSummary.ts';
+import { type Missing, scoreText } from '../measure/score.ts';
+import type { ArmSummary, GoldScore, Slice, Summary } from '../measure/summary.ts';
+import type { EpochEstimate, PassEstimate } from '../statistics/epochs.ts';
+import { type Block, block, type Document, type Fact, NAMES_SHOWN } from './document.ts';
+import { count, dollars, duration, money, plural, range, rate, reward } from './format.ts';
 
 export function summaryDocument(summary: Summary): Document {
   const { dataset } = summary;
@@ -169,5 +166,190 @@ function lists(arm: ArmSummary): Block[] {
     ...named('Refused by the model', arm.refused),
     ...named('Submitted nothing, with changes in the work tree (run.patch decides)', arm.unusedWork),
     ...named('Tried more than once', arm.retried.ids),
+  ];
+}
+
+function headlineRows(arm: ArmSummary): Fact[] {
+  const rows: Fact[] = [
+    [
+      'planned',
+      arm.epochs > 1
+        ? `${plural(arm.planned, 'trial')} (${plural(arm.instances, 'instance')} x ${arm.epochs} epochs)`
+        : plural(arm.planned, 'trial'),
+    ],
+    ['valid', `${arm.valid}, coverage ${rate(arm.coverage)}`],
+  ];
+  if (arm.leftOut !== undefined)
+    rows.push(['left out', `${plural(arm.leftOut, 'task')} that cannot run here (--skip-unsupported)`]);
+  if (!arm.graded) return [...rows, ['resolved', 'not graded']];
+  if (arm.estimate) rows.push(...epochRows(arm, arm.estimate));
+  else rows.push(['resolved', `${rate(arm.resolved)} of valid (Wilson 95 %)`]);
+  if (arm.reward) rows.push(...rewardRows(arm.reward));
+  if (arm.gold) rows.push(['gold', goldLine(arm.gold)]);
+  for (const { label, ids, resolvedWithout, estimateWithout } of arm.doubted ?? [])
+    rows.push([
+      'without',
+      `${plural(ids.length, 'instance')} ${label}: ${scoreText({ resolved: resolvedWithout, overInstances: estimateWithout })}`,
+    ]);
+  if (arm.bounds && arm.valid < arm.planned)
+    rows.push([
+      'bounds',
+      `${percent(arm.bounds.worst)} if all ${arm.planned - arm.valid} missing failed, ${percent(arm.bounds.best)} if all resolved (n = ${arm.planned})`,
+    ]);
+  if (arm.resolvedStrict && arm.resolvedStrict.x !== arm.resolved.x)
+    rows.push([
+      'strict',
+      `${scoreText({ resolved: arm.resolvedStrict, overInstances: arm.estimateStrict })} without what spoofing or changed tests may have won`,
+    ]);
+  if (arm.firstAttempt)
+    rows.push([
+      'first attempt',
+      `${scoreText(arm.firstAttempt)} before ${plural(arm.firstAttempt.redone, 'result')} ${arm.firstAttempt.redone === 1 ? 'was' : 'were'} tried again: no pass@1`,
+    ]);
+  const flagged = arm.flagged.trials.length;
+  if (flagged > 0)
+    rows.push([
+      'flagged',
+      `${plural(flagged, 'attempt')}; without them ${scoreText({ resolved: arm.flagged.resolvedWithout, overInstances: arm.flagged.estimateWithout })}`,
+    ]);
+  return rows;
+}
+
+function rewardRows({ mean, interval, n, missingAsZero, named = [] }: RewardSummary): Fact[] {
+  const rows: Fact[] = [
+    [
+      'reward',
+      `${reward(mean)} [${reward(interval.low)}, ${reward(interval.high)}] mean of ${plural(n, 'instance')} (Wilson 95 %)`,
+    ],
+  ];
+  if (missingAsZero)
+    rows.push([
+      '',
+      `${reward(missingAsZero.mean)} with ${plural(missingAsZero.missing, 'missing trial')} as 0, as Harbor counts`,
+    ]);
+  for (const one of named.slice(0, NAMES_SHOWN))
+    rows.push(['', `${one.name}: ${reward(one.mean)} mean of ${plural(one.n, 'instance')}`]);
+  if (named.length > NAMES_SHOWN)
+    rows.push(['', `and ${plural(named.length - NAMES_SHOWN, 'further name')}`]);
+  return rows;
+}
+
+/** With epochs the mean over instances is the headline, and how much it may move stands beside it. */
+function epochRows({ resolved }: ArmSummary, estimate: EpochEstimate): Fact[] {
+  const { mean, n, interval, newInstances, sameInstances } = estimate;
+  return [
+    ['resolved', `${percent(mean)} ${range(interval)} mean of ${plural(n, 'instance')} (Wilson 95 %)`],
+    [
+      'trials',
+      `${resolved.x} of ${resolved.n} valid trials resolved; trials of one instance are no independent sample`,
+    ],
+    [
+      'noise',
+      newInstances
+        ? `new instances: SE ${(100 * newInstances.se).toFixed(1)} pp`
+        : `new instances: unknown, ${n === 1 ? 'there is one' : 'all had the same result'}`,
+    ],
+    [
+      '',
+      sameInstances && sameInstances.withinVariance === 0
+        ? `same instances again: unknown, none changed over its epochs (n = ${sameInstances.n})`
+        : sameInstances
+          ? `same instances again: SE ${(100 * sameInstances.se).toFixed(1)} pp, one epoch ${(100 * sameInstances.oneEpochSd).toFixed(1)} pp (n = ${sameInstances.n})`
+          : 'same instances again: unknown, no instance has two valid epochs',
+    ],
+  ];
+}
+
+function goldLine(gold: GoldScore): string {
+  const unknown = gold.unknown > 0 ? `; ${plural(gold.unknown, 'instance')} not calibrated` : '';
+  const bad = compact([
+    gold.fails.length > 0 && `fails ${gold.fails.length}`,
+    gold.flaky.length > 0 && `is flaky on ${gold.flaky.length}`,
+  ]);
+  if (bad.length === 0) return `passes here on all ${gold.passes} that were calibrated${unknown}`;
+  return `${bad.join(' and ')} of these instances on this machine; without them ${scoreText({ resolved: gold.resolvedWithout, overInstances: gold.estimateWithout })}${unknown}`;
+}
+
+function resourceRows(arm: ArmSummary): Fact[] {
+  const a = arm.accounting;
+  const per = a.costPerResolved;
+  // Of a lower bound no interval is known.
+  const interval = per?.atLeast ? undefined : per?.bootstrap?.interval;
+  return compact<Fact>([
+    [
+      'cost',
+      `${money(a.cost)} in ${plural(a.calls, 'model call')}${a.failedCalls ? ` (${a.failedCalls} failed)` : ''}`,
+    ],
+    !!a.lostCost.nano && ['', `of it ${money(a.lostCost)} on attempts that were tried again`],
+    [
+      'per resolved',
+      per
+        ? `${money(per)}${interval ? ` [${dollars(interval.low)}, ${dollars(interval.high)}] (bootstrap 95 %, seed ${per.bootstrap!.seed})` : ''}`
+        : '–',
+    ],
+    !!a.awaitingVerdict && [
+      '',
+      `without ${plural(a.awaitingVerdict.trials, 'trial')} that ${a.awaitingVerdict.trials === 1 ? 'has' : 'have'} no verdict yet (${money(a.awaitingVerdict.cost)})`,
+    ],
+    [
+      'per trial',
+      a.perTrial.p50 === null
+        ? '–'
+        : `p50 ${dollars(a.perTrial.p50)}, p95 ${dollars(a.perTrial.p95!)} (n = ${a.perTrial.n})`,
+    ],
+    [
+      'tokens',
+      `input ${count(a.tokens.input)}, cache read ${count(a.tokens.cache_read)}, cache write ${count(a.tokens.cache_write)}, output ${count(a.tokens.output)} (reasoning ${count(a.tokens.reasoning)})`,
+    ],
+    [
+      'cached',
+      a.cachedShare === null
+        ? '–'
+        : `${percent(a.cachedShare)} of ${count(a.tokens.input + a.tokens.cache_read + a.tokens.cache_write)} input tokens`,
+    ],
+    ...savedRows(a.cacheSaved),
+    ['steps', `p50 ${count(arm.steps.p50 ?? 0)}, p95 ${count(arm.steps.p95 ?? 0)} (n = ${arm.steps.n})`],
+    ['elapsed', `p50 ${duration(arm.elapsedMs.p50)}, p95 ${duration(arm.elapsedMs.p95)}`],
+    ['working', `p50 ${duration(arm.workingMs.p50)}, p95 ${duration(arm.workingMs.p95)}`],
+    arm.phases.length > 0 && ['phases', arm.phases.map((p) => `${p.name} ${duration(p.totalMs)}`).join(', ')],
+    arm.oomKills > 0 && ['memory', plural(arm.oomKills, 'kill')],
+  ]);
+}
+
+function savedRows(saved: CacheSaved | undefined): Fact[] {
+  if (!saved) return [];
+  const { nano, share } = saved;
+  if (nano === null) return [['saved by cache', 'unknown: no price is known']];
+  if (nano < 0)
+    return [['saved by cache', `nothing: writing to it cost ${formatCost(-nano)} more than reading saved`]];
+  return [
+    [
+      'saved by cache',
+      `${formatCost(nano)} at list price${share === null ? '' : `, ${percent(share)} of what the input costs without`}`,
+    ],
+  ];
+}
+
+function ledgerTables(arm: ArmSummary): Block[] {
+  const a = arm.accounting;
+  if (a.byModel.length === 0) return [];
+  return [
+    block.table(
+      ['answering model', 'calls', 'cost', 'input', 'cached', 'output'],
+      a.byModel.map((m) => [
+        m.model,
+        String(m.calls),
+        money(m.cost),
+        count(m.tokens.input + m.tokens.cache_write),
+        count(m.tokens.cache_read),
+        count(m.tokens.output),
+      ]),
+      ['calls', 'cost', 'input', 'cached', 'output'],
+    ),
+    block.table(
+      ['token kind', 'tokens', 'at list price'],
+      a.byTokenKind.map((k) => [k.kind, count(k.tokens), formatCost(k.nano)]),
+      ['tokens', 'at list price'],
+    ),
   ];
 }

@@ -1,6 +1,7 @@
 /** Two arms on the same instances, one epoch, yes or no: the paired difference and McNemar's tests. */
+
 import { CONFIDENCE, type Interval, wilson, zOf } from './proportions.ts';
-import { chiSquared1P, chiSquaredP, halfBinomialCdf, halfBinomialPmf } from './special.ts';
+import { chiSquared1P, chiSquaredP, halfBinomialCdf, halfBinomialPmf, normalQuantile } from './special.ts';
 
 /** Instances by who resolved them. */
 export interface PairedTable {
@@ -86,3 +87,18 @@ export function cochranQ(
   const statistic = ((k - 1) * (k * columns.reduce((s, c) => s + c * c, 0) - sum * sum)) / spread;
   return { statistic, df: k - 1, p: chiSquaredP(statistic, k - 1) };
 }
+
+interface PowerOptions {
+  readonly alpha?: number;
+  readonly power?: number;
+}
+
+const factor = ({ alpha = 0.05, power = 0.8 }: PowerOptions): number =>
+  normalQuantile(1 - alpha / 2) + normalQuantile(power);
+
+/** `spread` is the variance of the item difference; for one epoch of yes and no the discordance (b + c) / n. */
+export const detectableDifference = (spread: number, n: number, options: PowerOptions = {}): number =>
+  factor(options) * Math.sqrt(spread / n);
+
+export const instancesNeeded = (spread: number, difference: number, options: PowerOptions = {}): number =>
+  Math.ceil((factor(options) ** 2 * spread) / difference ** 2);

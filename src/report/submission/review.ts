@@ -6,8 +6,7 @@
 import { compact } from '../../base/compact.ts';
 import { kindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
-import { type ScoredTrial, scoredTrials } from '../measure/score.ts';
-import type { Missing } from '../measure/verdict.ts';
+import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import { plural } from '../render/format.ts';
 import type { SubmissionMetadata } from './metadata.ts';
 

@@ -2,6 +2,7 @@
  * Writes an entry for the SWE-bench leaderboard into a new folder, or refuses it with every reason at once. The files are written to a
  * folder beside the target, scanned for secrets, and renamed. So a refused entry leaves nothing that could be published.
  */
+
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -11,7 +12,9 @@ import { moveIntoPlace, writeAtomically } from '../../base/files/atomicWrite.ts'
 import { makeFolder } from '../../base/files/makeFolder.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { sha256 } from '../../base/sha256.ts';
-import type { Redactor } from '../../base/text/redact.ts';
+import { markdown } from '../../base/text/inert.ts';
+import { PUBLISHED_SHAPES, type Redactor } from '../../base/text/redact.ts';
+import { readInstanceReport } from '../../formats/harness/instanceReport.ts';
 import { type TrajectoryOptions, trajectoryJson } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJsonl } from '../../formats/predictions.ts';
 import type { Store } from '../../store/open.ts';
@@ -23,12 +26,11 @@ import {
 } from '../../store/records/attemptBodies.ts';
 import { redoneTrials } from '../../store/records/evaluations.ts';
 import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import { predictionsOf } from '../files/predictionsOf.ts';
+import { predictionsOf } from '../predictionsOf.ts';
+import { rate } from '../render/format.ts';
+import { proportion } from '../statistics/proportions.ts';
 import { draftMetadata, entryName, SPLITS, type Split, type SubmissionMetadata } from './metadata.ts';
-import { submissionReadme } from './readme.ts';
-import { deriveResults, type Judged } from './results.ts';
 import { type Box, type Review, reviewSubmission } from './review.ts';
-import { type Finding, scanForSecrets } from './secretScan.ts';
 
 export interface SubmissionRequest {
   readonly store: Store;
@@ -208,3 +210,165 @@ function putLogs(
 }
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+interface Judged {
+  readonly instanceId: string;
+  readonly repo: string;
+  /** Of the dataset row: the year counts. */
+  readonly createdAt: string;
+  readonly modelPatch: string;
+  readonly report: string | null;
+  readonly hasLog: boolean;
+  /** What the database says. */
+  readonly resolved: boolean;
+}
+
+type Tally = Record<string, { resolved: number; total: number }>;
+
+export interface DerivedResults {
+  readonly results: { no_generation: string[]; no_logs: string[]; resolved: string[] };
+  readonly byRepo: Tally;
+  readonly byTime: Tally;
+  /** Where the reports and the database disagree. */
+  readonly disagreements: readonly string[];
+}
+
+export function deriveResults(rows: readonly Judged[]): DerivedResults {
+  const sorted = rows.toSorted((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+  const resolvedOf = ({ modelPatch, report, instanceId }: Judged): boolean => {
+    if (modelPatch === '' || report === null) return false;
+    const read = readInstanceReport(report, instanceId);
+    return read.ok && read.value.resolved;
+  };
+  const idsWhere = (test: (row: Judged) => boolean) => sorted.filter(test).map((r) => r.instanceId);
+  const tally = (keyOf: (row: Judged) => string): Tally =>
+    Object.fromEntries(
+      [...Map.groupBy(sorted, keyOf)]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, group]) => [key, { resolved: group.filter(resolvedOf).length, total: group.length }]),
+    );
+  return {
+    results: {
+      no_generation: idsWhere((r) => r.modelPatch === ''),
+      no_logs: idsWhere((r) => r.modelPatch !== '' && !r.hasLog),
+      resolved: idsWhere(resolvedOf),
+    },
+    byRepo: tally((r) => r.repo),
+    byTime: tally((r) => /^\d{4}/.exec(r.createdAt)?.[0] ?? 'unknown'),
+    disagreements: idsWhere((r) => resolvedOf(r) !== r.resolved),
+  };
+}
+
+function submissionReadme(
+  data: RunData,
+  arm: string,
+  metadata: SubmissionMetadata,
+  derived: DerivedResults,
+  review: Review,
+): string {
+  const { results, byRepo } = derived;
+  const total = Object.values(byRepo).reduce((s, r) => s + r.total, 0);
+  const retried = data.trials.filter((t) => t.arm === arm && t.epoch === 1 && t.attempts > 1);
+  const authors = [metadata.info.authors].flat();
+  return [
+    `# ${markdown(metadata.info.name)}`,
+    '',
+    '## Results',
+    '',
+    '```',
+    `resolved      ${rate(proportion(results.resolved.length, total))} (Wilson 95 %)`,
+    `no generation ${results.no_generation.length}`,
+    `no logs       ${results.no_logs.length}`,
+    ...Object.entries(byRepo).map(([repo, r]) => `  ${repo}: ${rate(proportion(r.resolved, r.total))}`),
+    '```',
+    '',
+    '## System',
+    '',
+    metadata.info.report
+      ? `Described in ${metadata.info.report}.`
+      : 'TODO: describe the system or link its report.',
+    authors.length
+      ? `Authors: ${authors.map(markdown).join(', ')}.`
+      : 'TODO: authors, with a page of the first.',
+    '',
+    '## What was pinned',
+    '',
+    '| | |',
+    '| --- | --- |',
+    ...pinsOf(data, arm, review).map(([key, value]) => `| ${key} | ${markdown(value)} |`),
+    '',
+    `Instances tried again: ${retried.length}${retried.length ? ` (${retried.map((t) => markdown(t.instanceId)).join(', ')}); an attempt is repeated only when infrastructure failed, and all attempts are in the record` : ''}.`,
+    '',
+    '## Checklist',
+    '',
+    ...review.checklist.map((a) => `- [${a.ticked ? 'x' : ' '}] ${a.text}`),
+    '',
+    'Answered from the record of the run:',
+    '',
+    ...review.checklist.map((a) => `- ${a.box.replaceAll('_', ' ')}: ${markdown(a.because)}`),
+    '',
+  ].join('\n');
+}
+
+/** What another run needs to be the same. */
+function pinsOf(data: RunData, arm: string, review: Review): [string, string][] {
+  const trials = data.trials.filter((t) => t.arm === arm && t.epoch === 1);
+  const unique = (xs: readonly (string | null)[]) => [...new Set(xs.filter((x) => x !== null))];
+  const { program, dataset } = data.run.manifest;
+  return [
+    ['swebatch', `${program?.version ?? 'unknown'}${program?.commit ? ` (${program.commit})` : ''}`],
+    ['run', data.run.name],
+    ['configuration', data.run.configHash],
+    [
+      'dataset',
+      `${data.run.datasetSource}${data.run.datasetRevision ? ` @ ${data.run.datasetRevision}` : ''}`,
+    ],
+    ...(typeof dataset?.file_sha256 === 'string'
+      ? ([['dataset file, sha256', dataset.file_sha256]] as [string, string][])
+      : []),
+    ['selected rows, sha256', data.run.datasetHash],
+    ['models that answered', review.models.join(', ') || 'none recorded'],
+    ['grading dialect', unique(trials.map((t) => t.dialect)).join(', ') || 'none recorded'],
+    ['image digests', digestsOf(trials)],
+  ];
+}
+
+/** 500 digests would bury the rest: the trajectories and run.json hold them, and their hash binds them. */
+function digestsOf(trials: RunData['trials']): string {
+  const known = trials.filter((t) => t.imageDigest);
+  const lines = known.map((t) => `${t.instanceId} ${t.imageDigest}\n`).sort();
+  return `${known.length} of ${trials.length} recorded; sha256 of the sorted lines "id digest": ${sha256(lines.join(''))}`;
+}
+
+interface Finding {
+  readonly file: string;
+  readonly line: number;
+  readonly kind: string;
+  /** The value of a secret of this machine: no flag lets that pass. */
+  readonly exact: boolean;
+}
+
+export function scanForSecrets(
+  file: string,
+  content: string,
+  redactor: Pick<Redactor, 'contains'>,
+): Finding[] {
+  const exact = redactor.contains(content);
+  if (!exact && !PUBLISHED_SHAPES.some(([, shape]) => shape.test(content))) return [];
+  const lines = content.split('\n');
+  const found = lines.flatMap((text, i): Finding[] => [
+    ...(exact && redactor.contains(text)
+      ? [{ file, line: i + 1, kind: 'a secret of this machine', exact: true }]
+      : []),
+    ...PUBLISHED_SHAPES.filter(([, shape]) => shape.test(text)).map(([kind]) => ({
+      file,
+      line: i + 1,
+      kind,
+      exact: false,
+    })),
+  ]);
+  // A value that spans lines is in the file and in none of its lines.
+  return exact && !found.some((f) => f.exact)
+    ? [{ file, line: 1, kind: 'a secret of this machine', exact: true }, ...found]
+    : found;
+}

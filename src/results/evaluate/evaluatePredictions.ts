@@ -18,9 +18,15 @@ import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { type Calibrated, calibration } from '../../store/records/evaluations.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { type EvaluateOptions, wantedIds } from './evaluateRun.ts';
+import {
+  type DatasetChoice,
+  type EvaluateOptions,
+  gradingConfig,
+  requireParsers,
+  requireSubset,
+  wantedIds,
+} from './evaluateRun.ts';
 import { type Evaluation, gradeRun } from './gradeRun.ts';
-import { type DatasetChoice, gradingConfig, requireParsers, requireSubset } from './gradingRules.ts';
 
 export interface EvaluatePredictionsOptions extends EvaluateOptions {
   /** A predictions file of any tool, or "gold". */

@@ -1,4 +1,5 @@
 /** Grades the predictions of a run that have no verdict yet, and writes the harness's reports. */
+
 import { pathInside } from '../../base/files/pathInside.ts';
 import { inert } from '../../base/text/inert.ts';
 import { runConfigSchema } from '../../config/runConfig.ts';
@@ -10,7 +11,7 @@ import { enginePoolOf, watchEngines } from '../../environment/places/hostsFactor
 import { imagesConfigSchema } from '../../environment/places/imagesConfig.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import type { StoredReport } from '../../grading/storedReports.ts';
-import { exportSummary } from '../../report/render/exportSummary.ts';
+import { exportSummary } from '../../report/exportSummary.ts';
 import { type Attendant, attended, type Caller, type Work } from '../../run/caller.ts';
 import { cleanedBy, createEvents, type RunEvents } from '../../run/events.ts';
 import { createGrader, type Grader } from '../../run/grader/grader.ts';
@@ -22,7 +23,7 @@ import { pricesOfRun } from '../../run/record/tokenPrices.ts';
 import { redactorOfArms } from '../../run/secrets.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
-import { type Gradable, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
+import { type Gradable, goldStandings, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';
 import {
   armsOf,
   type InstanceRow,
@@ -32,7 +33,6 @@ import {
   wholeConfig,
 } from '../../store/records/runs.ts';
 import { loadSuites } from '../../suites/suites.ts';
-import { type GoldFailures, withoutGoldFailures } from './withoutGoldFailures.ts';
 
 export interface GradingTask {
   readonly store: Store;
@@ -198,4 +198,29 @@ async function exported({ store, root, run, config, whole, only }: GradingTask) 
     error_message !== null && (!only || only.has(instance_id)) ? [error_message] : [],
   );
   return { reports: reports.map((part) => ({ ...part, gold: withoutGoldFailures(store, part) })), faults };
+}
+
+interface GoldFailures {
+  readonly fails: readonly string[];
+  readonly flaky: readonly string[];
+  readonly resolved: number;
+  readonly submitted: number;
+}
+
+/** Null when no instance of the report was calibrated. */
+function withoutGoldFailures(store: Store, part: StoredReport): GoldFailures | null {
+  const standings = goldStandings(store);
+  const bad = new Set(
+    [...standings.values()].filter((row) => row.standing !== 'passes').map((row) => row.instance_id),
+  );
+  const submitted = part.report.submitted_ids;
+  if (!submitted.some((id) => standings.has(id))) return null;
+  const kept = submitted.filter((id) => !bad.has(id));
+  const resolved = part.report.resolved_ids.filter((id) => !bad.has(id)).length;
+  return {
+    fails: submitted.filter((id) => standings.get(id)?.standing === 'fails'),
+    flaky: submitted.filter((id) => standings.get(id)?.standing === 'flaky'),
+    resolved,
+    submitted: kept.length,
+  };
 }

@@ -1,35 +1,45 @@
 /** A night's verdict: compare with the baseline, measure again what changed, judge, and leave the artifacts a CI wants. */
+
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { type Comparison, compareSides } from '../../report/compare/compareSides.ts';
 import type { Side } from '../../report/compare/side.ts';
-import { candidateOf, candidateOfSide, remeasurementsOf } from '../../report/gate/candidate.ts';
+import { summaryFiles } from '../../report/exportSummary.ts';
 import { toMeasureAgain } from '../../report/gate/evidence.ts';
-import { firstNight } from '../../report/gate/firstNight.ts';
-import { type GateResult, gate } from '../../report/gate/gate.ts';
+import {
+  candidateOf,
+  candidateOfSide,
+  firstNight,
+  type GateResult,
+  gate,
+  remeasurementsOf,
+} from '../../report/gate/gate.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { junitXml } from '../../report/gate/junit.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { historyOf, type InstanceHistory, type NightResult, nightOf } from '../../report/measure/history.ts';
 import { summarize } from '../../report/measure/summary.ts';
-import { summaryFiles } from '../../report/render/exportSummary.ts';
-import { jsonText } from '../../report/render/json.ts';
-import { renderMarkdown } from '../../report/render/renderMarkdown.ts';
+import { jsonText } from '../../report/render/document.ts';
+import { renderMarkdown } from '../../report/render/renderers.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import { type Tell, type Variables, variable } from '../../run/caller.ts';
 import { pricesOfRun } from '../../run/record/tokenPrices.ts';
+import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import {
+  baselineRun,
   beginVerdict,
+  type ComparableRow,
+  comparableRuns,
   endVerdict,
   nightsOf,
   remeasurementsOfRun,
   resultsUpTo,
 } from '../../store/records/baselines.ts';
-import { type NamedSide, sidesOfRun } from '../compare/sides.ts';
-import type { PassedOver } from './findBaseline.ts';
+import { findRun, type RunRow, type RunStatus } from '../../store/records/runs.ts';
+import { type NamedSide, sidesOfRun } from '../compareSources.ts';
 
 export interface GateRequest {
   readonly a: NamedSide;
@@ -177,4 +187,69 @@ export async function writeArtifacts(
   const step = variable(env, 'GITHUB_STEP_SUMMARY');
   if (step) appendFileSync(step, renderMarkdown(document));
   return files.map(([name]) => join(folder, name));
+}
+
+export interface PassedOver {
+  readonly run: string;
+  readonly why: string;
+}
+
+interface FoundBaseline {
+  /** Undefined when nothing comparable exists. */
+  readonly baseline: RunRow | undefined;
+  /** Newer comparable nights that are no baseline, newest first. A person overrules it with `baseline set`, or by naming the run. */
+  readonly passedOver: readonly PassedOver[];
+}
+
+/** Rejects a wrong name before the night is paid for. */
+export function requireBaseline(store: Store, name: string, run: Pick<RunRow, 'name'>): void {
+  if (name === 'last' || baselineRun(store, name)) return;
+  const found = findRun(store, name);
+  if ('id' in found && found.name !== run.name) return;
+  throw new UserError(`there is no baseline or other run "${name}"`, { next: { do: 'find_baseline' } });
+}
+
+export function findBaseline(store: Store, name: string, run: RunRow): FoundBaseline {
+  if (name === 'last') return lastGood(comparableRuns(store, run));
+  const named = baselineRun(store, name);
+  if (named) return { baseline: named, passedOver: [] };
+  const found = findRun(store, name);
+  return { baseline: 'id' in found ? found : undefined, passedOver: [] };
+}
+
+/** The newest one that nothing speaks against: else the night after a regression would be compared with the regression, and pass. */
+function lastGood(rows: readonly ComparableRow[]): FoundBaseline {
+  const passedOver: PassedOver[] = [];
+  for (const row of rows) {
+    const why = objectionTo(row);
+    if (why === null) return { baseline: row, passedOver };
+    passedOver.push({ run: row.name, why });
+  }
+  return { baseline: undefined, passedOver };
+}
+
+const ENDED: Record<Exclude<RunStatus, 'complete'>, string> = {
+  running: 'it has not ended',
+  paused: 'it has not ended',
+  incomplete: 'it is incomplete',
+  budget: 'its budget ended it',
+  interrupted: 'it was interrupted',
+  failed: 'it failed',
+};
+
+function objectionTo(row: ComparableRow): string | null {
+  if (row.graded === 0) return 'it is not graded';
+  if (row.chosen === 1) return null;
+  return row.status === 'complete' ? objectionOfGate(row) : ENDED[row.status];
+}
+
+function objectionOfGate({ objections }: ComparableRow): string | null {
+  if (objections === null) return null;
+  const found = JSON.parse(objections) as { exit_code: number | null; failed: string[] }[];
+  const failed = found.filter((o) => o.exit_code === 1);
+  if (failed.length > 0)
+    return `its gate failed: ${[...new Set(failed.flatMap((o) => o.failed))].join(', ')}`;
+  return found.some((o) => o.exit_code === null)
+    ? 'its gate was not finished'
+    : 'its gate is incomplete: not all that broke could be measured again';
 }

@@ -3,7 +3,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GateResult } from '../../report/gate/gate.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
-import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
+import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { Caller } from '../../run/caller.ts';
 import { createNotifier, warningTo } from '../../run/control/notify.ts';
@@ -13,9 +13,15 @@ import { requireRun } from '../../run/resultsRoot.ts';
 import type { RunOutcome } from '../../run/run.ts';
 import type { Store } from '../../store/open.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { fixedTest, type NamedSide, sidesOfRun } from '../compare/sides.ts';
-import { findBaseline, type PassedOver } from './findBaseline.ts';
-import { type Gated, runFirstNight, runGate, writeArtifacts } from './gateRun.ts';
+import { fixedTest, type NamedSide, sidesOfRun } from '../compareSources.ts';
+import {
+  findBaseline,
+  type Gated,
+  type PassedOver,
+  runFirstNight,
+  runGate,
+  writeArtifacts,
+} from './gateRun.ts';
 import { remeasure } from './remeasure.ts';
 
 export interface NightOptions {

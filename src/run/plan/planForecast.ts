@@ -1,7 +1,7 @@
 /** The forecast of a dry run: cost and time from the history of this results root, and the smallest difference that can be detected. */
 import { existsSync } from 'node:fs';
-import { DEFAULT_SEED } from '../../report/measure/armSummary.ts';
 import { type Forecast, type ForecastTrial, forecast, undetectable } from '../../report/measure/forecast.ts';
+import { DEFAULT_SEED } from '../../report/measure/summary.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';

@@ -11,9 +11,8 @@ import { exitStatusesYaml } from '../../formats/miniSweAgent/exitStatuses.ts';
 import { trajectoryJson, trajectoryPath } from '../../formats/miniSweAgent/writeTrajectory.ts';
 import { predsJson, predsJsonl } from '../../formats/predictions.ts';
 import { publishedMessages } from '../../model/dialects/published/publishedMessages.ts';
-import { partsOf } from '../../report/files/layout.ts';
-import { predictionsOf } from '../../report/files/predictionsOf.ts';
-import { exportSummary } from '../../report/render/exportSummary.ts';
+import { exportSummary } from '../../report/exportSummary.ts';
+import { partsOf, predictionsOf } from '../../report/predictionsOf.ts';
 import type { Store } from '../../store/open.ts';
 import {
   type AttemptRecord,

@@ -3,11 +3,10 @@
  * in a static bundle, a key inside a single page. All of them are plain JSON. Names that come from models or datasets are
  * in lists of pairs, so that a test called `__proto__` stays a test.
  */
+import type { RewardMean } from '../../report/statistics/rewards.ts';
 import type { CallRow, ShownEvent, ShownPhase, ShownTrial } from '../../store/records/viewerQueries.ts';
 import type { StepFacts } from '../steps/stepFacts.ts';
 import type { EngineStay, ProgramEnd } from './attemptFacts.ts';
-import type { WithMeanReward, WithNamedRewards, WithReward } from './rewardFields.ts';
-
 export const TRIALS_PER_PAGE = 1000;
 export const MESSAGES_PER_CHUNK = 40;
 
@@ -291,4 +290,19 @@ export interface RawChunk {
   attempt: number;
   from: number;
   messages: { seq: number; createdAt: string; data: string }[];
+}
+
+/** Over instances. */
+interface WithMeanReward {
+  reward?: RewardMean;
+}
+
+/** Between 0 and 1. */
+interface WithReward {
+  reward?: number;
+}
+
+interface WithNamedRewards extends WithReward {
+  /** All of them, the counted one too. */
+  rewards?: [name: string, value: number][];
 }

@@ -1,11 +1,18 @@
 /** Names every document by a path, so that a live server, a static bundle and a single page answer the same questions. */
-import type { ViewerQueries } from '../../store/records/viewerQueries.ts';
+import type { ShownEvent, ShownRun, ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { attemptDocument, evaluationDocument, messageChunk, rawChunk } from './attemptDocuments.ts';
-import { createLedger, type Ledger } from './attemptMoney.ts';
-import type { RunList, RunSummary } from './documents.ts';
-import { runDocument, runSummary } from './runDocuments.ts';
-import { runMap } from './runMap.ts';
-import { history, trialPage } from './trialDocuments.ts';
+import { addMoney, createLedger, type Ledger } from './attemptMoney.ts';
+import {
+  type ArmDocument,
+  type RunDocument,
+  type RunList,
+  type RunSummary,
+  TRIALS_PER_PAGE,
+  type TrialDocument,
+} from './documents.ts';
+import { lenientJson } from './lenient.ts';
+import type { RunMap } from './mapGroups.ts';
+import { history, tally, trialPage, trialsWithMoney } from './trialDocuments.ts';
 
 export interface Documents {
   /** The document of a path such as `runs/3` or `attempts/12/messages/0`; undefined where there is none. */
@@ -77,3 +84,159 @@ function readOne(
 }
 
 const numberOf = (text: string): number | undefined => (/^\d{1,12}$/.test(text) ? Number(text) : undefined);
+
+/** Words that repeat are written once; a cell names them by their place. */
+function wordList(): { words: string[]; place: (word: string) => number } {
+  const words: string[] = [];
+  const places = new Map<string, number>();
+  const place = (word: string): number => {
+    const known = places.get(word);
+    if (known !== undefined) return known;
+    places.set(word, words.length);
+    return words.push(word) - 1;
+  };
+  return { words, place };
+}
+
+const reasonOf = (row: TrialDocument): string =>
+  row.attempt_state === 'running' ? 'running' : (row.exit_reason ?? row.not_run_reason ?? row.state);
+
+function runMap(queries: ViewerQueries, ledger: Ledger, runId: number): RunMap {
+  const { words, place } = wordList();
+  const rows = trialsWithMoney(queries, ledger, runId, queries.trials(runId, -1, 0));
+  const cells = rows.map((row): RunMap['cells'][number] => [
+    row.instance_id,
+    place(row.repo),
+    place(row.difficulty ?? ''),
+    place(row.arm),
+    row.epoch,
+    place(row.verdict),
+    place(row.exit_class ?? 'not_run'),
+    place(reasonOf(row)),
+    row.money.costNano,
+    row.steps,
+    row.attempt,
+  ]);
+  return { run: runId, words, cells };
+}
+
+function runSummary(
+  queries: ViewerQueries,
+  ledger: Ledger,
+  run: ShownRun,
+  rows: readonly ShownTrial[],
+): RunSummary {
+  return {
+    id: run.id,
+    name: run.name,
+    status: run.status,
+    createdAt: run.created_at,
+    finishedAt: run.finished_at,
+    imported: run.imported === 1,
+    dataset: run.dataset_source,
+    datasetRevision: run.dataset_revision,
+    datasetHash: run.dataset_hash,
+    configHash: run.config_hash,
+    arms: queries.arms(run.id).map(({ name, model }) => ({ name, model })),
+    tally: tally(rows),
+    money: addMoney(queries.attemptIds(run.id).map((attempt) => ledger.money(attempt))),
+    budgetNano: run.budget_nano,
+  };
+}
+
+const SERIES_POINTS = 600;
+
+function seriesOf(queries: ViewerQueries, ledger: Ledger, runId: number, rows: readonly ShownTrial[]) {
+  const trials = new Map(rows.map((row) => [row.trial, row]));
+  const ended = queries
+    .attemptIds(runId)
+    .filter((attempt) => attempt.ended_at !== null)
+    .sort((a, b) => a.ended_at!.localeCompare(b.ended_at!));
+  let [costNano, sealed, resolved] = [0, 0, 0];
+  const points = ended.map((attempt, i) => {
+    const trial = trials.get(attempt.trial_id);
+    costNano += ledger.money(attempt).costNano ?? 0;
+    if (trial?.state === 'sealed' && trial.attempt === attempt.id) {
+      sealed += 1;
+      resolved += trial.resolved ?? 0;
+    }
+    return { at: attempt.ended_at!, costNano, ended: i + 1, sealed, resolved };
+  });
+  // A line on a screen has no room for more.
+  const every = Math.ceil(points.length / SERIES_POINTS);
+  return points.filter((_point, i) => i % every === 0 || i === points.length - 1);
+}
+
+function armsOf(trials: readonly ShownTrial[], documents: readonly TrialDocument[]): ArmDocument[] {
+  const names = [...new Set(trials.map((row) => row.arm))];
+  return names.map((arm) => ({
+    arm,
+    model: trials.find((row) => row.arm === arm)!.model,
+    tally: tally(trials.filter((row) => row.arm === arm)),
+    money: addMoney(documents.filter((row) => row.arm === arm).map((row) => row.money)),
+  }));
+}
+
+const HELD = new Set(['breaker', 'paused']);
+const FREE = new Set(['resumed', 'run_started', 'run_ended']);
+
+/** The newest of these events says whether the run is held. */
+function breakerOf(events: readonly ShownEvent[]): RunDocument['breaker'] {
+  const last = events
+    .filter((event) => HELD.has(event.type) || FREE.has(event.type))
+    .sort((a, b) => b.seq - a.seq)[0];
+  if (!last) return null;
+  return { open: HELD.has(last.type), reason: pauseReason(last.data), at: last.at };
+}
+
+/** An event that cannot be read is shown as it is: the viewer must open whatever the database holds. */
+function pauseReason(data: string): string {
+  const event = lenientJson(data);
+  return typeof event === 'object' && event !== null && 'reason' in event ? String(event.reason) : data;
+}
+
+function runDocument(queries: ViewerQueries, ledger: Ledger, runId: number): RunDocument | undefined {
+  const run = queries.run(runId);
+  if (!run) return undefined;
+  const rows = queries.trials(runId, -1, 0);
+  const documents = trialsWithMoney(queries, ledger, runId, rows);
+  const totals = new Map<string, { n: number; ms: number }>();
+  for (const attempt of queries.attemptIds(runId))
+    for (const { name, n, ms } of ledger.phases(attempt)) {
+      const known = totals.get(name) ?? { n: 0, ms: 0 };
+      totals.set(name, { n: known.n + n, ms: known.ms + ms });
+    }
+  const slots = queries.slots(runId).map((row) => ({
+    slot: row.slot,
+    trial: row.trial,
+    attempt: row.attempt,
+    instanceId: row.instance_id,
+    arm: row.arm,
+    epoch: row.epoch,
+    steps: row.steps,
+    phase: row.phase,
+    phaseSince:
+      row.phase_offset_ms === null
+        ? null
+        : new Date(Date.parse(row.started_at) + row.phase_offset_ms).toISOString(),
+    startedAt: row.started_at,
+    costNano: ledger.money({ id: row.attempt, state: 'running' }).costNano,
+  }));
+  return {
+    summary: runSummary(queries, ledger, run, rows),
+    arms: armsOf(rows, documents),
+    config: run.config,
+    manifest: run.manifest,
+    trialPages: Math.max(1, Math.ceil(rows.length / TRIALS_PER_PAGE)),
+    slots,
+    series: run.imported === 1 ? [] : seriesOf(queries, ledger, runId, rows),
+    phases: [...totals].map(([name, total]) => ({ name, ...total })).sort((a, b) => b.ms - a.ms),
+    breaker: breakerOf(queries.lastEventsByType(runId)),
+    pulls: {
+      now: slots.filter((slot) => slot.phase === 'pull').length,
+      done: totals.get('pull')?.n ?? 0,
+      ms: totals.get('pull')?.ms ?? 0,
+    },
+    events: queries.events(runId, 50),
+  };
+}

@@ -1,6 +1,6 @@
 /** Documents about trials: the tally of a run, its trials page by page, the history of an instance. */
 import { SEALED_CLASSES } from '../../outcome.ts';
-import { standingOf } from '../../report/measure/verdict.ts';
+import { standingOf } from '../../report/measure/score.ts';
 import type { ShownTrial, ViewerQueries } from '../../store/records/viewerQueries.ts';
 import { addMoney, type Ledger } from './attemptMoney.ts';
 import {

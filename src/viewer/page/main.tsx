@@ -1,8 +1,8 @@
 /** The page: a header with the way back, and the view that the address names. */
-import './style.css';
-import { Component, type ReactNode, StrictMode, useState } from 'react';
+import { Component, type ReactNode, StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { RunList } from '../documents/documents.ts';
+import { keep, kept } from './data/kept.ts';
 import { type LiveState, useDocument, useLiveUpdates } from './data/source.ts';
 import { useKeys } from './keys.ts';
 import { AlignedPage } from './pages/Aligned.tsx';
@@ -16,7 +16,7 @@ import { SidePage } from './pages/Side.tsx';
 import { Nothing } from './parts.tsx';
 import { href, useRoute } from './route.ts';
 import { plain } from './text/foreignText.ts';
-import { nextTheme, useTheme } from './theme.ts';
+import './style.css';
 
 function View() {
   const { path } = useRoute();
@@ -193,3 +193,22 @@ createRoot(document.getElementById('app')!).render(
     <App />
   </StrictMode>,
 );
+
+const THEMES = ['auto', 'light', 'dark'] as const;
+type Theme = (typeof THEMES)[number];
+
+const nextTheme = (theme: Theme): Theme => THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
+
+function stored(): Theme {
+  const found = kept('theme');
+  return THEMES.find((theme) => theme === found) ?? 'auto';
+}
+
+function useTheme(): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useState<Theme>(stored);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    keep('theme', theme);
+  }, [theme]);
+  return [theme, setTheme];
+}

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';
-import type { Column } from './tables/column.ts';
+import type { Column } from './tables/columnKinds.tsx';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 

@@ -1,9 +1,7 @@
 /** Two attempts at one instance, step beside step: what the page and `swebatch compare --instance` show. */
 
 import type { AttemptDocument, HistoryRow } from '../documents/documents.ts';
-import { type AlignedSteps, alignSteps, partingOf } from './alignSteps.ts';
-import type { StepFacts } from './stepFacts.ts';
-import { type StepLine, stepLines } from './stepLines.ts';
+import { type StepFacts, type StepLine, stepLines } from './stepFacts.ts';
 
 export interface AlignedAttempts {
   readonly a: readonly StepLine[];
@@ -50,3 +48,97 @@ export function rowOfSide<Row extends Named>(wanted: string, all: readonly Row[]
     [run, `${run}/${arm}`, `${run}@${epoch}`, `${run}/${arm}@${epoch}`].includes(wanted),
   );
 }
+
+export interface AlignedSteps {
+  /** Places in the two lists; null where the other did nothing like it. */
+  readonly a: number | null;
+  readonly b: number | null;
+  readonly how: 'same' | 'alike' | 'alone';
+}
+
+const SAME = 12;
+/** So many pairs are compared at most at a time: a megabyte, and some milliseconds. */
+const MOST_PAIRS = 1_000_000;
+
+const firstWord = (command: string): string => command.split(/\s/, 1)[0] ?? '';
+
+/** How alike two steps are; 0 for those that have nothing to do with each other. */
+export function likeness(a: StepFacts, b: StepFacts): number {
+  if (a.kind !== b.kind) return 0;
+  if (a.digest === b.digest && a.command === b.command) return SAME;
+  const shared = a.files.filter((file) => b.files.includes(file)).length;
+  if (shared > 0) return 4 + Math.min(shared, 3) + (a.files[0] === b.files[0] ? 1 : 0);
+  if (a.kind === 'submit') return 6;
+  // Steps about different files do different things, whatever their commands are called.
+  if (a.files.length > 0 || b.files.length > 0) return a.kind === 'test' ? 2 : 0;
+  if (a.kind === 'test') return 3;
+  return a.command !== '' && firstWord(a.command) === firstWord(b.command) ? 1 : 0;
+}
+
+const pair = (a: number, b: number, score: number): AlignedSteps => ({
+  a,
+  b,
+  how: score === SAME ? 'same' : 'alike',
+});
+
+const UP = 1;
+const LEFT = 2;
+const BOTH = 3;
+
+/** The best way through the table of all pairs. */
+function alignWindow(
+  a: readonly StepFacts[],
+  b: readonly StepFacts[],
+  fromA: number,
+  fromB: number,
+): AlignedSteps[] {
+  const [n, m] = [a.length, b.length];
+  const ways = new Uint8Array((n + 1) * (m + 1));
+  let above = new Int32Array(m + 1);
+  for (let i = 1; i <= n; i += 1) {
+    const row = new Int32Array(m + 1);
+    for (let j = 1; j <= m; j += 1) {
+      const score = likeness(a[i - 1]!, b[j - 1]!);
+      const both = score > 0 ? above[j - 1]! + score : -1;
+      const best = Math.max(both, above[j]!, row[j - 1]!);
+      row[j] = best;
+      ways[i * (m + 1) + j] = both === best ? BOTH : above[j]! >= row[j - 1]! ? UP : LEFT;
+    }
+    above = row;
+  }
+  const rows: AlignedSteps[] = [];
+  let [i, j] = [n, m];
+  while (i > 0 || j > 0) {
+    const way = i === 0 ? LEFT : j === 0 ? UP : ways[i * (m + 1) + j]!;
+    if (way !== LEFT) i -= 1;
+    if (way !== UP) j -= 1;
+    if (way === BOTH) rows.push(pair(fromA + i, fromB + j, likeness(a[i]!, b[j]!)));
+    else
+      rows.push(
+        way === UP ? { a: fromA + i, b: null, how: 'alone' } : { a: null, b: fromB + j, how: 'alone' },
+      );
+  }
+  return rows.reverse();
+}
+
+export function alignSteps(a: readonly StepFacts[], b: readonly StepFacts[]): AlignedSteps[] {
+  const windows = Math.max(1, Math.ceil(Math.sqrt((a.length * b.length) / MOST_PAIRS)));
+  // Of very long trajectories the same share of both is compared: who did a thing in the first tenth meets who did it there too.
+  return Array.from({ length: windows }, (_, k) => {
+    const [fromA, toA] = [k, k + 1].map((edge) => Math.floor((edge * a.length) / windows)) as [
+      number,
+      number,
+    ];
+    const [fromB, toB] = [k, k + 1].map((edge) => Math.floor((edge * b.length) / windows)) as [
+      number,
+      number,
+    ];
+    return alignWindow(a.slice(fromA, toA), b.slice(fromB, toB), fromA, fromB);
+  }).flat();
+}
+
+/** The first row where one does what the other does not; null where they never part. */
+export const partingOf = (rows: readonly AlignedSteps[]): number | null => {
+  const at = rows.findIndex((row) => row.how === 'alone');
+  return at < 0 ? null : at;
+};

@@ -1,5 +1,7 @@
 /** What a step does, by its command: of which kind it is and which files it names. Two trajectories are aligned by this, not by their words. */
 
+import type { OutlineRow } from '../documents/documents.ts';
+
 export type StepKind = 'submit' | 'test' | 'edit' | 'search' | 'read' | 'run' | 'talk';
 
 export interface StepFacts {
@@ -145,4 +147,70 @@ function digestOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
+}
+
+export interface StepLine {
+  /** Place of the answer in the outline. */
+  readonly index: number;
+  readonly row: OutlineRow;
+  readonly exitCode: number | null;
+  readonly timedOut: boolean;
+  readonly ms: number | null;
+}
+
+/** One line for each answer; how it ended stands in the observations that follow it. */
+export function stepLines(outline: readonly OutlineRow[]): StepLine[] {
+  const lines: StepLine[] = [];
+  for (const [index, row] of outline.entries()) {
+    const open = lines.at(-1);
+    if (row.role === 'assistant') {
+      lines.push({ index, row, exitCode: null, timedOut: false, ms: row.call?.latency_ms ?? null });
+    } else if (open) {
+      lines[lines.length - 1] = {
+        ...open,
+        exitCode: row.exitCode ?? open.exitCode,
+        timedOut: open.timedOut || row.timedOut,
+        ms: row.execMs === null ? open.ms : (open.ms ?? 0) + row.execMs,
+      };
+    }
+  }
+  return lines;
+}
+
+/** Where a reply speaks and where it acts. */
+
+interface Part {
+  kind: 'text' | 'code';
+  text: string;
+  /** The word behind the fence. */
+  language?: string;
+}
+
+const OPENS = /^```[\w-]*[ \t]*$/;
+const CLOSES = /^```[ \t]*\r?$/;
+
+/** Splits a reply at its fenced blocks; what is inside a fence is an action or an example of one. */
+export function parts(content: string): Part[] {
+  const found: Part[] = [];
+  let at = 0;
+  let opened: { fence: number; code: number; language: string } | null = null;
+  for (let from = 0; from < content.length; ) {
+    const end = content.indexOf('\n', from);
+    const line = content.slice(from, end < 0 ? undefined : end);
+    if (opened && CLOSES.test(line)) {
+      if (opened.fence > at) found.push({ kind: 'text', text: content.slice(at, opened.fence) });
+      found.push({
+        kind: 'code',
+        text: content.slice(opened.code, from).replace(/\n$/, ''),
+        language: opened.language,
+      });
+      at = from + line.length - (line.endsWith('\r') ? 1 : 0);
+      opened = null;
+    } else if (!opened && end >= 0 && OPENS.test(line))
+      opened = { fence: from, code: end + 1, language: line.slice(3).trim() };
+    if (end < 0) break;
+    from = end + 1;
+  }
+  if (at < content.length) found.push({ kind: 'text', text: content.slice(at) });
+  return found.filter((part) => part.text.trim() !== '');
 }

@@ -18,7 +18,7 @@ import {
   gradingConfigSchema,
   gradingEnvironment,
 } from '../../../src/grading/gradingConfig.ts';
-import { doubtedScores } from '../../../src/report/measure/publishedDoubts.ts';
+import { doubtedScores } from '../../../src/report/measure/summary.ts';
 import { runRowParser } from '../../../src/suites/live/live.ts';
 import { entryScript } from '../../../src/suites/pro/gradePro.ts';
 import { dockerAvailable } from '../../support/docker.ts';

@@ -1,19 +1,20 @@
 // Golden values: what scipy 1.17.1 gives for the same numbers.
 import { describe, expect, test } from 'vitest';
+import { benjaminiHochberg, holm } from '../../../src/report/compare/compareSides.ts';
 import { epochEstimate, passAtK, passHatK, passTable } from '../../../src/report/statistics/epochs.ts';
 import { clustered, quantile, standardError, tTest } from '../../../src/report/statistics/means.ts';
-import { benjaminiHochberg, holm } from '../../../src/report/statistics/multiplicity.ts';
 import {
   cochranQ,
   correctedChiSquared,
+  detectableDifference,
   differenceOf,
+  instancesNeeded,
   mcnemarChiSquared,
   mcnemarExact,
   mcnemarMidP,
   newcombe10,
   waldPaired,
 } from '../../../src/report/statistics/paired.ts';
-import { detectableDifference, instancesNeeded } from '../../../src/report/statistics/power.ts';
 import { proportion, wilson } from '../../../src/report/statistics/proportions.ts';
 import {
   betaCdf,

@@ -8,10 +8,13 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createRedactor } from '../../../src/base/text/redact.ts';
 import { draftMetadata, entryName, parseMetadata } from '../../../src/report/submission/metadata.ts';
-import { deriveResults } from '../../../src/report/submission/results.ts';
 import { reviewSubmission, sameModel } from '../../../src/report/submission/review.ts';
-import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
-import { type SubmissionRequest, writeSubmission } from '../../../src/report/submission/writeSubmission.ts';
+import {
+  deriveResults,
+  type SubmissionRequest,
+  scanForSecrets,
+  writeSubmission,
+} from '../../../src/report/submission/writeSubmission.ts';
 import type { Store } from '../../../src/store/open.ts';
 import { loadRunData } from '../../../src/store/records/reportQueries.ts';
 import { type Happened, openMemory, type PlannedRun, recordRun } from '../recordedRun.ts';

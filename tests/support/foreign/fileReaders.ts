@@ -37,7 +37,7 @@ import { readTrajectory, recordedCalls } from '../../../src/formats/miniSweAgent
 import { parsePredictions, readPredictions } from '../../../src/formats/predictions.ts';
 import { readVerdictMap } from '../../../src/formats/pro/pro.ts';
 import { sameModel } from '../../../src/report/submission/review.ts';
-import { scanForSecrets } from '../../../src/report/submission/secretScan.ts';
+import { scanForSecrets } from '../../../src/report/submission/writeSubmission.ts';
 import { readTaskToml } from '../../../src/suites/harbor/taskToml.ts';
 import { normaliseRow } from '../suites.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';

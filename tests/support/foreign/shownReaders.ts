@@ -2,11 +2,9 @@
 import { wrap } from '../../../src/cli/terminal/progressBars.ts';
 import { clip } from '../../../src/cli/terminal/progressState.ts';
 import { table } from '../../../src/cli/terminal/table.ts';
-import type { Document } from '../../../src/report/render/document.ts';
-import { jsonText } from '../../../src/report/render/json.ts';
-import { renderHtml } from '../../../src/report/render/renderHtml.ts';
-import { renderMarkdown } from '../../../src/report/render/renderMarkdown.ts';
-import { renderTerminal } from '../../../src/report/render/renderTerminal.ts';
+import { type Document, jsonText } from '../../../src/report/render/document.ts';
+import { renderHtml, renderMarkdown, renderTerminal } from '../../../src/report/render/renderers.ts';
+import { testsOf } from '../../../src/viewer/documents/attemptDocuments.ts';
 import { compileFilter } from '../../../src/viewer/documents/filter.ts';
 import {
   lenientJson,
@@ -17,13 +15,11 @@ import {
   readNumbers,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
-import { testsOf } from '../../../src/viewer/documents/testResults.ts';
-import { countIn } from '../../../src/viewer/page/text/countIn.ts';
 import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
 import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
-import { parts } from '../../../src/viewer/steps/replyParts.ts';
-import { filesIn, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
+import { countIn } from '../../../src/viewer/page/trajectory/trajectorySearch.ts';
+import { filesIn, parts, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 

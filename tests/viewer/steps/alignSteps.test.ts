@@ -1,7 +1,13 @@
 // Steps are laid beside each other by what they do, not by their words.
 import { describe, expect, test } from 'vitest';
-import { rowOfSide, sideName } from '../../../src/viewer/steps/alignedAttempts.ts';
-import { type AlignedSteps, alignSteps, likeness, partingOf } from '../../../src/viewer/steps/alignSteps.ts';
+import {
+  type AlignedSteps,
+  alignSteps,
+  likeness,
+  partingOf,
+  rowOfSide,
+  sideName,
+} from '../../../src/viewer/steps/alignedAttempts.ts';
 import { stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { cpuMs } from '../../support/cpuTime.ts';
 

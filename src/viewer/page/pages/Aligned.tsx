@@ -1,15 +1,22 @@
 /** Two trajectories of one instance, their steps laid beside each other by what they do. */
+
 import { useMemo, useState } from 'react';
-import type { AttemptDocument, HistoryRow } from '../../documents/documents.ts';
-import { alignAttempts, rowOfSide, sideName } from '../../steps/alignedAttempts.ts';
-import { AlignedRows } from '../aligned/AlignedRows.tsx';
-import { TestsBeside } from '../aligned/TestsBeside.tsx';
+import {
+  type AttemptDocument,
+  type EvaluationDocument,
+  type HistoryRow,
+  MESSAGES_PER_CHUNK,
+  type MessageChunk,
+} from '../../documents/documents.ts';
+import { type AlignedAttempts, alignAttempts, rowOfSide, sideName } from '../../steps/alignedAttempts.ts';
+import type { StepLine } from '../../steps/stepFacts.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Foldout, Nothing, Up, Waiting } from '../parts.tsx';
 import { go, href } from '../route.ts';
 import { Diff } from '../text/Diff.tsx';
 import { plain } from '../text/foreignText.ts';
-import { cost, duration, integer } from '../text/numbers.ts';
+import { cost, duration, integer, nano } from '../text/numbers.ts';
+import { Conversation } from '../trajectory/Conversation.tsx';
 
 export function AlignedPage({ a, b, instance }: { a: string; b: string; instance: string }) {
   const entry = useDocument<HistoryRow[]>(`history/${instance}`);
@@ -136,3 +143,158 @@ function Steps({ left, right }: { left: AttemptDocument; right: AttemptDocument 
     </section>
   );
 }
+
+const TELLING = new Set(['edit', 'test', 'submit']);
+
+interface RowsProps {
+  readonly aligned: AlignedAttempts;
+  readonly left: number;
+  readonly right: number;
+  readonly onlyTelling: boolean;
+}
+
+function AlignedRows({ aligned, left, right, onlyTelling }: RowsProps) {
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const { a, b, rows, partsAt } = aligned;
+  const toggle = (at: number) => {
+    const next = new Set(open);
+    if (!next.delete(at)) next.add(at);
+    setOpen(next);
+  };
+  return (
+    <ol className="alignedrows">
+      {rows.map((row, at) => {
+        const [one, other] = [row.a === null ? undefined : a[row.a]!, row.b === null ? undefined : b[row.b]!];
+        const kind = (one ?? other)?.row.does?.kind ?? 'talk';
+        if (onlyTelling && row.how !== 'alone' && !TELLING.has(kind)) return null;
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows of two ended trajectories
+          <li key={at} id={`row-${at}`} className={`alignedrow ${row.how}${at === partsAt ? ' parts' : ''}`}>
+            {at === partsAt ? <p className="parting">they part here</p> : null}
+            <button type="button" className="two" aria-expanded={open.has(at)} onClick={() => toggle(at)}>
+              <Cell side="A" line={one} />
+              <Cell side="B" line={other} />
+            </button>
+            {open.has(at) ? (
+              <div className="two">
+                <Body line={one} attempt={left} />
+                <Body line={other} attempt={right} />
+              </div>
+            ) : null}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function Cell({ side, line }: { side: 'A' | 'B'; line: StepLine | undefined }) {
+  if (!line) return <span className="empty" />;
+  const { kind, command } = line.row.does ?? { kind: 'talk', command: '' };
+  const failed = line.timedOut || (line.exitCode !== null && line.exitCode !== 0);
+  return (
+    <span className="alignedcell">
+      <span className="number">
+        <span className="sidename">{side} </span>
+        {line.row.step}
+      </span>
+      <span className={`kind ${kind}`}>{kind}</span>
+      <code>{command === '' ? 'says' : plain(command.split('\n', 1)[0]!.slice(0, 200))}</code>
+      <span className="quiet facts">
+        {failed ? (
+          <span className="bad">{line.timedOut ? 'timed out' : `exit ${line.exitCode}`} </span>
+        ) : null}
+        {line.ms === null ? '' : `${duration(line.ms)} `}
+        {line.row.call?.cost_nano ? nano(line.row.call.cost_nano) : ''}
+      </span>
+    </span>
+  );
+}
+
+/** The answer and the observation after it. */
+function Body({ line, attempt }: { line: StepLine | undefined; attempt: number }) {
+  const first = line?.row.seq ?? 0;
+  const path = (seq: number) =>
+    line ? `attempts/${attempt}/messages/${Math.floor(seq / MESSAGES_PER_CHUNK)}` : undefined;
+  const answer = useDocument<MessageChunk>(path(first), false);
+  const after = useDocument<MessageChunk>(path(first + 1), false);
+  if (!line) return <div />;
+  const messages = [
+    answer.data?.messages.find((one) => one.seq === first),
+    after.data?.messages.find((one) => one.seq === first + 1),
+  ];
+  return (
+    <div className="alignedbody">
+      {messages.map((message) =>
+        message && (message.seq === first || message.role !== 'assistant') ? (
+          <Conversation key={message.seq} message={message} />
+        ) : null,
+      )}
+      <a href={href(['attempt', attempt], { step: line.row.step ?? undefined })}>
+        step {line.row.step} in its trajectory
+      </a>
+    </div>
+  );
+}
+
+function useVerdict(doc: AttemptDocument): EvaluationDocument | undefined {
+  const current = doc.evaluations.findLast((evaluation) => evaluation.current);
+  return useDocument<EvaluationDocument>(current ? `evaluations/${current.id}` : undefined, false).data;
+}
+
+const MOST = 300;
+const resultOf = (verdict: EvaluationDocument | undefined): ReadonlyMap<string, boolean> =>
+  new Map(verdict?.tests.map((test) => [`${test.group} ${test.name}`, test.passed]));
+
+function TestsBeside({ left, right }: { left: AttemptDocument; right: AttemptDocument }) {
+  const [a, b] = [useVerdict(left), useVerdict(right)];
+  if (!a && !b) return null;
+  const [resultsA, resultsB] = [resultOf(a), resultOf(b)];
+  const names = [...new Set([...resultsA.keys(), ...resultsB.keys()])];
+  const failed = names.filter((name) => resultsA.get(name) === false || resultsB.get(name) === false);
+  return (
+    <section>
+      <h2>Tests</h2>
+      <p>
+        A <Badge word={a?.outcome} /> B <Badge word={b?.outcome} />{' '}
+        {names.length > 0
+          ? `${integer(failed.length)} of ${integer(names.length)} counted tests failed on a side`
+          : null}
+      </p>
+      {failed.length > 0 ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard
+        <section className="wide" aria-label="Tests that failed" tabIndex={0}>
+          <table className="plain">
+            <thead>
+              <tr>
+                <th scope="col">Test</th>
+                <th scope="col">A</th>
+                <th scope="col">B</th>
+              </tr>
+            </thead>
+            <tbody>
+              {failed.slice(0, MOST).map((name) => (
+                <tr key={name}>
+                  <th scope="row">
+                    <code>{plain(name.slice(name.indexOf(' ') + 1))}</code>
+                  </th>
+                  <td>{said(resultsA.get(name))}</td>
+                  <td>{said(resultsB.get(name))}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      ) : null}
+    </section>
+  );
+}
+
+const said = (passed: boolean | undefined) =>
+  passed === undefined ? (
+    '–'
+  ) : passed ? (
+    <span className="passed">passed</span>
+  ) : (
+    <span className="bad">failed</span>
+  );

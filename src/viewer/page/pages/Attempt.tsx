@@ -1,15 +1,16 @@
 /** One attempt: its conversation, its time, its patch beside the gold patch and the test output, all attempts of its trial. */
+import { useMemo, useState } from 'react';
 import { staysText } from '../../documents/attemptFacts.ts';
-import type { AttemptDocument } from '../../documents/documents.ts';
-import { useDocument } from '../data/source.ts';
-import { Badge, Fact, Flags, Foldout, Tabs, Waiting } from '../parts.tsx';
+import type { AttemptDocument, RawChunk, TrialDocument } from '../../documents/documents.ts';
+import { mode, readDocument, useDocument } from '../data/source.ts';
+import { useTrials } from '../data/useTrials.ts';
+import { Badge, Fact, Flags, Foldout, save, Tabs, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
+import { rowsOfList } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { cost, duration, integer, reward, rewardNames, short, time, tokens, words } from '../text/numbers.ts';
 import { Output } from '../text/Text.tsx';
-import { listHref, Neighbours } from '../trajectory/Neighbours.tsx';
 import { PatchPanel } from '../trajectory/PatchPanel.tsx';
-import { RawPanel } from '../trajectory/RawPanel.tsx';
 import { Trajectory } from '../trajectory/Trajectory.tsx';
 import { Waterfall } from '../trajectory/Waterfall.tsx';
 
@@ -183,4 +184,107 @@ function Task({ doc }: { doc: AttemptDocument }) {
       </ul>
     </section>
   );
+}
+
+/** Back to the list, as it was left. */
+const listHref = (run: string, list: string): string =>
+  href(['run', run, 'instances'], Object.fromEntries(new URLSearchParams(list)));
+
+function Neighbours({ doc }: { doc: AttemptDocument }) {
+  const { query } = useRoute();
+  const list = query.get('list') ?? '';
+  const tab = query.get('tab') ?? undefined;
+  const { data, total } = useTrials(doc.run.id);
+  const rows = useMemo(
+    () => rowsOfList(data ?? [], new URLSearchParams(list)).filter((row) => row.attempt !== null),
+    [data, list],
+  );
+  const at = rows.findIndex((row) => row.trial === doc.trial.id);
+  const to = (row: TrialDocument | undefined) => row && href(['attempt', row.attempt!], { list, tab });
+  const [before, after] = at < 0 ? [undefined, undefined] : [rows[at - 1], rows[at + 1]];
+  return (
+    <nav className="neighbours" aria-label="Neighbours in the list">
+      <a className="up" href={listHref(doc.run.name, list)}>
+        <span aria-hidden="true">‹ </span>
+        {list === '' ? 'Instances' : 'The filtered list'}
+      </a>
+      <span className="spacer" />
+      {before ? (
+        <a data-previous="" href={to(before)} title={`${plain(before.instance_id)} (key [)`}>
+          ← previous
+        </a>
+      ) : (
+        <span className="quiet">← previous</span>
+      )}
+      <span className="quiet">
+        {at < 0 ? '–' : integer(at + 1)} of {integer(list === '' ? total : rows.length)}
+      </span>
+      {after ? (
+        <a data-next="" href={to(after)} title={`${plain(after.instance_id)} (key ])`}>
+          next →
+        </a>
+      ) : (
+        <span className="quiet">next →</span>
+      )}
+    </nav>
+  );
+}
+
+function RawPanel({ doc }: { doc: AttemptDocument }) {
+  const [chunk, setChunk] = useState(0);
+  const [problem, setProblem] = useState('');
+  const entry = useDocument<RawChunk>(
+    `attempts/${doc.attempt.id}/raw/${chunk}`,
+    doc.attempt.state === 'running',
+  );
+  const all = async () => {
+    const messages: unknown[] = [];
+    for (let i = 0; i < doc.chunks; i += 1) {
+      const part = await readDocument<RawChunk>(`attempts/${doc.attempt.id}/raw/${i}`);
+      messages.push(...part.messages.map((message) => parse(message.data)));
+    }
+    save(`${doc.instance.instanceId}.messages.json`, 'application/json', JSON.stringify(messages, null, 2));
+  };
+  if (mode === 'single')
+    return <p className="pad quiet">Raw messages are left out of a single file; swebatch view has them.</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys too
+    <section className="scroll pad" aria-label="Raw messages" tabIndex={0}>
+      <div className="bar">
+        <button type="button" disabled={chunk === 0} onClick={() => setChunk(chunk - 1)}>
+          earlier
+        </button>
+        <span role="status">
+          part {chunk + 1} of {Math.max(1, doc.chunks)}
+        </span>
+        <button type="button" disabled={chunk + 1 >= doc.chunks} onClick={() => setChunk(chunk + 1)}>
+          later
+        </button>
+        <button type="button" onClick={() => void all().catch((error: unknown) => setProblem(String(error)))}>
+          save all
+        </button>
+        <span role="alert">{problem}</span>
+      </div>
+      {entry.data ? (
+        entry.data.messages.map((message) => (
+          <details key={message.seq} open={entry.data!.messages.length < 5}>
+            <summary>
+              {message.seq} {plain(message.data.slice(0, 100))}
+            </summary>
+            <pre className="output">{plain(JSON.stringify(parse(message.data), null, 2))}</pre>
+          </details>
+        ))
+      ) : (
+        <Waiting entry={entry} />
+      )}
+    </section>
+  );
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data) as unknown;
+  } catch {
+    return data;
+  }
 }

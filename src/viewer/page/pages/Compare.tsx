@@ -5,7 +5,7 @@ import { pairsOf } from '../../documents/pairs.ts';
 import { CostPlot } from '../charts/CostPlot.tsx';
 import { type Side, scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
-import { useManyTrials } from '../data/useManyTrials.ts';
+import { useManyTrials } from '../data/useTrials.ts';
 import { Nothing, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { Matrix } from '../tables/Matrix.tsx';

@@ -7,8 +7,7 @@ import { useRunId, useTrials } from '../data/useTrials.ts';
 import { ColumnPicker, NoRun, Up, Waiting } from '../parts.tsx';
 import { href, setQuery, useRoute } from '../route.ts';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
-import { TRIAL_COLUMNS, TRIAL_FIELDS, trialWords } from '../tables/trialColumns.tsx';
-import { TRIAL_FACETS } from '../tables/trialFacets.ts';
+import { TRIAL_COLUMNS, TRIAL_FACETS, TRIAL_FIELDS, trialWords } from '../tables/trialColumns.tsx';
 import { plain } from '../text/foreignText.ts';
 import { rate } from '../text/numbers.ts';
 

@@ -1,9 +1,12 @@
-/** Money, tokens and cache of each arm. Columns that no arm has a value for are left out. */
+/** MoneyDocument, tokens and cache of each arm. Columns that no arm has a value for are left out. */
+import { useMemo } from 'react';
 import type { ArmDocument, MoneyDocument, RunDocument } from '../../documents/documents.ts';
 import { writeChosen } from '../../documents/facets.ts';
+import { type MapCell, missingParts } from '../../documents/mapGroups.ts';
+import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { cost, DASH, integer, percent, rate, rewardRange, short } from '../text/numbers.ts';
+import { cost, DASH, integer, percent, rate, rewardRange, short, words } from '../text/numbers.ts';
 
 interface MoneyColumn {
   readonly header: string;
@@ -78,7 +81,7 @@ export function ArmTable({ run }: { run: RunDocument }) {
   if (columns.length === 0) return null;
   return (
     <section className="keep">
-      <h2>Money and tokens</h2>
+      <h2>MoneyDocument and tokens</h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard */}
       <section className="wide" aria-label="Money and tokens by arm" tabIndex={0}>
         <table className="plain">
@@ -109,6 +112,44 @@ export function ArmTable({ run }: { run: RunDocument }) {
           </tbody>
         </table>
       </section>
+    </section>
+  );
+}
+
+/** What helps, by why a trial is missing from the score. */
+const NEXT: Readonly<Record<string, (run: string) => string>> = {
+  not_graded: (run) => `swebatch evaluate ${run} grades it`,
+  infra: (run) => `swebatch resume ${run} tries it again`,
+  grading_infra: (run) => `swebatch evaluate ${run} grades it again`,
+  not_run: (run) => `swebatch resume ${run} runs it`,
+};
+
+interface Missing {
+  readonly cells: readonly MapCell[];
+  readonly run: string;
+  /** The run works still: what is missing may come by itself. */
+  readonly working: boolean;
+}
+
+export function MissingList({ cells, run, working }: Missing) {
+  const parts = useMemo(() => missingParts(cells), [cells]);
+  if (parts.length === 0) return null;
+  const total = parts.reduce((sum, part) => sum + part.n, 0);
+  return (
+    <section className="keep">
+      <h2>Missing from the score: {integer(total)}</h2>
+      <ul className="plainlist missing">
+        {parts.map(({ verdict, reason, n }) => (
+          <li key={`${verdict} ${reason}`}>
+            <span className="count">{integer(n)}</span>
+            <a href={href(['run', run, 'instances'], { verdict, reason })}>
+              <Badge word={verdict} />
+              {reason === verdict ? null : <span className="reason">{plain(words(reason))}</span>}
+            </a>
+            {working || !NEXT[verdict] ? null : <span className="quiet"> {NEXT[verdict](run)}</span>}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -1,7 +1,6 @@
 /** Buttons that change a run while it works. Each shows what the run answered. */
 import { useState } from 'react';
 import type { RunDocument } from '../../documents/documents.ts';
-import { askRun } from '../data/control.ts';
 import { plain } from '../text/foreignText.ts';
 
 export function Controls({ run: { summary, slots } }: { run: RunDocument }) {
@@ -98,4 +97,24 @@ function Value({
       onChange={(event) => onChange(event.target.value.trim())}
     />
   );
+}
+
+/** Asks something of a run that works. The server answers only this page: same origin, and a header that no form can set. */
+
+/** Resolves to what the run answered, or to why it was not asked. */
+async function askRun(run: string, command: string, argument: string | null): Promise<string> {
+  try {
+    const response = await fetch('api/control', {
+      method: 'POST',
+      credentials: 'same-origin',
+      headers: { 'Content-Type': 'application/json', 'X-Swebatch-Control': '1' },
+      body: JSON.stringify({ run, command, argument }),
+    });
+    const body = await response.text();
+    if (!response.headers.get('content-type')?.startsWith('application/json')) return body.trim();
+    const { answer, error } = JSON.parse(body) as { answer?: string; error?: string };
+    return answer ?? error ?? '';
+  } catch (error) {
+    return `the viewer does not answer: ${String(error)}`;
+  }
 }

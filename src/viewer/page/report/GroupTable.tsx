@@ -5,7 +5,7 @@ import { type CellGroup, groupCells, type MapCell } from '../../documents/mapGro
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { DASH, integer, nano, rate } from '../text/numbers.ts';
-import { Interval } from './Interval.tsx';
+import { Interval } from './Headline.tsx';
 
 interface GroupTableProps {
   readonly title: string;

@@ -1,9 +1,9 @@
 /** What a run came to, in the largest type of the page; for several arms one line each. */
+import type { CSSProperties } from 'react';
 import { wilson } from '../../../report/statistics/proportions.ts';
 import type { RunDocument, Tally } from '../../documents/documents.ts';
 import { plain } from '../text/foreignText.ts';
 import { integer, percent, reward } from '../text/numbers.ts';
-import { Interval } from './Interval.tsx';
 
 const bare = (share: number): string => (share * 100).toFixed(1);
 
@@ -61,5 +61,17 @@ export function Headline({ run }: { run: RunDocument }) {
         <Rate key={arm} name={arm} tally={tally} />
       ))}
     </div>
+  );
+}
+
+export function Interval({ x, n, big = false }: { x: number; n: number; big?: boolean }) {
+  if (n === 0) return <span className="interval none" aria-hidden="true" />;
+  const { low, high } = wilson(x, n);
+  const places = { '--low': low, '--high': high, '--at': x / n } as CSSProperties;
+  return (
+    <span className={big ? 'interval big' : 'interval'} style={places} aria-hidden="true">
+      <span className="range" />
+      <span className="point" />
+    </span>
   );
 }

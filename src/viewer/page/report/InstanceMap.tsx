@@ -12,7 +12,6 @@ import {
 import { go, href, setQuery, useRoute } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
 import { integer, nano, words } from '../text/numbers.ts';
-import { type Colour, MapLegend } from './MapLegend.tsx';
 
 /** More cells than this are not drawn: no eye and no browser has use for them. */
 const MOST = 12_000;
@@ -192,5 +191,39 @@ function Detail({ cell, nameOf }: Pick<CellsProps, 'nameOf'> & { cell: MapCell |
         </span>
       )}
     </p>
+  );
+}
+
+type Colour = 'verdict' | 'exitClass';
+
+function MapLegend({ cells, colour, run }: { cells: readonly MapCell[]; colour: Colour; run: string }) {
+  const counts = useMemo(
+    () => [...Map.groupBy(cells, (cell) => cell[colour])].sort((a, b) => b[1].length - a[1].length),
+    [cells, colour],
+  );
+  const costs = useMemo(() => {
+    const known = cells.flatMap(({ costNano }) => costNano ?? []);
+    return known.length === 0
+      ? null
+      : { low: known.reduce((a, b) => Math.min(a, b)), high: known.reduce((a, b) => Math.max(a, b)) };
+  }, [cells]);
+  const field = colour === 'exitClass' ? 'class' : 'verdict';
+  return (
+    <ul className="legend">
+      {counts.map(([name, own]) => (
+        <li key={name}>
+          <a href={href(['run', run, 'instances'], { [field]: name })}>
+            <i className={`cell s5 ${name.replace(/[^a-z_]/g, '')}`} aria-hidden="true" />
+            {plain(words(name))}
+          </a>{' '}
+          {integer(own.length)}
+        </li>
+      ))}
+      {costs && costs.high > costs.low ? (
+        <li className="quiet">
+          size: cost, {nano(costs.low)} to {nano(costs.high)}
+        </li>
+      ) : null}
+    </ul>
   );
 }

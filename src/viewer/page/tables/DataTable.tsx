@@ -1,5 +1,6 @@
 /** One table for every list: sorted by TanStack Table, drawn row by row by TanStack Virtual, driven by keyboard or mouse. */
 // biome-ignore-all lint/a11y/useSemanticElements: rows are virtualised and placed by transform, which a table element cannot lay out
+// biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the grid, which names its active row (aria-activedescendant)
 import {
   columnVisibilityFeature,
   createSortedRowModel,
@@ -10,7 +11,9 @@ import {
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
+  type CSSProperties,
   type KeyboardEvent,
+  type MouseEvent,
   type ReactNode,
   type RefObject,
   useEffect,
@@ -21,9 +24,7 @@ import {
 } from 'react';
 import type { FieldValue } from '../../documents/filter.ts';
 import { go } from '../route.ts';
-import type { Column } from './column.ts';
-import { GridRow, HeadRow } from './GridRows.tsx';
-import { compareValues, sortedValue } from './rowOrder.ts';
+import { type Column, compareValues, sortedValue } from './columnKinds.tsx';
 
 export interface DataTableProps<Row> {
   readonly label: string;
@@ -205,4 +206,107 @@ function useActiveRow<Row extends object>(
     event.preventDefault();
   };
   return { current, setActive, onKeyDown, open };
+}
+
+const ARROWS = { ascending: ' ▲', descending: ' ▼', none: '' };
+
+function HeadRow<Row extends object>({
+  shown,
+  sort,
+  onHeader,
+  style,
+}: {
+  shown: readonly Column<Row>[];
+  sort: string;
+  onHeader: (id: string) => void;
+  style: CSSProperties;
+}) {
+  return (
+    <div className="row head" role="row" aria-rowindex={1} style={style}>
+      {shown.map((column, i) => {
+        const direction = sort === column.id ? 'ascending' : sort === `-${column.id}` ? 'descending' : 'none';
+        return (
+          <div
+            key={column.id}
+            role="columnheader"
+            aria-colindex={i + 1}
+            aria-sort={direction}
+            className={column.numeric ? 'numeric' : ''}
+          >
+            <button
+              type="button"
+              tabIndex={-1}
+              title={column.title ?? `sort by ${column.header}`}
+              onClick={() => onHeader(column.id)}
+            >
+              {column.header}
+              <span aria-hidden="true">{ARROWS[direction]}</span>
+            </button>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+interface GridRowProps<Row> {
+  readonly row: Row;
+  readonly shown: readonly Column<Row>[];
+  readonly to: string | undefined;
+  readonly id: string;
+  readonly index: number;
+  readonly active: boolean;
+  readonly style: CSSProperties;
+  readonly onActive: (index: number) => void;
+  readonly onOpen: (index: number) => void;
+}
+
+/** A click opens the row, unless it was on a link of its own or marked text. */
+const isOpening = (event: MouseEvent): boolean =>
+  !(event.target as HTMLElement).closest('a,button') && window.getSelection()?.isCollapsed !== false;
+
+function GridRow<Row extends object>(props: GridRowProps<Row>) {
+  const { row, shown, to, id, index, active, style, onActive, onOpen } = props;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles Enter for its active row
+    <div
+      id={id}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={active}
+      className={`row${active ? ' active' : ''}${to ? ' link' : ''}`}
+      style={style}
+      onClick={(event) => {
+        onActive(index);
+        if (isOpening(event)) onOpen(index);
+      }}
+    >
+      {shown.map((column, i) => (
+        <div
+          key={column.id}
+          role="gridcell"
+          aria-colindex={i + 1}
+          className={column.numeric ? 'numeric' : ''}
+        >
+          {i === 0 && to ? (
+            <a href={to} tabIndex={-1}>
+              {cellOf(column, row)}
+            </a>
+          ) : (
+            cellOf(column, row)
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function cellOf<Row>(column: Column<Row>, row: Row): ReactNode {
+  if (column.cell) return column.cell(row);
+  const value = column.value(row);
+  return value === null || value === undefined
+    ? '–'
+    : Array.isArray(value)
+      ? value.join(', ')
+      : String(value);
 }

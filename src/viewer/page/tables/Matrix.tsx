@@ -7,8 +7,7 @@ import type { Side } from '../data/comparedSide.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import type { Column } from './column.ts';
-import { numberColumn, textColumn } from './columnKinds.tsx';
+import { type Column, numberColumn, textColumn } from './columnKinds.tsx';
 import { FilteredTable } from './FilteredTable.tsx';
 
 interface MatrixRow {

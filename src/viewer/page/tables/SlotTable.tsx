@@ -3,8 +3,7 @@ import { useEffect, useState } from 'react';
 import type { Slot } from '../../documents/documents.ts';
 import { href } from '../route.ts';
 import { duration, nano } from '../text/numbers.ts';
-import type { Column } from './column.ts';
-import { badgeColumn, numberColumn, textColumn } from './columnKinds.tsx';
+import { badgeColumn, type Column, numberColumn, textColumn } from './columnKinds.tsx';
 import { DataTable } from './DataTable.tsx';
 
 function columnsAt(now: number): readonly Column<Slot>[] {

@@ -1,14 +1,16 @@
 /** The columns of a trial, shared by the instances of a run and the history of an instance. */
 import type { TrialDocument } from '../../documents/documents.ts';
-import type { Fields } from '../../documents/filter.ts';
+import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
+import { compileFilter, type Fields } from '../../documents/filter.ts';
 import { Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
 import { DASH, duration, reward, time, words } from '../text/numbers.ts';
-import type { Column } from './column.ts';
 import {
   badgeColumn,
+  type Column,
   costColumn,
   countColumn,
+  inOrder,
   numberColumn,
   textColumn,
   tokensColumn,
@@ -93,3 +95,25 @@ export const TRIAL_FIELDS: Fields<TrialDocument> = new Map(
 
 export const trialWords = (row: TrialDocument): string =>
   `${row.instance_id} ${row.repo} ${ending(row)} ${row.exit_class ?? ''} ${row.outcome ?? ''} ${row.verdict} ${row.arm} ${row.model} ${row.flags.join(' ')}`;
+
+export const TRIAL_FACETS: readonly Facet<TrialDocument>[] = [
+  { id: 'verdict', label: 'Verdict', values: (row) => [row.verdict] },
+  { id: 'class', label: 'Class', values: (row) => [row.exit_class ?? 'not_run'] },
+  { id: 'reason', label: 'Ended', values: (row) => [ending(row)] },
+  { id: 'repo', label: 'Repository', values: (row) => [row.repo] },
+  { id: 'difficulty', label: 'Difficulty', values: (row) => (row.difficulty ? [row.difficulty] : []) },
+  { id: 'flags', label: 'Flags', values: (row) => row.flags },
+  { id: 'arm', label: 'Arm', values: (row) => [row.arm] },
+  { id: 'epoch', label: 'Epoch', values: (row) => [String(row.epoch)] },
+];
+
+/** The rows that the table of this address shows, in its order. */
+export function rowsOfList(all: readonly TrialDocument[], query: URLSearchParams): TrialDocument[] {
+  const typed = compileFilter(query.get('f') ?? '', TRIAL_FIELDS, trialWords);
+  const passes = facetTest(TRIAL_FACETS, readChosen(TRIAL_FACETS, query));
+  return inOrder(
+    all.filter((row) => typed.test(row) && passes(row)),
+    TRIAL_COLUMNS,
+    query.get('sort') ?? '',
+  );
+}

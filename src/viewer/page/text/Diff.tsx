@@ -1,10 +1,27 @@
 /** A unified diff with highlighting. diff2html escapes what it is given; the strict CSP stands behind it. */
+import hljs from 'highlight.js/lib/core';
+import bash from 'highlight.js/lib/languages/bash';
+import c from 'highlight.js/lib/languages/c';
+import cpp from 'highlight.js/lib/languages/cpp';
+import go from 'highlight.js/lib/languages/go';
+import ini from 'highlight.js/lib/languages/ini';
+import java from 'highlight.js/lib/languages/java';
+import javascript from 'highlight.js/lib/languages/javascript';
+import json from 'highlight.js/lib/languages/json';
+import markdown from 'highlight.js/lib/languages/markdown';
+import php from 'highlight.js/lib/languages/php';
+import plaintext from 'highlight.js/lib/languages/plaintext';
+import python from 'highlight.js/lib/languages/python';
+import ruby from 'highlight.js/lib/languages/ruby';
+import rust from 'highlight.js/lib/languages/rust';
+import typescript from 'highlight.js/lib/languages/typescript';
+import xml from 'highlight.js/lib/languages/xml';
+import yaml from 'highlight.js/lib/languages/yaml';
 import 'diff2html/bundles/css/diff2html.min.css';
 import { ColorSchemeType } from 'diff2html/lib/types.js';
 import { Diff2HtmlUI } from 'diff2html/lib-esm/ui/js/diff2html-ui-base.js';
 import { useEffect, useRef } from 'react';
 import { plain } from './foreignText.ts';
-import { highlighter } from './highlighter.ts';
 
 const TOO_LONG = 400_000;
 
@@ -43,3 +60,26 @@ export function Diff({ text, label, split = false }: { text: string; label: stri
     );
   return <div ref={target} className="diff" />;
 }
+
+const languages = {
+  bash,
+  c,
+  cpp,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  markdown,
+  php,
+  plaintext,
+  python,
+  ruby,
+  rust,
+  typescript,
+  xml,
+  yaml,
+};
+for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
+
+const highlighter = hljs;

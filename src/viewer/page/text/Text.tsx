@@ -1,6 +1,7 @@
-import { useMemo, useState } from 'react';
+import { memo, useMemo, useState } from 'react';
 import { Ansi } from './Ansi.tsx';
-import { Coloured } from './Coloured.tsx';
+import { plain } from './foreignText.ts';
+import { colouringOf, diffPieces, jsonPieces } from './jsonTokens.ts';
 import { size } from './numbers.ts';
 
 const FOLD_OVER = 40;
@@ -61,5 +62,55 @@ export function Output({ text, label, asked = '' }: { text: string; label: strin
         <Coloured text={lines.slice(-TAIL).join('\n')} whole={text} />
       </pre>
     </>
+  );
+}
+
+const Coloured = memo(function Coloured({ text, whole }: { text: string; whole: string }) {
+  const kind = useMemo(() => colouringOf(whole), [whole]);
+  const pieces = useMemo(
+    () => (kind === 'none' ? [] : kind === 'json' ? jsonPieces(plain(text)) : diffPieces(plain(text))),
+    [kind, text],
+  );
+  if (kind === 'none') return <Ansi text={text} />;
+  return pieces.map((piece, i) =>
+    piece.tone === '' ? (
+      piece.text
+    ) : (
+      // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one immutable text
+      <span key={i} className={`tone ${piece.tone}`}>
+        {piece.text}
+      </span>
+    ),
+  );
+});
+
+async function copy(text: string): Promise<void> {
+  // Only pages of this machine and behind TLS have the clipboard.
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const box = document.createElement('textarea');
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  document.execCommand('copy');
+  box.remove();
+}
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  const [said, say] = useState('copy');
+  return (
+    <button
+      type="button"
+      className="copy noprint"
+      aria-label={said === 'copy' ? `copy ${what}` : said}
+      onClick={() => {
+        copy(text).then(
+          () => say('copied'),
+          () => say('not allowed'),
+        );
+      }}
+      onBlur={() => say('copy')}
+    >
+      {said}
+    </button>
   );
 }

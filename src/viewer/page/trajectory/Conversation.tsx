@@ -1,15 +1,14 @@
 /** The body of one message: thoughts as text, actions as code, observations as a terminal would show them. */
 import { memo, useMemo } from 'react';
 import type { MessageDocument } from '../../documents/documents.ts';
-import { parts } from '../../steps/replyParts.ts';
+import { parts } from '../../steps/stepFacts.ts';
 import { Foldout } from '../parts.tsx';
 import { Ansi } from '../text/Ansi.tsx';
-import { CopyButton } from '../text/CopyButton.tsx';
-import { countIn } from '../text/countIn.ts';
 import { plain } from '../text/foreignText.ts';
 import { duration, integer, size } from '../text/numbers.ts';
-import { Output } from '../text/Text.tsx';
+import { CopyButton, Output } from '../text/Text.tsx';
 import { outputIn } from './observedOutput.ts';
+import { countIn } from './trajectorySearch.ts';
 
 interface ConversationProps {
   readonly message: MessageDocument;

@@ -1,16 +1,24 @@
 /** The conversation of an attempt. Only messages in sight are fetched and drawn, so that thousands of them stay smooth. */
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
-import type { AttemptDocument, OutlineRow } from '../../documents/documents.ts';
-import { useRoute } from '../route.ts';
+import {
+  type KeyboardEvent,
+  type RefObject,
+  type UIEvent,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import type { AttemptDocument, OutlineRow, ThreadDocument } from '../../documents/documents.ts';
+import { setQuery, useRoute } from '../route.ts';
+import { plain } from '../text/foreignText.ts';
+import { cost, integer } from '../text/numbers.ts';
 import { isFailure } from './isFailure.ts';
 import { isFolded, MessageItem } from './MessageItem.tsx';
 import { ReadingBar } from './ReadingBar.tsx';
-import { ScrollMarks } from './ScrollMarks.tsx';
 import { StepOutline } from './StepOutline.tsx';
-import { Threads } from './Threads.tsx';
 import { type Found, markMatches, useSearch } from './trajectorySearch.ts';
-import { type TrajectoryProps, usePlace } from './usePlace.ts';
 
 const estimate = (row: OutlineRow): number =>
   isFolded(row) ? 76 : 70 + Math.min(620, Math.ceil(row.chars / 90) * 18);
@@ -173,4 +181,139 @@ function onKey(event: KeyboardEvent, { active, last, show, seek }: Moves): void 
   else if (event.key === 'End') show(last);
   else return;
   event.preventDefault();
+}
+
+/** So many places are told apart on a screen. */
+const PLACES = 240;
+
+interface Mark {
+  readonly place: number;
+  readonly index: number;
+  readonly isHit: boolean;
+}
+
+function ScrollMarks({
+  outline,
+  hits,
+  startOf,
+  height,
+  show,
+}: {
+  outline: readonly OutlineRow[];
+  hits: ReadonlyMap<number, number>;
+  startOf: (index: number) => number;
+  height: number;
+  show: (index: number) => void;
+}) {
+  const marks = useMemo(() => {
+    const found = new Map<number, Mark>();
+    for (const [index, row] of outline.entries()) {
+      const isHit = hits.has(row.seq);
+      if (!isHit && !isFailure(row)) continue;
+      const place = Math.floor((startOf(index) / Math.max(1, height)) * PLACES);
+      if (isHit || !found.has(place)) found.set(place, { place, index, isHit });
+    }
+    return [...found.values()];
+  }, [outline, hits, startOf, height]);
+  return (
+    <div className="marks noprint" aria-hidden="true">
+      {marks.map(({ place, index, isHit }) => (
+        <button
+          key={place}
+          type="button"
+          tabIndex={-1}
+          className={isHit ? 'mark hit' : 'mark'}
+          style={{ top: `${(place / PLACES) * 100}%` }}
+          onClick={() => show(index)}
+        />
+      ))}
+    </div>
+  );
+}
+
+const counted = (n: number, what: string): string => `${integer(n)} ${what}${n === 1 ? '' : 's'}`;
+
+function Threads({
+  threads,
+  current,
+  choose,
+}: {
+  threads: readonly ThreadDocument[];
+  current: string;
+  choose: (name: string) => void;
+}) {
+  return (
+    <div className="bar">
+      <label>
+        conversation{' '}
+        <select value={current} onChange={(event) => choose(event.target.value)}>
+          {threads.map(({ name, label, calls, messages, ...money }) => (
+            <option key={name} value={name} disabled={messages === 0}>
+              {plain(name)}
+              {label?.startsWith('subagent') ? ' (sub-agent)' : ''}: {counted(messages, 'message')},{' '}
+              {counted(calls, 'call')}, {cost(money)}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+interface TrajectoryProps {
+  readonly doc: AttemptDocument;
+  readonly step?: number | undefined;
+  readonly linked?: boolean;
+}
+
+function usePlace(
+  { doc, step, linked = true }: TrajectoryProps,
+  virtualizer: Virtualizer<HTMLDivElement, Element>,
+) {
+  const { outline } = doc;
+  const { query } = useRoute();
+  const [active, setActive] = useState(0);
+  const pinned = useRef<number | undefined>(undefined);
+  const wanted = step ?? (linked && query.has('step') ? Number(query.get('step')) : undefined);
+  // A trajectory that is being written is followed, unless the address names a place in it.
+  const [follows, follow] = useState(doc.attempt.state === 'running' && wanted === undefined && linked);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another step moves the view, not every new message
+  useEffect(() => {
+    if (wanted === undefined) return;
+    const index = outline.findIndex((row) => row.step === wanted && row.role === 'assistant');
+    if (index < 0) return;
+    setActive(index);
+    pinned.current = index;
+    virtualizer.scrollToIndex(index, { align: 'start' });
+  }, [wanted, doc.attempt.id]);
+  // Messages arrive after the jump and change heights above it: the target stays put until the reader scrolls.
+  const height = virtualizer.getTotalSize();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of height is what moves the target
+  useLayoutEffect(() => {
+    if (pinned.current !== undefined) virtualizer.scrollToIndex(pinned.current, { align: 'start' });
+    else if (follows) virtualizer.scrollToIndex(outline.length - 1, { align: 'end' });
+  }, [height, follows]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when a message was added
+  useEffect(() => {
+    if (doc.attempt.state !== 'running' || !follows) return;
+    pinned.current = undefined;
+    virtualizer.scrollToIndex(outline.length - 1, { align: 'end' });
+  }, [outline.length, follows]);
+  const show = (index: number) => {
+    const next = Math.max(0, Math.min(outline.length - 1, index));
+    setActive(next);
+    pinned.current = next;
+    follow(doc.attempt.state === 'running' && next === outline.length - 1);
+    virtualizer.scrollToIndex(next, { align: 'start' });
+    const at = outline[next]?.step;
+    if (linked && at !== null && at !== undefined) setQuery({ step: String(at) });
+  };
+  const unpin = () => {
+    pinned.current = undefined;
+  };
+  const onScroll = ({ currentTarget: box }: UIEvent<HTMLDivElement>) => {
+    if (doc.attempt.state !== 'running' || pinned.current !== undefined) return;
+    follow(box.scrollTop + box.clientHeight > box.scrollHeight - 80);
+  };
+  return { active, show, unpin, onScroll, follows, follow };
 }

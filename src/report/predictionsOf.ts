@@ -3,8 +3,10 @@
  * an outage is left out, because in this format it would read as a wrong answer.
  */
 
-import type { Prediction } from '../../formats/predictions.ts';
-import { type ExitClass, SEALED_CLASSES } from '../../outcome.ts';
+import { join } from 'node:path';
+import { pathName } from '../base/text/fileName.ts';
+import type { Prediction } from '../formats/predictions.ts';
+import { type ExitClass, SEALED_CLASSES } from '../outcome.ts';
 
 /** What a prediction is made from; rows of the store fit. */
 export interface PredictionSource {
@@ -34,4 +36,23 @@ export function predictionsOf(
       },
     ];
   });
+}
+
+interface Part<T> {
+  readonly arm: string;
+  readonly epoch: number;
+  /** Relative to the run's folder; '' when the run has one part only. */
+  readonly folder: string;
+  readonly rows: readonly T[];
+}
+
+/** Splits rows by arm and epoch in their order of appearance. */
+export function partsOf<T extends { arm: string; epoch: number }>(rows: readonly T[]): Part<T>[] {
+  const groups = Map.groupBy(rows, (row) => `${row.epoch}\0${row.arm}`);
+  return [...groups.values()].map((group) => ({
+    arm: group[0]!.arm,
+    epoch: group[0]!.epoch,
+    folder: groups.size === 1 ? '' : join(pathName(group[0]!.arm), `epoch-${group[0]!.epoch}`),
+    rows: group,
+  }));
 }

@@ -1,11 +1,11 @@
 /** `openResults`: reads a results root from a program. */
 import { resolve } from 'node:path';
-import { type Summary, summarize } from '../../report/measure/summary.ts';
-import { pricesOfRun } from '../../run/record/tokenPrices.ts';
-import { openForReading, requireRun } from '../../run/resultsRoot.ts';
-import type { Store } from '../../store/open.ts';
-import { type EvaluationRow, verdictsOf } from '../../store/records/evaluations.ts';
-import { loadRunData } from '../../store/records/reportQueries.ts';
+import { type Summary, summarize } from '../report/measure/summary.ts';
+import { pricesOfRun } from '../run/record/tokenPrices.ts';
+import { openForReading, requireRun } from '../run/resultsRoot.ts';
+import type { Store } from '../store/open.ts';
+import { type EvaluationRow, verdictsOf } from '../store/records/evaluations.ts';
+import { loadRunData } from '../store/records/reportQueries.ts';
 import {
   armsOf,
   listRuns,
@@ -13,8 +13,8 @@ import {
   type RunStatus,
   spentNano,
   storedManifest,
-} from '../../store/records/runs.ts';
-import { classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
+} from '../store/records/runs.ts';
+import { classCounts, type TrialLine, trialLines } from '../store/records/trials.ts';
 
 export interface RecordedRun {
   readonly name: string;

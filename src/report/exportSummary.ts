@@ -1,15 +1,13 @@
 /** summary.json, summary.md and summary.html of a run's folder: made from the database, and always able to be made again. */
 import { join } from 'node:path';
-import { writeAtomically } from '../../base/files/atomicWrite.ts';
-import { pathInside } from '../../base/files/pathInside.ts';
-import type { Store } from '../../store/open.ts';
-import { loadRunData, type RunData } from '../../store/records/reportQueries.ts';
-import type { SummaryOptions } from '../measure/armSummary.ts';
-import { type Summary, summarize } from '../measure/summary.ts';
-import { jsonText } from './json.ts';
-import { renderHtml } from './renderHtml.ts';
-import { renderMarkdown } from './renderMarkdown.ts';
-import { summaryDocument } from './summaryDocument.ts';
+import { writeAtomically } from '../base/files/atomicWrite.ts';
+import { pathInside } from '../base/files/pathInside.ts';
+import type { Store } from '../store/open.ts';
+import { loadRunData, type RunData } from '../store/records/reportQueries.ts';
+import { type Summary, type SummaryOptions, summarize } from './measure/summary.ts';
+import { jsonText } from './render/document.ts';
+import { renderHtml, renderMarkdown } from './render/renderers.ts';
+import { summaryDocument } from './render/summaryDocument.ts';
 
 export function summaryFiles(summary: Summary): [name: string, content: string][] {
   const document = summaryDocument(summary);
