@@ -1,9 +1,10 @@
 /** Small pieces that several pages share: states, badges, a list picker, a box to filter, a CSV button. */
+
 import { type ReactNode, useState } from 'react';
 import { toCsv } from '../../base/text/inert.ts';
 import { type Entry, MissingDocument } from './data/source.ts';
 import { href } from './route.ts';
-import type { Column } from './tables/columnKinds.tsx';
+import type { Column } from './tables/column.ts';
 import { plain } from './text/foreignText.ts';
 import { words } from './text/numbers.ts';
 

@@ -1,7 +1,8 @@
 /** Two attempts at one instance, step beside step: what the page and `swebatch compare --instance` show. */
 
 import type { AttemptDocument, HistoryRow } from '../documents/documents.ts';
-import { type StepFacts, type StepLine, stepLines } from './stepFacts.ts';
+import type { StepFacts } from './stepFacts.ts';
+import { type StepLine, stepLines } from './stepLines.ts';
 
 export interface AlignedAttempts {
   readonly a: readonly StepLine[];

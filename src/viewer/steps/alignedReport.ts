@@ -4,7 +4,7 @@ import { block, type Document } from '../../report/render/document.ts';
 import type { AttemptDocument, EvaluationDocument } from '../documents/documents.ts';
 import { clockTime } from '../trajectoryLines.ts';
 import { alignAttempts } from './alignedAttempts.ts';
-import type { StepLine } from './stepFacts.ts';
+import type { StepLine } from './stepLines.ts';
 
 export interface ReportedSide {
   readonly label: string;

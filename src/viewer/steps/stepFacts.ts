@@ -1,7 +1,5 @@
 /** What a step does, by its command: of which kind it is and which files it names. Two trajectories are aligned by this, not by their words. */
 
-import type { OutlineRow } from '../documents/documents.ts';
-
 export type StepKind = 'submit' | 'test' | 'edit' | 'search' | 'read' | 'run' | 'talk';
 
 export interface StepFacts {
@@ -147,34 +145,6 @@ function digestOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
-}
-
-export interface StepLine {
-  /** Place of the answer in the outline. */
-  readonly index: number;
-  readonly row: OutlineRow;
-  readonly exitCode: number | null;
-  readonly timedOut: boolean;
-  readonly ms: number | null;
-}
-
-/** One line for each answer; how it ended stands in the observations that follow it. */
-export function stepLines(outline: readonly OutlineRow[]): StepLine[] {
-  const lines: StepLine[] = [];
-  for (const [index, row] of outline.entries()) {
-    const open = lines.at(-1);
-    if (row.role === 'assistant') {
-      lines.push({ index, row, exitCode: null, timedOut: false, ms: row.call?.latency_ms ?? null });
-    } else if (open) {
-      lines[lines.length - 1] = {
-        ...open,
-        exitCode: row.exitCode ?? open.exitCode,
-        timedOut: open.timedOut || row.timedOut,
-        ms: row.execMs === null ? open.ms : (open.ms ?? 0) + row.execMs,
-      };
-    }
-  }
-  return lines;
 }
 
 /** Where a reply speaks and where it acts. */

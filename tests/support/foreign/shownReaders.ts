@@ -1,4 +1,5 @@
 // What shows text of others to a person: terminal, report, page.
+
 import { wrap } from '../../../src/cli/terminal/progressBars.ts';
 import { clip } from '../../../src/cli/terminal/progressState.ts';
 import { table } from '../../../src/cli/terminal/table.ts';
@@ -15,10 +16,10 @@ import {
   readNumbers,
   readTexts,
 } from '../../../src/viewer/documents/lenient.ts';
+import { countIn } from '../../../src/viewer/page/text/countIn.ts';
 import { ansiSpans, plain } from '../../../src/viewer/page/text/foreignText.ts';
 import { colouringOf, diffPieces, jsonPieces } from '../../../src/viewer/page/text/jsonTokens.ts';
 import { outputIn } from '../../../src/viewer/page/trajectory/observedOutput.ts';
-import { countIn } from '../../../src/viewer/page/trajectory/trajectorySearch.ts';
 import { filesIn, parts, stepFacts } from '../../../src/viewer/steps/stepFacts.ts';
 import { patchLines } from '../../../src/viewer/trajectoryLines.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';

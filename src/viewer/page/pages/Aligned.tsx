@@ -9,7 +9,7 @@ import {
   type MessageChunk,
 } from '../../documents/documents.ts';
 import { type AlignedAttempts, alignAttempts, rowOfSide, sideName } from '../../steps/alignedAttempts.ts';
-import type { StepLine } from '../../steps/stepFacts.ts';
+import type { StepLine } from '../../steps/stepLines.ts';
 import { useDocument } from '../data/source.ts';
 import { Badge, Foldout, Nothing, Up, Waiting } from '../parts.tsx';
 import { go, href } from '../route.ts';

@@ -1,10 +1,12 @@
 /** One instance across all runs: does it always resolve, never, or by luck? */
+
 import type { HistoryRow } from '../../documents/documents.ts';
 import { scoreOf } from '../data/comparedSide.ts';
 import { useDocument } from '../data/source.ts';
 import { CsvButton, Up, Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
-import { type Column, textColumn } from '../tables/columnKinds.tsx';
+import type { Column } from '../tables/column.ts';
+import { textColumn } from '../tables/columnKinds.tsx';
 import { DataTable } from '../tables/DataTable.tsx';
 import { useSort } from '../tables/FilteredTable.tsx';
 import { TRIAL_COLUMNS } from '../tables/trialColumns.tsx';

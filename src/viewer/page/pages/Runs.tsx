@@ -1,18 +1,13 @@
 /** All runs of a results root. */
+
 import type { RunList, RunSummary } from '../../documents/documents.ts';
 import type { Facet } from '../../documents/facets.ts';
 import type { Fields } from '../../documents/filter.ts';
 import { useDocument } from '../data/source.ts';
 import { Waiting } from '../parts.tsx';
 import { href } from '../route.ts';
-import {
-  badgeColumn,
-  type Column,
-  costColumn,
-  numberColumn,
-  textColumn,
-  tokensColumn,
-} from '../tables/columnKinds.tsx';
+import type { Column } from '../tables/column.ts';
+import { badgeColumn, costColumn, numberColumn, textColumn, tokensColumn } from '../tables/columnKinds.tsx';
 import { FilteredTable } from '../tables/FilteredTable.tsx';
 import { plain } from '../text/foreignText.ts';
 import { duration, integer, nano, percent, rate, time } from '../text/numbers.ts';

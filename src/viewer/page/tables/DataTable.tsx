@@ -1,6 +1,7 @@
 /** One table for every list: sorted by TanStack Table, drawn row by row by TanStack Virtual, driven by keyboard or mouse. */
 // biome-ignore-all lint/a11y/useSemanticElements: rows are virtualised and placed by transform, which a table element cannot lay out
 // biome-ignore-all lint/a11y/useFocusableInteractive: focus stays on the grid, which names its active row (aria-activedescendant)
+
 import {
   columnVisibilityFeature,
   createSortedRowModel,
@@ -24,7 +25,7 @@ import {
 } from 'react';
 import type { FieldValue } from '../../documents/filter.ts';
 import { go } from '../route.ts';
-import { type Column, compareValues, sortedValue } from './columnKinds.tsx';
+import { type Column, compareValues, sortedValue } from './column.ts';
 
 export interface DataTableProps<Row> {
   readonly label: string;

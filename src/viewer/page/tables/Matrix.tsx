@@ -1,4 +1,5 @@
 /** Instances down, runs across; a cell is a verdict and leads to its attempt. */
+
 import { type ReactNode, useMemo } from 'react';
 import type { TrialDocument } from '../../documents/documents.ts';
 import type { Fields, FieldValue } from '../../documents/filter.ts';
@@ -7,7 +8,8 @@ import type { Side } from '../data/comparedSide.ts';
 import { Badge } from '../parts.tsx';
 import { href } from '../route.ts';
 import { plain } from '../text/foreignText.ts';
-import { type Column, numberColumn, textColumn } from './columnKinds.tsx';
+import type { Column } from './column.ts';
+import { numberColumn, textColumn } from './columnKinds.tsx';
 import { FilteredTable } from './FilteredTable.tsx';
 
 interface MatrixRow {

@@ -1,9 +1,11 @@
 /** What each slot does now; the time in a phase counts on between two readings of the database. */
+
 import { useEffect, useState } from 'react';
 import type { Slot } from '../../documents/documents.ts';
 import { href } from '../route.ts';
 import { duration, nano } from '../text/numbers.ts';
-import { badgeColumn, type Column, numberColumn, textColumn } from './columnKinds.tsx';
+import type { Column } from './column.ts';
+import { badgeColumn, numberColumn, textColumn } from './columnKinds.tsx';
 import { DataTable } from './DataTable.tsx';
 
 function columnsAt(now: number): readonly Column<Slot>[] {

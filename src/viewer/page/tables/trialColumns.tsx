@@ -1,16 +1,16 @@
 /** The columns of a trial, shared by the instances of a run and the history of an instance. */
+
 import type { TrialDocument } from '../../documents/documents.ts';
 import { type Facet, facetTest, readChosen } from '../../documents/facets.ts';
 import { compileFilter, type Fields } from '../../documents/filter.ts';
 import { Flags } from '../parts.tsx';
 import { plain } from '../text/foreignText.ts';
 import { DASH, duration, reward, time, words } from '../text/numbers.ts';
+import { type Column, inOrder } from './column.ts';
 import {
   badgeColumn,
-  type Column,
   costColumn,
   countColumn,
-  inOrder,
   numberColumn,
   textColumn,
   tokensColumn,

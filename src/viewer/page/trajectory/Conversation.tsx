@@ -4,11 +4,11 @@ import type { MessageDocument } from '../../documents/documents.ts';
 import { parts } from '../../steps/stepFacts.ts';
 import { Foldout } from '../parts.tsx';
 import { Ansi } from '../text/Ansi.tsx';
+import { countIn } from '../text/countIn.ts';
 import { plain } from '../text/foreignText.ts';
 import { duration, integer, size } from '../text/numbers.ts';
 import { CopyButton, Output } from '../text/Text.tsx';
 import { outputIn } from './observedOutput.ts';
-import { countIn } from './trajectorySearch.ts';
 
 interface ConversationProps {
   readonly message: MessageDocument;

@@ -2,7 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef } from 'react';
 import type { OutlineRow } from '../../documents/documents.ts';
-import { type StepLine, stepLines } from '../../steps/stepFacts.ts';
+import { type StepLine, stepLines } from '../../steps/stepLines.ts';
 import { plain } from '../text/foreignText.ts';
 import { duration, nano } from '../text/numbers.ts';
 

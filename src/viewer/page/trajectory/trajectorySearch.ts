@@ -1,4 +1,5 @@
 /** Search over a whole trajectory: every message is read once, then each question is answered from memory. */
+
 import { useEffect, useMemo, useState } from 'react';
 import {
   type AttemptDocument,
@@ -7,6 +8,7 @@ import {
   type MessageDocument,
 } from '../../documents/documents.ts';
 import { readDocument } from '../data/source.ts';
+import { countIn } from '../text/countIn.ts';
 
 const textOf = (message: MessageDocument): string =>
   [
@@ -83,12 +85,4 @@ export function markMatches(root: HTMLElement | null, asked: string): void {
     }
   }
   CSS.highlights.set('found', new Highlight(...ranges));
-}
-
-/** How often a text holds a word. */
-export function countIn(text: string, word: string): number {
-  if (word === '') return 0;
-  let n = 0;
-  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) n += 1;
-  return n;
 }
