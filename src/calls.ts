@@ -1,6 +1,9 @@
 /** The functions that start work from a program: runs, gradings and verdicts, with events. */
 import { resolve } from 'node:path';
-import { type EvaluatePredictionsOptions, evaluatePredictions } from './results/evaluate/evaluatePredictions.ts';
+import {
+  type EvaluatePredictionsOptions,
+  evaluatePredictions,
+} from './results/evaluate/evaluatePredictions.ts';
 import { type EvaluateRunOptions, evaluateRun } from './results/evaluate/evaluateRun.ts';
 import type { Evaluation } from './results/evaluate/gradeRun.ts';
 import { requireBaseline } from './results/night/gateRun.ts';

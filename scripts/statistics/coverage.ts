@@ -1,12 +1,18 @@
 // How often the intervals of the reports hold the truth, and how often their tests find something where nothing is: simulated with truths that
 // are known. `npx node scripts/statistics/coverage.ts` prints the tables of docs/statistics.md.
+
+import { holm } from '../../src/report/compare/compareSides.ts';
 import { forecast } from '../../src/report/measure/forecast.ts';
 import { passTable, shareInterval } from '../../src/report/statistics/epochs.ts';
 import { clustered, mean, tTest } from '../../src/report/statistics/means.ts';
-import { holm } from '../../src/report/compare/compareSides.ts';
 import { cochranQ, mcnemarExact, mcnemarMidP, newcombe10 } from '../../src/report/statistics/paired.ts';
 import { type Interval, wilson } from '../../src/report/statistics/proportions.ts';
-import { costPerResolved, ratioOfGeometricMeans, seeded, signFlip } from '../../src/report/statistics/resampling.ts';
+import {
+  costPerResolved,
+  ratioOfGeometricMeans,
+  seeded,
+  signFlip,
+} from '../../src/report/statistics/resampling.ts';
 import { meanReward, pairedRewards } from '../../src/report/statistics/rewards.ts';
 import { normalQuantile } from '../../src/report/statistics/special.ts';
 import { stratifiedEstimate } from '../../src/report/statistics/stratified.ts';
