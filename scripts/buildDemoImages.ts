@@ -27,13 +27,6 @@ async function main(): Promise<void> {
   say(`images ready in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 }
 
-try {
-  await main();
-} catch (error) {
-  say(`Building the images failed. ${(error as Error).message}`);
-  process.exitCode = 2;
-}
-
 // The small image of the environment tests: a git repository in /testbed with a few commits, bash, coreutils, git, Python, Node.
 const TEST_IMAGE = 'swebatch-test/base:1';
 
@@ -76,4 +69,11 @@ async function ensureTestImage(rebuild: boolean): Promise<'present' | 'built'> {
   } finally {
     rmSync(context, { recursive: true, force: true });
   }
+}
+
+try {
+  await main();
+} catch (error) {
+  say(`Building the images failed. ${(error as Error).message}`);
+  process.exitCode = 2;
 }
