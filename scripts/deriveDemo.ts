@@ -41,18 +41,6 @@ function withMeasuredTests(row: DemoRow, work: string): DemoRow {
   return { ...row, FAIL_TO_PASS: JSON.stringify(fixed), PASS_TO_PASS: JSON.stringify(kept) };
 }
 
-const work = mkdtempSync(join(tmpdir(), 'swebatch-derive-'));
-try {
-  const drafts = draftRows(work);
-  say(`base image: ${await ensureBase(say, false)}`);
-  await ensureInstanceImages(drafts, false);
-  const rows = drafts.map((row) => withMeasuredTests(row, work));
-  writeFileSync(DEMO_FILE, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  say(`${rows.length} rows written to ${DEMO_FILE}`);
-} finally {
-  rmSync(work, { recursive: true, force: true });
-}
-
 // What each test of a demo repository did, read from the output of its runner: the forms that the official parsers
 // pytest, django and tap read. Only the maintainer's derive script uses it, on output that it has just made itself.
 
@@ -90,4 +78,16 @@ function outcomesOf(logParser: string, log: string): Map<string, TestOutcome> {
   }
   if (outcomes.size === 0) throw new Error(`no test was found in the log:\n${body.slice(-2000)}`);
   return outcomes;
+}
+
+const work = mkdtempSync(join(tmpdir(), 'swebatch-derive-'));
+try {
+  const drafts = draftRows(work);
+  say(`base image: ${await ensureBase(say, false)}`);
+  await ensureInstanceImages(drafts, false);
+  const rows = drafts.map((row) => withMeasuredTests(row, work));
+  writeFileSync(DEMO_FILE, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  say(`${rows.length} rows written to ${DEMO_FILE}`);
+} finally {
+  rmSync(work, { recursive: true, force: true });
 }

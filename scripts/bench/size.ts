@@ -185,34 +185,6 @@ const exponent = (a: Line, b: Line, floor: number): number => {
   return Math.log(y! / x!) / Math.log(b.size / a.size);
 };
 
-const lines = await measure();
-const groups = [...Map.groupBy(lines, (line) => line.what)];
-const place = { dir: mkdtempSync(join(tmpdir(), 'swebatch-size-')), root: '', size: 0 };
-const starts: number[] = [];
-for (let i = 0; i < 5; i++) {
-  const { user_s, system_s } = await command(place, ['ls', '--help']);
-  starts.push(user_s + system_s);
-}
-rmSync(place.dir, { recursive: true, force: true });
-const floor = Math.min(...starts);
-say(`starting the program: ${floor.toFixed(2)} s`);
-const growth = groups.flatMap(([what, [first, ...rest]]) =>
-  rest.length === 0 ? [] : [{ what, exponent: exponent(first!, rest.at(-1)!, floor) }],
-);
-const bars: Bar[] = [
-  ...lines.flatMap(({ what, size, wall_s, rss_mb }) => {
-    const bar = BARS[what]!;
-    if (bar.at !== size) return [];
-    return [
-      atMost(`${what} at ${size}, seconds`, wall_s, bar.seconds),
-      atMost(`${what} at ${size}, MB`, rss_mb, bar.mb),
-    ];
-  }),
-  ...growth.map((g) => atMost(`${g.what}, growth exponent of processor time`, g.exponent, MOST_GROWTH)),
-];
-for (const bar of bars) say(barLine(bar));
-if (values.json) console.log(JSON.stringify({ lines, growth, bars }));
-
 // Datasets and results roots of any size for the benchmark of sizes. A run is planned by the program's own code; what its trials left
 // is then filled in by SQL, because a hundred thousand real attempts would take days.
 const STEPS = 20;
@@ -362,3 +334,31 @@ async function makeRoot(root: string, dataset: string, config: string, trials: n
   }
   store.pragma('journal_mode = WAL');
 }
+
+const lines = await measure();
+const groups = [...Map.groupBy(lines, (line) => line.what)];
+const place = { dir: mkdtempSync(join(tmpdir(), 'swebatch-size-')), root: '', size: 0 };
+const starts: number[] = [];
+for (let i = 0; i < 5; i++) {
+  const { user_s, system_s } = await command(place, ['ls', '--help']);
+  starts.push(user_s + system_s);
+}
+rmSync(place.dir, { recursive: true, force: true });
+const floor = Math.min(...starts);
+say(`starting the program: ${floor.toFixed(2)} s`);
+const growth = groups.flatMap(([what, [first, ...rest]]) =>
+  rest.length === 0 ? [] : [{ what, exponent: exponent(first!, rest.at(-1)!, floor) }],
+);
+const bars: Bar[] = [
+  ...lines.flatMap(({ what, size, wall_s, rss_mb }) => {
+    const bar = BARS[what]!;
+    if (bar.at !== size) return [];
+    return [
+      atMost(`${what} at ${size}, seconds`, wall_s, bar.seconds),
+      atMost(`${what} at ${size}, MB`, rss_mb, bar.mb),
+    ];
+  }),
+  ...growth.map((g) => atMost(`${g.what}, growth exponent of processor time`, g.exponent, MOST_GROWTH)),
+];
+for (const bar of bars) say(barLine(bar));
+if (values.json) console.log(JSON.stringify({ lines, growth, bars }));
