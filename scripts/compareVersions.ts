@@ -43,11 +43,11 @@ function missingOf(item: Item, shared: Shared): string[] {
 }
 
 /** One line for each item, and below it up to five of its differences. */
-function show(items: readonly Item[], shared: Shared): number {
+function show(items: readonly Item[], shared: Shared, checkout: string): number {
   let differing = 0;
   for (const item of items) {
     const [old, now] = ['old', 'new'].map((name) => join(shared.work, name, item.name));
-    const { files, differences } = compareFolders(old!, now!, item.origin);
+    const { files, differences } = compareFolders(old!, now!, item.origin, checkout);
     const head = differences.length === 0 ? 'same     ' : 'DIFFERENT';
     process.stdout.write(`${head}  ${item.name.padEnd(10)}  ${files} files  ${item.what}\n`);
     for (const line of differences.slice(0, 5)) process.stdout.write(`             ${line}\n`);
@@ -77,7 +77,7 @@ async function main(): Promise<number> {
   try {
     await record(old, 'old', items, shared);
     await record(now, 'new', items, shared);
-    const differing = show(items, shared);
+    const differing = show(items, shared, now);
     process.stdout.write('\nNot compared:\n');
     for (const { what } of RULES) process.stdout.write(`  ${what}\n`);
     return differing > 0 ? 1 : 0;

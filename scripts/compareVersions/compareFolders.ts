@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { dumpDatabase } from './dumpDatabase.ts';
+import { dumpDatabase, toSchemaOf } from './dumpDatabase.ts';
 
 interface Compared {
   readonly files: number;
@@ -52,7 +52,9 @@ function comparable(path: string, origin: Origin): string {
   return unordered ? text.split('\n').sort().join('\n') : text;
 }
 
-export function compareFolders(old: string, now: string, origin: Origin): Compared {
+/** Records of another schema are put into that of `checkout` first. */
+export function compareFolders(old: string, now: string, origin: Origin, checkout: string): Compared {
+  for (const file of filesOf(old)) if (DATABASE.test(file)) toSchemaOf(checkout, join(old, file));
   const names = (folder: string) =>
     new Map(
       filesOf(folder)
@@ -170,9 +172,10 @@ export const RULES: readonly Rule[] = [
     by: '',
   },
   {
-    what: 'own runs: how long trials are expected to take, and what dead processes of others had left',
+    what: 'own runs: how long trials are expected to take, how many calls were out at a moment, and what dead processes of others had left',
     from: 'own run',
-    pattern: /(?<="expectedS":)\[\[[^\n]*?\]\]|^note: removed \d+ container.*\n/gm,
+    pattern:
+      /(?<=\\*"(?:inFlight|waiting)\\*":)\d+|(?<="expectedS":)\[\[[^\n]*?\]\]|^note: removed \d+ container.*\n/gm,
     by: '',
   },
   {

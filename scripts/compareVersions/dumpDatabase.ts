@@ -1,5 +1,7 @@
 // A database as text: the statements that made it, its version, and every row.
 import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 
@@ -48,4 +50,44 @@ export function orderOf(run: string, path: string): string {
   } finally {
     db.close();
   }
+}
+
+/** Puts a record into the schema of `checkout`: what tables and columns both have, and an engine by its name. */
+export function toSchemaOf(checkout: string, path: string): void {
+  const schema = join(checkout, 'src', 'store', 'schema.sql');
+  if (!existsSync(schema)) return;
+  const source = readFileSync(join(checkout, 'src', 'store', 'open.ts'), 'utf8');
+  const wanted = Number(/SCHEMA_VERSION = (\d+)/.exec(source)?.[1]);
+  const made = `${path}.made`;
+  rmSync(made, { force: true });
+  const db = new DatabaseSync(made, { enableForeignKeyConstraints: false });
+  db.exec(`ATTACH '${path}' AS old`);
+  if (db.prepare('PRAGMA old.user_version').get()?.user_version === wanted) {
+    db.close();
+    rmSync(made);
+    return;
+  }
+  db.exec(readFileSync(schema, 'utf8'));
+  const columns = (table: string, of: 'main' | 'old') =>
+    db
+      .prepare(`SELECT name FROM pragma_table_info('${table}', '${of}')`)
+      .all()
+      .map((row) => String(row.name));
+  for (const { name } of db
+    .prepare(`SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`)
+    .all()) {
+    const [has, had] = [columns(String(name), 'main'), columns(String(name), 'old')];
+    const both = has.filter((column) => had.includes(column));
+    const engine = had.includes('engine_id') && has.includes('engine');
+    const into = [...both, ...(engine ? ['engine'] : [])].join(', ');
+    const from = [...both, ...(engine ? ['(SELECT name FROM old.engines WHERE id = engine_id)'] : [])].join(
+      ', ',
+    );
+    if (both.length > 0) db.exec(`INSERT INTO main."${name}" (${into}) SELECT ${from} FROM old."${name}"`);
+  }
+  db.exec(`PRAGMA main.user_version = ${wanted}`);
+  db.exec('DETACH old');
+  db.close();
+  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
+  renameSync(made, path);
 }

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Origin } from './compareFolders.ts';
-import { orderOf } from './dumpDatabase.ts';
+import { orderOf, toSchemaOf } from './dumpDatabase.ts';
 import { recordRequests } from './requests.ts';
 import type { Session, Shared } from './session.ts';
 
@@ -25,8 +25,11 @@ const VERBS = [
 ];
 
 /** The old version's demo results in this item's folder, so that both versions read the same record. */
-const takeDemo = (session: Session, { work }: Shared): void =>
-  cpSync(join(work, 'old', 'demo', 'results'), join(session.folder, 'results'), { recursive: true });
+function takeDemo(session: Session, { work }: Shared): void {
+  const results = join(session.folder, 'results');
+  cpSync(join(work, 'old', 'demo', 'results'), results, { recursive: true });
+  toSchemaOf(session.checkout, join(results, 'swebatch.db'));
+}
 
 async function help(session: Session): Promise<void> {
   await session.call('--help');

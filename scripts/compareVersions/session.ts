@@ -13,6 +13,8 @@ export interface Shared {
 }
 
 export interface Session {
+  /** The version that is called. */
+  readonly checkout: string;
   /** Working folder of every call. */
   readonly folder: string;
   /** Calls the program; stdout, stderr and exit code go to `said/<number> <arguments>`. Gives the exit code. */
@@ -55,5 +57,5 @@ export function createSession(checkout: string, folder: string): Session {
         resolve(code);
       });
     });
-  return { folder, call, keep };
+  return { checkout, folder, call, keep };
 }
