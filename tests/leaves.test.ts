@@ -25,13 +25,14 @@ const WORDS = new Set([
   'chat',
   'live',
   'inspect',
-  'harness',
   'leaderboard',
   'pro',
   'command',
+  'sweBench',
 ]);
-/** Names that mean something else in quotes too: fields of a conversation, what everybody has. */
-const FIELDS = new Set(['messages', 'responses', 'default', 'loop']);
+/** Names that mean something else in quotes too: fields of a conversation, what everybody has, what mini-swe-agent and the harness are to us: the agent that
+ * ours follows, and the files that we write as they do. */
+const FIELDS = new Set(['messages', 'responses', 'default', 'loop', 'miniSweAgent', 'harness', 'published']);
 
 /** The names that a table fills in: of the folders that it loads, and as configurations and records have them. */
 function leavesOf(table: string): string[] {
@@ -42,11 +43,15 @@ function leavesOf(table: string): string[] {
   return [...new Set([...loaded, ...named])].filter((name) => !FIELDS.has(name)).sort();
 }
 
-/** Matches a leaf's name however it is written: `multiSwe`, `multi-swe`, `readMultiSwe`. */
+/** Matches a leaf's name however it is written: `multiSwe`, `multi-swe`, `readMultiSwe`, `MULTI_SWE`. */
 function pattern(name: string): RegExp {
-  if (WORDS.has(name)) return new RegExp(`'${name}'|/${name}/`);
+  if (WORDS.has(name)) return new RegExp(`'${name}'|(?:agent|dialects|environment|formats|suites)/${name}/`);
   const parts = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).split('-');
-  return new RegExp(parts.join('[-_ ]?'), 'i');
+  const title = parts.map((part) => `${part[0]!.toUpperCase()}${part.slice(1)}`);
+  const [camel, pascal] = [parts[0] + title.slice(1).join(''), title.join('')];
+  return new RegExp(
+    `(?<![a-z])(?:${camel}|${parts.join('[-_ ]')})(?![a-z])|${pascal}(?![a-z])|${parts.join('[-_ ]').toUpperCase()}`,
+  );
 }
 
 /** Hooks of a suite that only its leaf and the contract know. */
