@@ -65,24 +65,43 @@ const namedIn = (file: string, text: string, leaves: readonly string[]): string[
   ...(HOOKS.test(code(text)) ? [`${file}: hooks of a suite`] : []),
 ];
 
-/** A file of the core that may name a leaf, and why. */
+const ATIF = 'the export of that name is written by us';
+const HELP = 'texts of help and of reports name what can be read, as people know it';
+const TRANSPORT = 'the way of a command, as the record has it';
+const PROVIDERS =
+  'the table of providers and of what their models take: each names the dialect that it speaks';
+/** Lines of the core that may name a leaf, and why. */
 const MAY_NAME: Readonly<Record<string, string>> = {
-  'model/names.ts': 'the table of providers: each row names the dialect that the provider speaks',
-  'model/parameters/checkParameters.ts':
-    'the table of what makers say of their own models, by dialect: asked before one is loaded',
-  'model/parameters/rulesForGemini.ts': 'a row of that table',
-  'model/parameters/rulesForOpenai.ts': 'a row of that table',
-  'model/prices.ts': 'the price of a model is looked up under the names of its provider',
+  'agent/textResult.ts: local': TRANSPORT,
+  'environment/environment.ts: local': TRANSPORT,
+  'environment/environmentKind.ts: hooks of a suite':
+    'the contract of environments says whether one keeps work',
+  'run/plan/beyondAgents.ts: hooks of a suite': 'it asks that contract',
+  'run/places/engines.ts: docker': 'an option of that name, not the leaf',
+  'cli/verbs/export.ts: atif': ATIF,
+  'run/record/exportAtif.ts: atif': ATIF,
+  'cli/verbs/export.ts: harbor': HELP,
+  'cli/verbs/import.ts: atif': HELP,
+  'cli/verbs/import.ts: harbor': HELP,
+  'cli/verbs/view.ts: harbor': HELP,
+  'report/render/headlineRows.ts: harbor': HELP,
+  'cli/verbs/run.ts: docker': 'the images of the bundled dataset are built by the command `docker`',
+  'config/miniSweAgent.ts: chat': 'values of the keys of mini-swe-agent',
+  'config/miniSweAgent.ts: docker': 'values of the keys of mini-swe-agent',
+  'model/offline/canned.ts: chat': 'replies written by hand have the form of chat completions',
+  'model/names.ts: chat': PROVIDERS,
+  'model/names.ts: codex': PROVIDERS,
+  'model/names.ts: gemini': PROVIDERS,
+  'model/parameters/checkParameters.ts: gemini': PROVIDERS,
+  'model/parameters/rulesForGemini.ts: gemini': PROVIDERS,
+  'model/parameters/rulesForOpenai.ts: chat': PROVIDERS,
+  'model/prices.ts: gemini': PROVIDERS,
+  'model/settleModel.ts: chat': PROVIDERS,
+  'model/settleModel.ts: gemini': PROVIDERS,
 };
 
 /** What is still to go. */
-const NOT_YET: readonly string[] = [
-  'dataset/kinds/datasetKind.ts: hooks of a suite',
-  'dataset/kinds/datasetKinds.ts: hooks of a suite',
-  'dataset/kinds/harbor/harbor.ts: hooks of a suite',
-  'run/attempt.ts: hooks of a suite',
-  'run/plan/beyondAgents.ts: hooks of a suite',
-];
+const NOT_YET: readonly string[] = [];
 
 describe('leaves', () => {
   const leaves = [...new Set(TABLES.flatMap((file) => leavesOf(read(file))))];
@@ -93,10 +112,12 @@ describe('leaves', () => {
 
   test('the core names none of them', () => {
     const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
-      (file) => file.endsWith('.ts') && CORE.test(file) && !TABLES.includes(file) && !(file in MAY_NAME),
+      (file) => file.endsWith('.ts') && CORE.test(file) && !TABLES.includes(file),
     );
     expect(files.length).toBeGreaterThan(100);
-    expect(files.sort().flatMap((file) => namedIn(file, read(file), leaves))).toEqual(NOT_YET);
+    const named = files.sort().flatMap((file) => namedIn(file, read(file), leaves));
+    expect(named.filter((line) => !(line in MAY_NAME))).toEqual(NOT_YET);
+    expect(Object.keys(MAY_NAME).filter((line) => !named.includes(line))).toEqual([]);
   });
 
   test('a planted name is found, one in a comment is not', () => {

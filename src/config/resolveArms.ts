@@ -33,7 +33,7 @@ export function resolveArms(
 ): { arms: Arm[]; problems: string[]; warnings: string[] } {
   const problems: string[] = [];
   const warnings: string[] = [];
-  if (config.arms.length === 0) return { arms: [armOf(nameOf(config.model), config)], problems, warnings };
+  if (config.arms.length === 0) return { arms: [armOf(armNameOf(config.model), config)], problems, warnings };
   const arms: Arm[] = [];
   const { arms: _, ...base } = tree;
   const { arms: __, ...over } = flags;
@@ -49,7 +49,7 @@ export function resolveArms(
       ...promptWarnings(`${from}: `, promptAfter(prompt, { from, tree: mapped.tree }, merged), merged),
     );
     if (!checked.config) continue;
-    const arm = armOf(name ?? nameOf(checked.config.model), checked.config);
+    const arm = armOf(name ?? armNameOf(checked.config.model), checked.config);
     if (arms.some((other) => other.name === arm.name))
       problems.push(`${from}: the name "${arm.name}" is taken by another arm; give each its own name`);
     arms.push(arm);
@@ -58,7 +58,7 @@ export function resolveArms(
 }
 
 /** The model's name as a valid folder name. */
-export const nameOf = (model: ModelConfig): string =>
+export const armNameOf = (model: ModelConfig): string =>
   (model.model_name ?? 'default').replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64);
 
 const armOf = (name: string, config: Config): Arm => ({

@@ -30,13 +30,13 @@ export class ForeignTextError extends Error {
 }
 
 /** A file's text, or its bytes, which have to be UTF-8. */
-export type Body = string | Uint8Array;
+export type RawBody = string | Uint8Array;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const LF = 0x0a;
 
 /** Throws ForeignTextError: other characters in the place of wrong bytes would change a patch without a word. */
-export function textOfBody(body: Body): string {
+export function textOfBody(body: RawBody): string {
   if (typeof body === 'string') return body;
   try {
     return utf8.decode(body);
@@ -74,7 +74,7 @@ function wholeLines(bytes: Uint8Array): number {
 const PYTHON_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\bInfinity\b|\bNaN\b/gs;
 
 /** Throws ForeignTextError. Skips a byte order mark; reads NaN and Infinity as null. */
-export function parseForeignJson(body: Body): ForeignJson {
+export function parseForeignJson(body: RawBody): ForeignJson {
   const all = textOfBody(body);
   const text = all.startsWith('\uFEFF') ? all.slice(1) : all;
   try {
@@ -134,7 +134,7 @@ function issueText(json: ForeignJson, error: z.ZodError): string {
 
 /** `isKind` tells a file of another kind from a damaged one. */
 export function readForeign<T>(
-  body: Body,
+  body: RawBody,
   schema: z.ZodType<T>,
   isKind: (value: unknown) => boolean,
   otherKind: string,

@@ -8,7 +8,7 @@ import { isRecord } from '../base/isRecord.ts';
 import { asciiJson } from '../base/python/jsonDump.ts';
 import { kindOf } from '../base/text/errorText.ts';
 import { instanceIdProblem } from '../base/text/instanceId.ts';
-import { type Body, ForeignTextError, jsonEntries, parseForeignJson, textOfBody } from './foreignJson.ts';
+import { ForeignTextError, jsonEntries, parseForeignJson, type RawBody, textOfBody } from './foreignJson.ts';
 
 export interface Prediction {
   readonly instance_id: string;
@@ -165,7 +165,7 @@ function jsonFileEntries(body: string): Entries {
   };
 }
 
-function entriesOf(body: Body, form: string): Entries {
+function entriesOf(body: RawBody, form: string): Entries {
   try {
     const text = textOfBody(body);
     return form === 'json' ? jsonFileEntries(text) : lineEntries(text);
@@ -176,7 +176,7 @@ function entriesOf(body: Body, form: string): Entries {
 }
 
 /** All that can be read of a file, and all that cannot; undefined where its suffix is of no known form. */
-export function readPredictions(body: Body, name: string): FoundPredictions | undefined {
+export function readPredictions(body: RawBody, name: string): FoundPredictions | undefined {
   const form = /\.(json|jsonl|ndjson)$/.exec(name)?.[1];
   if (form === undefined) return undefined;
   const { entries, problems: unreadable } = entriesOf(body, form);
@@ -199,7 +199,7 @@ export function readPredictions(body: Body, name: string): FoundPredictions | un
 }
 
 /** All or nothing: a row that cannot be read would be a lost result. `name` is used in messages. */
-export function parsePredictions(body: Body, name: string): PredictionsResult {
+export function parsePredictions(body: RawBody, name: string): PredictionsResult {
   const found = readPredictions(body, name);
   if (found === undefined)
     return { ok: false, problems: [`${name}: predictions must be a .json or .jsonl file, or the word gold`] };

@@ -13,7 +13,7 @@ import type { Dialect } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
 
-export interface RegradeOptions {
+export interface FolderRegrade {
   readonly dialect: Dialect;
   /** Rows by id; where datasets overlap the first one given wins. */
   readonly instances: ReadonlyMap<string, Instance>;
@@ -75,7 +75,7 @@ async function instanceOf(
 async function regradeOne(
   folder: FoundFolder,
   output: Uint8Array,
-  options: RegradeOptions,
+  options: FolderRegrade,
 ): Promise<Regraded> {
   const instance = await instanceOf(folder, options.instances);
   const row = {
@@ -112,7 +112,7 @@ async function regradeOne(
   return { ...known, ...graded, suspicion: [...(graded.suspicion ?? []), ...secret] };
 }
 
-function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options: RegradeOptions) {
+function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options: FolderRegrade) {
   const parser = findParser(options.parsers ?? officialRegistry(), spec.logParser)!;
   const graded = gradeSafely(spec, log, parser, spec.dialect);
   if (!graded.ok) return { error: graded.message };
@@ -128,7 +128,7 @@ function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options
   };
 }
 
-export async function regradeFolder(root: string, options: RegradeOptions): Promise<Regrading> {
+export async function regradeFolder(root: string, options: FolderRegrade): Promise<Regrading> {
   const rows: Regraded[] = [];
   const skipped: string[] = [];
   for (const folder of findInstanceFolders(root)) {

@@ -10,7 +10,7 @@ import { StorageError } from '../store/open.ts';
 import type { Settlement } from '../store/records/trials.ts';
 import { needsOf, suiteOf } from '../suites/suites.ts';
 import { choosePatch } from './attempt/choosePatch.ts';
-import { captureWork, keepWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
+import { captureWork, leaveWork, removeEnvironment } from './attempt/leaveEnvironment.ts';
 import { ledAttempt } from './attempt/ledAttempt.ts';
 import { probeEnvironment } from './attempt/probeEnvironment.ts';
 import type { Run } from './contract.ts';
@@ -70,7 +70,7 @@ export async function runAttempt(
     if (environment) {
       const work = await captureWork(run, journal, environment, ending);
       captured = work.captured;
-      if (needsOf(trial.instance).endState) workImage = await keepWork(run, journal, environment, ending);
+      if (needsOf(trial.instance).endState) workImage = await leaveWork(run, journal, environment, ending);
       // What the engine took with it was the result, unless the patch was submitted.
       const isSubmission =
         result?.exitStatus === 'Submitted' && !trial.arm.leavesPatch && run.config.patch !== 'captured';

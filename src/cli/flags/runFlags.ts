@@ -28,7 +28,7 @@ export const progress = {
   describe: 'bars on a terminal, else lines; json: one event a line on stdout',
 } as const satisfies Flag;
 
-export const evaluate = {
+export const evaluateFlag = {
   type: 'boolean',
   describe: 'grade predictions as they arrive',
 } as const satisfies Flag;
@@ -129,7 +129,7 @@ const how = flags({
     bare: true,
     describe: 'order in which trials start',
   },
-  evaluate,
+  evaluate: evaluateFlag,
   emitEmpty: {
     type: 'boolean',
     describe: 'write "" into predictions for trials that were not decided',

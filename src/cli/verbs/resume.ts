@@ -7,7 +7,7 @@ import { openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.t
 import { awaitsVerdict } from '../../store/records/baselines.ts';
 import { conclude } from '../conclude.ts';
 import { integer, json, namedRun, output } from '../flags/commonFlags.ts';
-import { costLimit, evaluate, progress } from '../flags/runFlags.ts';
+import { costLimit, evaluateFlag, progress } from '../flags/runFlags.ts';
 import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, env, say } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';
@@ -39,7 +39,7 @@ const resumeFlags = flags({
     default: false,
     describe: 'continue even if an image has changed; recorded as a boundary',
   },
-  evaluate,
+  evaluate: evaluateFlag,
   progress,
   json,
 });

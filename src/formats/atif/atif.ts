@@ -17,7 +17,7 @@ import {
   type RecordedCall,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { withReport } from '../verdictFiles.ts';
 
 export const atif: ForeignFormat = {
@@ -126,7 +126,7 @@ function callOf(step: Step, number: number): RecordedCall[] {
   ];
 }
 
-export function readAtif(text: Body): Read<AtifConversation> {
+export function readAtif(text: RawBody): Read<AtifConversation> {
   const read = readForeign(
     text,
     atifSchema,

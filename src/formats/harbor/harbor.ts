@@ -21,7 +21,7 @@ import {
   type TrialPlace,
   UNKNOWN_MODEL,
 } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 export const harbor: ForeignFormat = {
   recognise: ({ files, head }) =>
@@ -57,7 +57,7 @@ const trialSchema = z.looseObject({
 });
 type HarborTrial = z.infer<typeof trialSchema>;
 
-export const readHarborTrial = (text: Body): Read<HarborTrial> =>
+export const readHarborTrial = (text: RawBody): Read<HarborTrial> =>
   readForeign(
     text,
     trialSchema,
@@ -85,7 +85,7 @@ interface HarborJob {
   readonly means: readonly number[];
 }
 
-export function readHarborJobResult(text: Body): Read<HarborJob> {
+export function readHarborJobResult(text: RawBody): Read<HarborJob> {
   const read = readForeign(
     text,
     jobSchema,
@@ -104,7 +104,7 @@ export function readHarborJobResult(text: Body): Read<HarborJob> {
 const configSchema = z.looseObject({ n_attempts: z.number().int().min(1).max(1000).default(1) });
 
 /** From config.json of a job: how many trials each task was meant to have. */
-export function readHarborAttempts(text: Body): Read<number> {
+export function readHarborAttempts(text: RawBody): Read<number> {
   const read = readForeign(text, configSchema, isRecord, 'it is no configuration of a job of Harbor');
   return read.ok ? { ok: true, value: read.value.n_attempts } : read;
 }

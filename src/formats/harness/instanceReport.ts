@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { PythonLiteralError, parsePythonLiteral } from '../../base/python/literal.ts';
-import { type Body, type Read, readForeign, refused } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign, refused } from '../foreignJson.ts';
 
 export interface TestLists {
   success: string[];
@@ -55,7 +55,7 @@ const verdictSchema = z.looseObject({
 export type ReportedInstance = Omit<InstanceVerdict, 'patch_successfully_applied'> &
   Partial<Pick<InstanceVerdict, 'patch_successfully_applied'>>;
 
-export function readInstanceReport(text: Body, id: string): Read<ReportedInstance> {
+export function readInstanceReport(text: RawBody, id: string): Read<ReportedInstance> {
   const none = `it holds no verdict for ${id}`;
   const root = readForeign(text, record, isRecord, none);
   if (!root.ok) return root;
@@ -78,7 +78,7 @@ export function readInstanceReport(text: Body, id: string): Read<ReportedInstanc
 }
 
 /** Ids that a report file holds verdicts for, where it is keyed by them. */
-export function reportedIds(text: Body): string[] {
+export function reportedIds(text: RawBody): string[] {
   const root = readForeign(text, record, isRecord, 'it is not a report');
   if (!root.ok) return [];
   return Object.entries(root.value)
@@ -91,7 +91,7 @@ const MARK = 'report: {';
 /**
  * The verdict that run_instance.log states, as Python prints it; published logs often come without report.json. Undefined where the log states none, or another instance's. The last one counts, because a log may hold several runs.
  */
-export function verdictInRunLog(text: Body, id: string): ReportedInstance | undefined {
+export function verdictInRunLog(text: RawBody, id: string): ReportedInstance | undefined {
   const log = typeof text === 'string' ? text : new TextDecoder().decode(text);
   const at = log.lastIndexOf(MARK);
   if (at < 0) return undefined;

@@ -8,7 +8,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import type { ForeignOutcome } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 /** Schema 2, with the fields of both dialects; the order of keys is the file's. */
 export interface RunReport {
@@ -96,7 +96,7 @@ function verdictsOf(report: z.infer<typeof runReportSchema>): Map<string, Foreig
   return verdicts;
 }
 
-export function readRunReport(text: Body): Read<ReportedRun> {
+export function readRunReport(text: RawBody): Read<ReportedRun> {
   const read = readForeign(
     text,
     runReportSchema,

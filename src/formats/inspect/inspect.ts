@@ -17,7 +17,7 @@ import {
 } from '../foreignFormat.ts';
 import type { Read } from '../foreignJson.ts';
 import { inspectScore, readInspectJson } from './log.ts';
-import { type InspectLog, instanceOfSample, scoreNameOf, scoreOf, verdictOfSample } from './samples.ts';
+import { type InspectLog, instanceOfSample, sampleScore, scoreNameOf, verdictOfSample } from './samples.ts';
 
 const LOG_HEAD = /"eval"\s{0,100}:\s{0,100}\{/;
 const isLogHead = (head: string): boolean => LOG_HEAD.test(head) && hasKeys(head, 'task', 'model');
@@ -181,11 +181,11 @@ function printedBy({
 /** How the number that Inspect printed comes to be, and what the same samples come to here. */
 export function inspectDifference(log: InspectLog): string[] {
   const { header, samples } = log;
-  const lost = samples.filter((sample) => sample.error || scoreOf(header, sample).value === null);
+  const lost = samples.filter((sample) => sample.error || sampleScore(header, sample).value === null);
   const measured = samples.filter((sample) => !lost.includes(sample));
-  const solved = measured.map((sample) => (scoreOf(header, sample).value! >= 1 ? 1 : 0));
+  const solved = measured.map((sample) => (sampleScore(header, sample).value! >= 1 ? 1 : 0));
   const bySample = [...Map.groupBy(measured, ({ id }) => id).values()].map((group) =>
-    mean(group.map((sample) => scoreOf(header, sample).value!)),
+    mean(group.map((sample) => sampleScore(header, sample).value!)),
   );
   const ours = mean(bySample);
   const printed = printedBy(log);

@@ -1,7 +1,7 @@
 /** Logs of Inspect: the header, samples and their summaries, as .eval files and .json logs have them. Unknown fields are left alone. */
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 const count = z.number().nullish();
 const usageSchema = z.looseObject({
@@ -79,10 +79,10 @@ export type InspectHeader = z.infer<typeof headerSchema>;
 const isLog = (value: unknown): boolean => isRecord(value) && isRecord(value.eval) && 'task' in value.eval;
 
 /** header.json, or _journal/start.json of a log that was never finished: that one has neither status nor results. */
-export const readInspectHeader = (text: Body): Read<InspectHeader> =>
+export const readInspectHeader = (text: RawBody): Read<InspectHeader> =>
   readForeign(text, headerSchema, isLog, 'it is no log of Inspect');
 
-export const readInspectSample = (text: Body): Read<InspectSample> =>
+export const readInspectSample = (text: RawBody): Read<InspectSample> =>
   readForeign(
     text,
     sampleSchema,
@@ -90,7 +90,7 @@ export const readInspectSample = (text: Body): Read<InspectSample> =>
     'it is no sample of a log of Inspect',
   );
 
-export function readInspectSummaries(text: Body): Read<readonly InspectSample[]> {
+export function readInspectSummaries(text: RawBody): Read<readonly InspectSample[]> {
   const read = readForeign(text, z.array(summarySchema), Array.isArray, 'it is no list of samples');
   if (!read.ok) return read;
   return {
@@ -116,7 +116,7 @@ export interface InspectJsonLog {
 }
 
 /** A log as one file of JSON. */
-export function readInspectJson(text: Body): Read<InspectJsonLog> {
+export function readInspectJson(text: RawBody): Read<InspectJsonLog> {
   const whole = headerSchema.extend({ samples: z.array(sampleSchema).nullish() });
   const read = readForeign(text, whole, isLog, 'it is no log of Inspect');
   if (!read.ok) return read;

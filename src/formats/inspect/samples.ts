@@ -74,7 +74,7 @@ export function scoreNameOf({ eval: { scorers } }: InspectHeader, { scores }: Sa
 /** What the scorer writes in the place of a patch that it could not read. */
 const NO_PATCH = /^Agent patch (?:could not be decoded|was too large)/;
 
-export function scoreOf(header: InspectHeader, sample: Sample): Score {
+export function sampleScore(header: InspectHeader, sample: Sample): Score {
   const name = scoreNameOf(header, sample);
   const score = name === null ? undefined : sample.scores?.[name];
   const patch = recordOf(score?.metadata).model_patch;
@@ -87,7 +87,7 @@ export function scoreOf(header: InspectHeader, sample: Sample): Score {
 
 /** A sample with an error is lost, whatever score stands beside it. Inspect leaves it out of its metrics unless it was told to score errors. */
 export function verdictOfSample({ header }: InspectLog, sample: Sample): ForeignVerdict {
-  const { value } = scoreOf(header, sample);
+  const { value } = sampleScore(header, sample);
   const lost = sample.error ? (sample.error.message.split('\n')[0] ?? '').slice(0, 300) : null;
   const graded = { report: null, grader: 'inspect' as const };
   if (lost !== null || value === null) return { verdict: 'error', reason: lost ?? 'no_score', ...graded };
@@ -162,7 +162,7 @@ export function instanceOfSample({ header, path }: InspectLog, sample: Sample): 
   const calls = usage.map(([model, used], i) => callOf(model, used, { step: i + 1, at: startedAt }));
   const costs = calls.map(({ costNano }) => costNano);
   const messages = sample.messages.map((message) => messageOf(message, sample.attachments));
-  const { patch } = scoreOf(header, sample);
+  const { patch } = sampleScore(header, sample);
   return {
     instanceId: sample.id,
     model: header.eval.model,

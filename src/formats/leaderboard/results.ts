@@ -7,7 +7,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import type { ForeignInstance, ForeignOutcome, ForeignRun, ReadVerdicts } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 /** Where an entry keeps them, in the order in which they are looked for. */
 export const RESULTS = ['results/results.json', 'results.json'];
@@ -22,7 +22,7 @@ const resultsSchema = z.looseObject({
 });
 
 export type LeaderboardResults = z.infer<typeof resultsSchema>;
-export const readLeaderboardResults = (text: Body): Read<LeaderboardResults> =>
+export const readLeaderboardResults = (text: RawBody): Read<LeaderboardResults> =>
   readForeign(
     text,
     resultsSchema,
@@ -33,7 +33,7 @@ export const readLeaderboardResults = (text: Body): Read<LeaderboardResults> =>
 const totalsSchema = z.record(z.string(), z.looseObject({ total: z.number() }));
 
 /** Repository to number of instances. */
-export function readRepoTotals(text: Body): Read<ReadonlyMap<string, number>> {
+export function readRepoTotals(text: RawBody): Read<ReadonlyMap<string, number>> {
   const read = readForeign(text, totalsSchema, isRecord, 'it does not say the total of each repository');
   if (!read.ok) return read;
   return { ok: true, value: new Map(Object.entries(read.value).map(([repo, { total }]) => [repo, total])) };

@@ -6,7 +6,7 @@ import { cutNesting, stepsOrNull, timestampOrNull, tokensOrNull } from '../../ba
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { plausibleNano } from '../../money.ts';
 import type { RecordedCall } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 
 export type TrajectoryFormat = 'mini-swe-agent-1' | 'mini-swe-agent-1.1';
 
@@ -70,7 +70,7 @@ const trajectorySchema = z
     }),
   );
 
-export const readTrajectory = (text: Body): Read<MiniTrajectory> =>
+export const readTrajectory = (text: RawBody): Read<MiniTrajectory> =>
   readForeign(
     text,
     trajectorySchema,

@@ -4,7 +4,7 @@ import { isRecord } from '../../base/isRecord.ts';
 import { instanceIdSchema } from '../../base/text/instanceId.ts';
 import { readForeignFile } from '../foreignFile.ts';
 import type { ForeignFormat, ForeignVerdicts } from '../foreignFormat.ts';
-import { type Body, type Read, readForeign } from '../foreignJson.ts';
+import { type RawBody, type Read, readForeign } from '../foreignJson.ts';
 import { runFromReport } from '../harness/reports.ts';
 
 const VERDICT_MAP = /^\s{0,100}\{\s{0,100}"[^"]{1,200}"\s{0,100}:\s{0,100}(?:true|false)/;
@@ -34,7 +34,7 @@ export function verdictsOfMap(path: string): ForeignVerdicts | null {
 
 const verdictsSchema = z.record(instanceIdSchema, z.boolean());
 
-export function readVerdictMap(text: Body): Read<ReadonlyMap<string, boolean>> {
+export function readVerdictMap(text: RawBody): Read<ReadonlyMap<string, boolean>> {
   const read = readForeign(
     text,
     verdictsSchema,

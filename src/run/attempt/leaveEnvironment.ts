@@ -43,7 +43,7 @@ export async function captureWork(
 }
 
 /** The end state of the container as an image, for tasks that are graded by it; null where it could not be kept. */
-export async function keepWork(
+export async function leaveWork(
   { config: { stall }, stop, now }: Run,
   journal: AttemptJournal,
   environment: Environment,

@@ -1,6 +1,6 @@
 /** The configuration of a run as a file that starts the same run again: sections, arms, and the rows it had. Pure. */
 import { stringify } from 'yaml';
-import { nameOf } from '../../config/resolveArms.ts';
+import { armNameOf } from '../../config/resolveArms.ts';
 import { type RunRow, wholeConfig } from '../../store/records/runs.ts';
 import { plannedArms } from '../plan/plannedConfig.ts';
 
@@ -22,7 +22,7 @@ export function exportConfig(run: ExportedRun, ids: readonly string[]): string {
   // A replay takes the name for its predictions from its recording again.
   const plain = plannedArms(run).map(({ predictsAs: _, ...arm }) => arm);
   const [only] = plain;
-  if (plain.length === 1 && only && only.name === nameOf(only.model)) {
+  if (plain.length === 1 && only && only.name === armNameOf(only.model)) {
     const { name: _, ...parts } = only;
     return write({ ...parts, ...sections, dataset: rows });
   }

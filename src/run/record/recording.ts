@@ -88,14 +88,14 @@ export function* recordingOf(
   yield placeOf(at);
 }
 
-export interface Recording {
+export interface ActiveRecording {
   readonly index: RecordingIndex;
   /** Replies of one arm, or of the first that has the instance. */
   source(arm?: string): ReplaySource;
 }
 
 /** Throws an Error that says what is wrong with the file. */
-export function openRecording(path: string): Recording {
+export function openRecording(path: string): ActiveRecording {
   const size = statSync(path).size;
   const wrong = (why: string): Error => new Error(`${path} is not a recording of swebatch: ${why}`);
   const read = (from: number, bytes: number): string => {
