@@ -86,7 +86,6 @@ const MAY_NAME: Readonly<Record<string, string>> = {
   'cli/verbs/view.ts: harbor': HELP,
   'report/render/headlineRows.ts: harbor': HELP,
   'cli/verbs/run.ts: docker': 'the images of the bundled dataset are built by the command `docker`',
-  'config/miniSweAgent.ts: chat': 'values of the keys of mini-swe-agent',
   'config/miniSweAgent.ts: docker': 'values of the keys of mini-swe-agent',
   'model/offline/canned.ts: chat': 'replies written by hand have the form of chat completions',
   'model/names.ts: chat': PROVIDERS,
@@ -101,7 +100,15 @@ const MAY_NAME: Readonly<Record<string, string>> = {
 };
 
 /** What is still to go. */
-const NOT_YET: readonly string[] = [];
+const NOT_YET: readonly string[] = [
+  'cli/verbs/clean.ts: docker',
+  'cli/verbs/replay.ts: docker',
+  'run/places/orphanWork.ts: docker',
+  'run/places/reapOrphans.ts: docker',
+  'run/places/sessionEngines.ts: docker',
+  'run/record/programRecord.ts: gemini',
+  'run/record/runReports.ts: docker',
+];
 
 describe('leaves', () => {
   const leaves = [...new Set(TABLES.flatMap((file) => leavesOf(read(file))))];

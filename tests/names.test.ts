@@ -12,11 +12,12 @@ const LEAVES = /^(environment|suites|model\/dialects|formats)\/[^/]+\//;
 /** Names that are declared twice with one meaning, and why. */
 const SAME: Readonly<Record<string, string>> = {
   harbor: 'Harbor, as a suite and as a format: one line in each of two tables',
+  pro: 'SWE-bench Pro, likewise',
 };
 
 /** What is still to be renamed. */
 const NOT_YET: readonly string[] =
-  'Action Admission Asked Block Call DEFAULT_SEED Dialect Ended Ending Endpoint Finding Judged Leftovers Outcome PACKAGE_ROOT Recorded ReplayOptions ShownCommand Suite TESTS Transport Turn Verdict Verification awaitsVerdict callOf contentText dialectOf differenceOf frameOf headOf judgeNight kindOf limitsOf pro readMessage recordOf refused summarize textOf'.split(
+  'Action Admission Asked Block Call DEFAULT_SEED Dialect Ended Ending Endpoint Finding Judged Leftovers Outcome PACKAGE_ROOT Recorded ReplayOptions ShownCommand Suite TESTS Transport Turn Verdict Verification awaitsVerdict callOf contentText dialectOf differenceOf frameOf headOf judgeNight kindOf limitsOf readMessage recordOf refused summarize textOf'.split(
     ' ',
   );
 
