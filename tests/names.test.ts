@@ -17,9 +17,7 @@ const SAME: Readonly<Record<string, string>> = {
 
 /** What is still to be renamed. */
 const NOT_YET: readonly string[] =
-  'Action Admission Asked Block Call DEFAULT_SEED Dialect Ended Ending Endpoint Finding Judged Leftovers Outcome PACKAGE_ROOT Recorded ReplayOptions ShownCommand Suite TESTS Transport Turn Verdict Verification awaitsVerdict callOf contentText dialectOf differenceOf frameOf headOf judgeNight kindOf limitsOf readMessage recordOf refused summarize textOf'.split(
-    ' ',
-  );
+  'Action Admission DEFAULT_SEED Dialect Ended Ending Finding PACKAGE_ROOT ShownCommand Suite TESTS Verification awaitsVerdict frameOf headOf judgeNight kindOf limitsOf summarize textOf'.split(' ');
 
 const DECLARED =
   /^export (?:declare )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
