@@ -15,10 +15,6 @@ const SAME: Readonly<Record<string, string>> = {
   pro: 'SWE-bench Pro, likewise',
 };
 
-/** What is still to be renamed. */
-const NOT_YET: readonly string[] =
-  'Action Admission DEFAULT_SEED Dialect Ended Ending Finding PACKAGE_ROOT ShownCommand Suite TESTS Verification awaitsVerdict frameOf headOf judgeNight kindOf limitsOf summarize textOf'.split(' ');
-
 const DECLARED =
   /^export (?:declare )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
 
@@ -38,7 +34,7 @@ const ofPage = ([file]: readonly [string, string]) => file.startsWith('viewer/pa
 
 test('no exported name is declared twice', () => {
   const twice = declaredTwice(sources.filter((source) => !ofPage(source)));
-  expect(twice.filter((name) => !(name in SAME)).sort()).toEqual([...NOT_YET].sort());
+  expect(twice.filter((name) => !(name in SAME)).sort()).toEqual([]);
   expect(declaredTwice(sources.filter(ofPage))).toEqual([]);
 });
 

@@ -18,7 +18,11 @@ export function dumpDatabase(path: string): string {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
     const made = db.prepare('SELECT type, name, sql FROM sqlite_master ORDER BY type, name').all();
-    const tables = made.filter((row) => row.type === 'table').map((row) => String(row.name));
+    // What autoincrement counts follows from the rows.
+    const tables = made
+      .filter((row) => row.type === 'table')
+      .map((row) => String(row.name))
+      .filter((name) => name !== 'sqlite_sequence');
     const rows = tables.flatMap((table) =>
       db
         .prepare(`SELECT * FROM "${table}"`)

@@ -28,7 +28,8 @@ const VERBS = [
 function takeDemo(session: Session, { work }: Shared): void {
   const results = join(session.folder, 'results');
   cpSync(join(work, 'old', 'demo', 'results'), results, { recursive: true });
-  toSchemaOf(session.checkout, join(results, 'swebatch.db'));
+  for (const file of readdirSync(results).filter((name) => /\.db(?:\.backup-[\w-]+)?$/.test(name)))
+    toSchemaOf(session.checkout, join(results, file));
 }
 
 async function help(session: Session): Promise<void> {

@@ -19,7 +19,7 @@ export interface NightRequest extends Pick<NightOptions, 'results' | 'run'> {
 }
 
 /** Exit code 0, 1 or 3. */
-export async function judgeNight(
+export async function showNight(
   store: Store,
   { args, json, progress, ...of }: NightRequest,
 ): Promise<number> {

@@ -12,7 +12,7 @@ import { sha256 } from '../base/sha256.ts';
 import { closest } from '../base/text/closest.ts';
 import { issueText } from '../base/text/errorText.ts';
 import { parseDuration } from '../base/text/units.ts';
-import { kindOf } from '../environment/environments.ts';
+import { environmentKindOf } from '../environment/environments.ts';
 import { checkTemplate } from '../template/check.ts';
 import { compileTemplate, render } from '../template/render.ts';
 import { allPaths, type Config, configSchema, isNumberAt, keysAt } from './configSchema.ts';
@@ -181,7 +181,7 @@ function lifetimeProblems({ agent, environment }: Config): string[] {
  */
 const IMAGE_STARTUP = '/root/.bashrc';
 function dropImageStartup({ environment }: Config): string[] {
-  if (!kindOf(environment).onThisMachine || environment.env.BASH_ENV !== IMAGE_STARTUP) return [];
+  if (!environmentKindOf(environment).onThisMachine || environment.env.BASH_ENV !== IMAGE_STARTUP) return [];
   delete environment.env.BASH_ENV;
   return [
     `environment.env.BASH_ENV: ${IMAGE_STARTUP} is a file of images; not used where commands run on this machine`,

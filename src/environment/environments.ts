@@ -38,11 +38,11 @@ interface Named {
 }
 
 /** Of a configuration; another tool's record may name none. */
-export const kindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
+export const environmentKindOf = ({ environment_class = '' }: Named): EnvironmentKind =>
   known(environment_class) ?? foreign(environment_class);
 
 /** Its containers are on the engines of `environment.hosts`, and its images are brought there. */
-export const onEngines = (environment: Named): boolean => kindOf(environment).engines === 'all';
+export const onEngines = (environment: Named): boolean => environmentKindOf(environment).engines === 'all';
 
 /** What a user may set under `environment:`. */
 export const environmentConfigSchema = environmentSchema({
@@ -128,4 +128,4 @@ async function loadModule(config: EnvironmentConfig, baseDir: string): Promise<E
 export const createEnvironmentFactory = (
   config: EnvironmentConfig,
   options: EnvironmentOptions = {},
-): Promise<EnvironmentFactory> => kindOf(config).create(config, options);
+): Promise<EnvironmentFactory> => environmentKindOf(config).create(config, options);

@@ -26,7 +26,7 @@ export function readForeignFile(path: string): Buffer {
 }
 
 /** The first bytes; empty where there is no file. */
-export function headOf(path: string, bytes: number): string {
+export function beginningOf(path: string, bytes: number): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return '';
   const file = openSync(path, 'r');
   try {
@@ -46,7 +46,7 @@ const HEAD_BYTES = 65_536;
 export function listingOf(source: string): Listing | null {
   const found = statSync(source, { throwIfNoEntry: false });
   if (!found) return null;
-  const head = (path: string): string => headOf(path === '' ? source : join(source, path), HEAD_BYTES);
+  const head = (path: string): string => beginningOf(path === '' ? source : join(source, path), HEAD_BYTES);
   return { name: basename(resolve(source)), files: found.isDirectory() ? namesBelow(source) : null, head };
 }
 

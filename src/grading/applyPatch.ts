@@ -1,11 +1,11 @@
 /** The harness's ladder of commands that apply a prediction: the first one that exits 0 wins and is recorded. */
 import { type CommandResult, type Environment, EnvironmentError } from '../environment/environment.ts';
-import type { Dialect } from './parsers/logParser.ts';
-import type { Suite } from './readLog.ts';
+import type { HarnessDialect } from './parsers/logParser.ts';
+import type { LogSuite } from './readLog.ts';
 
 export const PATCH_PATH = '/tmp/patch.diff';
 
-const RUNGS: Readonly<Record<Dialect | Suite, readonly string[]>> = {
+const RUNGS: Readonly<Record<HarnessDialect | LogSuite, readonly string[]>> = {
   v5: [
     'git apply --verbose',
     'git apply --verbose --3way',
@@ -29,8 +29,8 @@ export interface Applied {
 }
 
 export interface ApplyOptions {
-  readonly dialect: Dialect;
-  readonly suite?: Suite | undefined;
+  readonly dialect: HarnessDialect;
+  readonly suite?: LogSuite | undefined;
   readonly cwd: string;
   readonly timeoutS: number;
   readonly signal?: AbortSignal | undefined;

@@ -1,8 +1,8 @@
 /** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
 import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import { classifyLog } from './infra.ts';
-import { type Dialect, type LogParser, ParserError } from './parsers/logParser.ts';
-import { type ReadLog, readLog, type Suite } from './readLog.ts';
+import { type HarnessDialect, type LogParser, ParserError } from './parsers/logParser.ts';
+import { type LogSuite, type ReadLog, readLog } from './readLog.ts';
 
 export type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 
@@ -13,7 +13,7 @@ export interface Expectation {
   readonly evalType: 'pass_and_fail' | 'fail_only';
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
-  readonly suite?: Suite;
+  readonly suite?: LogSuite;
 }
 
 const PASSING: ReadonlySet<string> = new Set(['PASSED', 'XFAIL']);
@@ -23,7 +23,11 @@ const count = (text: string, mark: string) => text.split(mark).length - 1;
  * The status of an expected test. Under v5 an id that was cut in the middle of a parameter (more `[` than `]`; 676 of them in Verified)
  * takes the first name that begins with it, if all such names agree on passing.
  */
-function statusOf(name: string, statuses: ReadonlyMap<string, string>, dialect: Dialect): string | undefined {
+function statusOf(
+  name: string,
+  statuses: ReadonlyMap<string, string>,
+  dialect: HarnessDialect,
+): string | undefined {
   const exact = statuses.get(name);
   if (exact !== undefined || dialect === 'v4.1' || count(name, '[') <= count(name, ']')) return exact;
   let first: string | undefined;
@@ -38,7 +42,11 @@ function statusOf(name: string, statuses: ReadonlyMap<string, string>, dialect: 
 type Side = 'FAIL_TO_PASS' | 'PASS_TO_PASS';
 
 /** The list that a test goes on; a status without a meaning puts it on neither. */
-function listOf(status: string | undefined, side: Side, dialect: Dialect): keyof TestLists | undefined {
+function listOf(
+  status: string | undefined,
+  side: Side,
+  dialect: HarnessDialect,
+): keyof TestLists | undefined {
   if (status === undefined) return 'failure';
   if (PASSING.has(status)) return 'success';
   if (status === 'FAILED' || status === 'ERROR') return 'failure';
@@ -49,7 +57,7 @@ function listOf(status: string | undefined, side: Side, dialect: Dialect): keyof
 function testsStatus(
   expected: Expectation,
   statuses: ReadonlyMap<string, string>,
-  dialect: Dialect,
+  dialect: HarnessDialect,
 ): TestsStatus {
   const sort = (names: readonly string[], side: Side): TestLists => {
     const lists: TestLists = { success: [], failure: [] };
@@ -89,7 +97,7 @@ export interface Grade {
 }
 
 /** A prediction without a patch: the harness writes this without looking at any log. */
-const missingPatchVerdict = (dialect: Dialect): InstanceVerdict => ({
+const missingPatchVerdict = (dialect: HarnessDialect): InstanceVerdict => ({
   patch_is_None: true,
   patch_exists: false,
   patch_successfully_applied: false,
@@ -97,7 +105,12 @@ const missingPatchVerdict = (dialect: Dialect): InstanceVerdict => ({
   ...(dialect === 'v5' && { infra_failure: false }),
 });
 
-export function gradeLog(expected: Expectation, log: string, parser: LogParser, dialect: Dialect): Grade {
+export function gradeLog(
+  expected: Expectation,
+  log: string,
+  parser: LogParser,
+  dialect: HarnessDialect,
+): Grade {
   const { instanceId, version, suite } = expected;
   const read = readLog(log, parser, { instanceId, version, dialect }, suite);
   const verdict: InstanceVerdict = {
@@ -136,7 +149,7 @@ export function gradeSafely(
   expected: Expectation,
   log: string,
   parser: LogParser,
-  dialect: Dialect,
+  dialect: HarnessDialect,
 ): SafeGrade {
   try {
     return { ok: true, grade: gradeLog(expected, log, parser, dialect) };

@@ -12,7 +12,7 @@ import type { Outcome } from '../outcome.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
 import { brokenEnding } from './infra.ts';
-import type { Dialect } from './parsers/logParser.ts';
+import type { HarnessDialect } from './parsers/logParser.ts';
 import type { ParserRegistry } from './parsers/parserRegistry.ts';
 
 export interface GradeRequest {
@@ -60,7 +60,7 @@ export interface EvaluationResult {
   readonly network: GradingConfig['network'];
   /** Of the container; null when none was started. */
   readonly limits: GradingLimits | null;
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   readonly specHash: string;
   readonly patchSha256: string;
   readonly startedAt: Date;
@@ -84,14 +84,14 @@ export type PlannedGrading =
 export const patchHash = (patch: string | null): string => sha256(patch ?? '');
 
 /** What the work in the container says; the frame adds the rest. */
-export type Ending = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
+export type GradingEnd = Partial<EvaluationResult> & Pick<EvaluationResult, 'outcome'>;
 
 export interface GradingFrame {
   readonly instanceId: string;
   readonly image: string;
   readonly container?: ContainerNeeds | undefined;
   readonly script: string;
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   readonly specHash: string;
   readonly request: GradeRequest;
   /** False for a prediction that is never run: it is `empty_patch`. */
@@ -100,7 +100,7 @@ export interface GradingFrame {
 
 export async function inFreshContainer(
   frame: GradingFrame,
-  work: (environment: Environment, log: RunLog) => Promise<Ending>,
+  work: (environment: Environment, log: RunLog) => Promise<GradingEnd>,
 ): Promise<EvaluationResult> {
   const { instanceId, request } = frame;
   const { signal } = request;
@@ -109,7 +109,7 @@ export async function inFreshContainer(
   const began = performance.now();
   const log = createRunLog(now);
   let environment: Environment | undefined;
-  const result = (ending: Ending): EvaluationResult => ({
+  const result = (ending: GradingEnd): EvaluationResult => ({
     ...{ ...unknownResult(frame), startedAt },
     limits: environment ? limitsOf(request.config) : null,
     imageDigest: environment?.info.imageDigest ?? null,

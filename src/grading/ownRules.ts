@@ -11,13 +11,13 @@ import type { GradeSuspicion } from './doubts/doubts.ts';
 import { type DoubtedRun, doubtfulPaths, few, finding, limitMet, runDoubts } from './doubts/patchDoubts.ts';
 import { patchedPaths } from './doubts/patchPaths.ts';
 import {
-  type Ending,
   type EvaluationResult,
   type GradeRequest,
+  type GradingEnd,
   inFreshContainer,
   type PlannedGrading,
 } from './gradingFrame.ts';
-import type { Dialect } from './parsers/logParser.ts';
+import type { HarnessDialect } from './parsers/logParser.ts';
 import { runTests, type TestRun } from './runTests.ts';
 import { touchedPaths } from './specs/synthesise.ts';
 
@@ -89,7 +89,7 @@ export function ownDoubts(
   ].map((found) => ({ ...found, inferred: true }));
 }
 
-function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged): Ending {
+function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged): GradingEnd {
   const { instance_id: id } = rules.instance;
   if (!judged.ok)
     return {
@@ -121,7 +121,7 @@ function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged):
   };
 }
 
-function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): Ending {
+function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): GradingEnd {
   return {
     outcome: run.oomKilled ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
@@ -132,7 +132,7 @@ function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): Endin
   };
 }
 
-async function work(rules: OwnRules, request: GradeRequest, environment: Environment): Promise<Ending> {
+async function work(rules: OwnRules, request: GradeRequest, environment: Environment): Promise<GradingEnd> {
   const { config, signal, onPhase } = request;
   onPhase?.('apply');
   const patch = request.patch ?? '';
@@ -146,7 +146,7 @@ async function work(rules: OwnRules, request: GradeRequest, environment: Environ
 }
 
 /** The grading of one instance by rules of its own. */
-export function planOwnRules(rules: OwnRules, dialect: Dialect = 'v5'): PlannedGrading {
+export function planOwnRules(rules: OwnRules, dialect: HarnessDialect = 'v5'): PlannedGrading {
   const { instance, container, script } = rules;
   if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
     return notGradable(instance, 'it expects no tests at all');

@@ -11,7 +11,7 @@ export const MARK = {
   exitCode: '>>>>> Test Exit Code',
 } as const;
 /** A harness that reads logs in its own way. */
-export type Suite = 'swe-gym';
+export type LogSuite = 'swe-gym';
 
 const BAD_MARKS = [MARK.applyFailed, '>>>>> Reset Failed', '>>>>> Tests Errored', '>>>>> Tests Timed Out'];
 
@@ -92,7 +92,7 @@ function gymSection(log: string): string | undefined {
   return at < 0 ? log : log.slice(at + GYM_APPLIED.length);
 }
 
-export function readLog(raw: string, parser: LogParser, context: ParserContext, suite?: Suite): ReadLog {
+export function readLog(raw: string, parser: LogParser, context: ParserContext, suite?: LogSuite): ReadLog {
   const log = universalNewlines(raw);
   const exitCode = recordedExitCode(log);
   const none = (notFound: NotFound, section = ''): ReadLog => ({

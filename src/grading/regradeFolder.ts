@@ -9,12 +9,12 @@ import { FILES, type FoundFolder, findInstanceFolders } from '../formats/harness
 import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts/doubts.ts';
 import { gradeSafely } from './grade.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
-import type { Dialect } from './parsers/logParser.ts';
+import type { HarnessDialect } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
 
 export interface FolderRegrade {
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   /** Rows by id; where datasets overlap the first one given wins. */
   readonly instances: ReadonlyMap<string, Instance>;
   readonly parsers?: ParserRegistry;

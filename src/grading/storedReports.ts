@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';
 import { classifyLog, type InfraSignature } from './infra.ts';
-import type { Dialect } from './parsers/logParser.ts';
+import type { HarnessDialect } from './parsers/logParser.ts';
 
 export interface StoredReport {
   readonly arm: string;
@@ -32,7 +32,7 @@ function completedOf(row: EvaluationRow): Completed {
 export function storedReports(
   db: Store,
   runId: number,
-  dialect: Dialect,
+  dialect: HarnessDialect,
   datasetIds?: readonly string[],
   leftovers?: Leftovers,
 ): StoredReport[] {
@@ -46,7 +46,7 @@ export function storedReports(
     arm: arms.get(trials[0]!.arm_id)!,
     epoch: trials[0]!.epoch,
     model: trials[0]!.model,
-    report: summarize({
+    report: summarizeEvaluation({
       instanceIds: datasetIds ?? [...idOf.values()],
       predictions: trials.map((trial) => ({
         instance_id: idOf.get(trial.instance_pk)!,
@@ -85,7 +85,7 @@ interface RunReportInput {
   readonly instanceIds: readonly string[];
   readonly predictions: readonly Prediction[];
   readonly completed: ReadonlyMap<string, Completed>;
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   readonly leftovers?: Leftovers;
 }
 
@@ -101,7 +101,7 @@ function fateOf(prediction: Prediction | undefined, report: Completed['report'])
   return report.resolved ? 'resolved' : 'unresolved';
 }
 
-export function summarize(input: RunReportInput): RunReport {
+export function summarizeEvaluation(input: RunReportInput): RunReport {
   const { predictions, completed, dialect, leftovers } = input;
   const byId = new Map(predictions.map((prediction) => [prediction.instance_id, prediction]));
   const fates = Map.groupBy(new Set(input.instanceIds), (id) =>

@@ -5,7 +5,7 @@ import { SourceError } from '../formats/foreignFile.ts';
 import { recogniseSource } from '../formats/formats.ts';
 import { type Comparisons, compareAll } from '../report/compare/compareSides.ts';
 import { readSide, type Side, sideOfArm } from '../report/compare/side.ts';
-import { DEFAULT_SEED } from '../report/measure/summary.ts';
+import { RESAMPLING_SEED } from '../report/measure/summary.ts';
 import type { McNemarTest } from '../report/statistics/paired.ts';
 import type { Caller } from '../run/caller.ts';
 import { databasePath, lazyStore, openForReading, requireRun, resultsRoot } from '../run/resultsRoot.ts';
@@ -52,7 +52,7 @@ function compared(
   const sides = namedSides(selectors, root, store.get, read);
   return compareAll(
     sides.map((s) => s.side),
-    { test: test ?? testOf(sides), seed: seed ?? DEFAULT_SEED },
+    { test: test ?? testOf(sides), seed: seed ?? RESAMPLING_SEED },
   );
 }
 

@@ -1,8 +1,7 @@
-/** The version of this program, from its package.json (two folders up from src/service and from dist/service alike). */
+/** The version of this program, from its package.json. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-export const PACKAGE_ROOT = join(import.meta.dirname, '..', '..');
+import { PACKAGE_ROOT } from '../base/files/packageFile.ts';
 
 export const VERSION = (
   JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }

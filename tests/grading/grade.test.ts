@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { instanceReportText } from '../../src/formats/harness/instanceReport.ts';
 import { type Expectation, gradeLog, gradeSafely, resolutionOf } from '../../src/grading/grade.ts';
-import type { Dialect } from '../../src/grading/parsers/logParser.ts';
+import type { HarnessDialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 
 const START = "+ : '>>>>> Start Test Output'\n";
@@ -18,7 +18,7 @@ const expected = (more: Partial<Expectation> = {}): Expectation => ({
   passToPass: ['t::b'],
   ...more,
 });
-const grade = (log: string, more: Partial<Expectation> = {}, dialect: Dialect = 'v5') =>
+const grade = (log: string, more: Partial<Expectation> = {}, dialect: HarnessDialect = 'v5') =>
   gradeLog(expected(more), log, pytest, dialect);
 const run = (body: string, code?: number) =>
   `${START}${body}\n${END}${code === undefined ? '' : `>>>>> Test Exit Code: ${code}\n`}`;

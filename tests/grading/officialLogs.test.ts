@@ -8,10 +8,10 @@ import { type RunReport, runReportText } from '../../src/formats/harness/runRepo
 import { parsePredictions } from '../../src/formats/predictions.ts';
 import { examine } from '../../src/grading/doubts/doubts.ts';
 import { gradeLog } from '../../src/grading/grade.ts';
-import type { Dialect } from '../../src/grading/parsers/logParser.ts';
+import type { HarnessDialect } from '../../src/grading/parsers/logParser.ts';
 import { findParser, officialRegistry } from '../../src/grading/parsers/parserRegistry.ts';
 import { resolveGradeSpec } from '../../src/grading/specs/spec.ts';
-import { summarize } from '../../src/grading/storedReports.ts';
+import { summarizeEvaluation } from '../../src/grading/storedReports.ts';
 import { DATA, hasData, type OfficialLog, officialLogs, rowsOf, WITHOUT_DATA } from './officialData.ts';
 
 /** Logs whose row changed between the dataset that was graded by and the one of today: none of these 141. */
@@ -32,7 +32,9 @@ describe.skipIf(!hasData)(`official logs (${WITHOUT_DATA})`, () => {
     logs = officialLogs();
   });
 
-  const gradeAll = (dialect: Dialect): (OfficialLog & { verdict: InstanceVerdict; strict: boolean })[] =>
+  const gradeAll = (
+    dialect: HarnessDialect,
+  ): (OfficialLog & { verdict: InstanceVerdict; strict: boolean })[] =>
     logs.map((entry) => {
       const resolved = resolveGradeSpec(rows.get(entry.instanceId)!, { dialect });
       if (!resolved.ok) throw new Error(resolved.reason);
@@ -90,7 +92,7 @@ describe.skipIf(!hasData)(`official logs (${WITHOUT_DATA})`, () => {
     expect(completed.size).toBe(98);
     // Its log and report are missing from the published folder, but the run had them: the run report counts it as unresolved.
     completed.set('pydata__xarray-6992', { report: { resolved: false } });
-    const report = summarize({
+    const report = summarizeEvaluation({
       instanceIds: verified.map((row) => row.instance_id),
       predictions: read.predictions,
       completed,

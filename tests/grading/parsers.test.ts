@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../src/grading/parsers/logParser.ts';
-import { ParserError } from '../../src/grading/parsers/logParser.ts';
+import { type HarnessDialect, ParserError } from '../../src/grading/parsers/logParser.ts';
 import {
   extendRegistry,
   findParser,
@@ -13,7 +12,7 @@ import {
 
 interface Golden {
   readonly id: string;
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   readonly instance: string;
   readonly version: string;
   readonly log: string;
@@ -27,7 +26,7 @@ const golden = JSON.parse(
 function parse(
   id: string,
   log: string,
-  more: { instance?: string; version?: string; dialect?: Dialect } = {},
+  more: { instance?: string; version?: string; dialect?: HarnessDialect } = {},
 ) {
   const parser = findParser(officialRegistry(), id)!;
   const { instance = 'owner__repo-1', version = '', dialect = 'v5' } = more;

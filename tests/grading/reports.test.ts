@@ -4,7 +4,7 @@ import { pythonJson } from '../../src/base/python/jsonDump.ts';
 import { byCodePoint } from '../../src/base/python/text.ts';
 import { readInstanceReport } from '../../src/formats/harness/instanceReport.ts';
 import { readRunReport, runReportText } from '../../src/formats/harness/runReport.ts';
-import { summarize } from '../../src/grading/storedReports.ts';
+import { summarizeEvaluation } from '../../src/grading/storedReports.ts';
 
 describe('JSON as Python writes it', () => {
   test('indentation, empty lists and objects, escapes', () => {
@@ -53,7 +53,7 @@ const input = {
 
 describe('run report', () => {
   test('completed, unresolved, error, empty and incomplete as the harness counts them', () => {
-    expect(summarize({ ...input, dialect: 'v5' })).toEqual({
+    expect(summarizeEvaluation({ ...input, dialect: 'v5' })).toEqual({
       total_instances: 6,
       submitted_instances: 5,
       completed_instances: 3,
@@ -82,7 +82,7 @@ describe('run report', () => {
   test('the order of keys is that of the dialect', () => {
     const leftovers = { containers: ['z'], images: [] };
     const keys = (dialect: 'v5' | 'v4.1') =>
-      Object.keys(JSON.parse(runReportText(summarize({ ...input, dialect, leftovers }))));
+      Object.keys(JSON.parse(runReportText(summarizeEvaluation({ ...input, dialect, leftovers }))));
     expect(keys('v5').slice(-5)).toEqual([
       'error_ids',
       'schema_version',
@@ -103,7 +103,7 @@ describe('run report', () => {
 
 describe('reports of others', () => {
   test("the harness's own run report comes back as the verdicts it states", () => {
-    const read = readRunReport(runReportText(summarize({ ...input, dialect: 'v5' })));
+    const read = readRunReport(runReportText(summarizeEvaluation({ ...input, dialect: 'v5' })));
     expect(read.ok && read.value.kind).toBe('harness');
     expect(read.ok && Object.fromEntries(read.value.verdicts)).toEqual({
       a: 'resolved',

@@ -8,10 +8,10 @@ import { findBaseline } from '../../src/results/night/gateRun.ts';
 import { judgeRun } from '../../src/results/night/judgeRun.ts';
 import type { Store } from '../../src/store/open.ts';
 import {
-  awaitsVerdict,
   beginVerdict,
   endVerdict,
   leaveUnjudged,
+  runAwaitsVerdict,
   setBaseline,
 } from '../../src/store/records/baselines.ts';
 import { type RunStatus, removeRun, runById, runByName, setRunStatus } from '../../src/store/records/runs.ts';
@@ -250,15 +250,15 @@ test('a night that was to be judged has one open verdict, whoever leaves or begi
   night(db, 'night-2');
   const { id } = runByName(db, 'night-2')!;
   const verdicts = () => db.prepare('SELECT baseline, exit_code FROM verdicts WHERE run_id = ?').all(id);
-  expect(awaitsVerdict(db, id)).toBe(false);
+  expect(runAwaitsVerdict(db, id)).toBe(false);
   leaveUnjudged(db, 'night-2');
   leaveUnjudged(db, 'night-2');
-  expect(awaitsVerdict(db, id)).toBe(true);
+  expect(runAwaitsVerdict(db, id)).toBe(true);
   expect(verdicts()).toEqual([{ baseline: null, exit_code: null }]);
   await judge(db, 'night-2');
-  expect(awaitsVerdict(db, id)).toBe(false);
+  expect(runAwaitsVerdict(db, id)).toBe(false);
   expect(verdicts()).toEqual([{ baseline: 'night-1', exit_code: 0 }]);
   // Judged again: the verdict that it had stays, and the new one counts.
   leaveUnjudged(db, 'night-2');
-  expect([awaitsVerdict(db, id), verdicts().length]).toEqual([true, 2]);
+  expect([runAwaitsVerdict(db, id), verdicts().length]).toEqual([true, 2]);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTimer } from '../../base/async/timer.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
-import { kindOf } from '../../environment/environments.ts';
+import { environmentKindOf } from '../../environment/environments.ts';
 import { type Launch, shellWord } from './launch.ts';
 
 export interface ProgramFolders {
@@ -20,7 +20,7 @@ export interface ProgramFolders {
 
 /** Attempts on this machine run beside each other: each has folders of its own. A container is gone with what is in it. */
 export function programFolders({ info }: Pick<Environment, 'info'>): ProgramFolders {
-  if (!kindOf({ environment_class: info.kind }).onThisMachine)
+  if (!environmentKindOf({ environment_class: info.kind }).onThisMachine)
     return { files: '/opt/swebatch-agent', home: '/var/tmp/swebatch-agent', remove: async () => {} };
   const own = join(tmpdir(), `swebatch-agent-${randomUUID()}`);
   return {

@@ -7,7 +7,7 @@ import { compareDocument, configDocument } from '../../report/compare/compareDoc
 import { compareAll } from '../../report/compare/compareSides.ts';
 import { gateDocument } from '../../report/gate/gateDocument.ts';
 import { conditionsOf, recordDifferences } from '../../report/measure/runFacts.ts';
-import { DEFAULT_SEED } from '../../report/measure/summary.ts';
+import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import type { McNemarTest } from '../../report/statistics/paired.ts';
 import {
   fixedTest,
@@ -105,7 +105,7 @@ export const compareVerb = defineVerb({
     if (args.gate) return await gateSides(args, root, sides);
     const all = compareAll(
       sides.map((s) => s.side),
-      { test: testOf(args, sides), seed: args.seed ?? DEFAULT_SEED },
+      { test: testOf(args, sides), seed: args.seed ?? RESAMPLING_SEED },
     );
     const [only] = all.comparisons;
     // With two sides the comparison is the answer; with more, a list of pairs.
@@ -161,7 +161,7 @@ async function gateSides(args: CompareArgs, root: string, sides: readonly NamedS
     b,
     policy: policyOf(args),
     test: testOf(args, sides),
-    seed: args.seed ?? DEFAULT_SEED,
+    seed: args.seed ?? RESAMPLING_SEED,
     tell: sayNotice,
     ...(store ? { store, record: !store.readonly } : {}),
     ...(repeats > 0

@@ -1,7 +1,7 @@
 /** `swebatch report RUN`: what a run says, for a terminal, a mail, a pull request or a program. */
 
 import { historyOf, type InstanceHistory, nightOf } from '../../report/measure/history.ts';
-import { DEFAULT_SEED, summarize } from '../../report/measure/summary.ts';
+import { RESAMPLING_SEED, summarize } from '../../report/measure/summary.ts';
 import type { Document } from '../../report/render/document.ts';
 import { rate } from '../../report/render/format.ts';
 import { summaryDocument } from '../../report/render/summaryDocument.ts';
@@ -56,7 +56,7 @@ export const reportVerb = defineVerb({
       await putDocument(args, `History of ${run.name}`, { run: run.name, instances }, document);
     } else {
       const data = loadRunData(store, run.id)!;
-      const summary = summarize(data, { pricesOf: pricesOfRun(data), seed: args.seed ?? DEFAULT_SEED });
+      const summary = summarize(data, { pricesOf: pricesOfRun(data), seed: args.seed ?? RESAMPLING_SEED });
       await putDocument(args, `Run ${run.name}`, summary, () => summaryDocument(summary));
     }
     return EXIT.done;

@@ -4,7 +4,7 @@ import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { goOnWithRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
 import { openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
-import { awaitsVerdict } from '../../store/records/baselines.ts';
+import { runAwaitsVerdict } from '../../store/records/baselines.ts';
 import { conclude } from '../conclude.ts';
 import { integer, json, namedRun, output } from '../flags/commonFlags.ts';
 import { costLimit, evaluateFlag, progress } from '../flags/runFlags.ts';
@@ -68,7 +68,7 @@ export const resumeVerb = defineVerb({
     );
     const code = conclude(outcome, args.json);
     const { id, name } = requireRun(store, outcome.run);
-    if (code === EXIT.done && awaitsVerdict(store, id))
+    if (code === EXIT.done && runAwaitsVerdict(store, id))
       say(
         `this night stopped before its verdict, and is no baseline without one: ${commandOn(root, `compare BASELINE ${name} --gate`)} judges it, or "swebatch run" with the flags it began with`,
       );

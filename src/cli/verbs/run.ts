@@ -17,7 +17,7 @@ import { conclude } from '../conclude.ts';
 import { checkNight } from '../flags/gateFlags.ts';
 import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
 import { defineVerb } from '../flags/verb.ts';
-import { judgeNight } from '../night.ts';
+import { showNight } from '../night.ts';
 import { EXIT, env, say } from '../terminal/context.ts';
 import { printPlan } from '../terminal/printPlan.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -61,7 +61,7 @@ export const runVerb = defineVerb({
     const ended = code === EXIT.budget;
     if (!args.baseline) return code;
     if (!(code === EXIT.done || code === EXIT.incomplete || ended)) return code;
-    const verdict = await judgeNight(store, {
+    const verdict = await showNight(store, {
       ...{ results: root, run: request.name, args: ended ? { ...args, remeasure: 0 } : args },
       ...{ json: args.json, progress: args.progress },
     });

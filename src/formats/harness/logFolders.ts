@@ -7,7 +7,7 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { pathInside } from '../../base/files/pathInside.ts';
 import { pythonJson } from '../../base/python/jsonDump.ts';
 import { harnessName } from '../../base/text/fileName.ts';
-import { headOf } from '../foreignFile.ts';
+import { beginningOf } from '../foreignFile.ts';
 import { instanceReportText } from './instanceReport.ts';
 
 export const LOG_ROOT = join('logs', 'run_evaluation');
@@ -52,7 +52,7 @@ function placeOf(root: string, parts: readonly string[], folder: string) {
   // The layout says it, when the folder still lies in it.
   const layout = { runId: path.at(-3) ?? '', model: path.at(-2) ?? '' };
   if (mark >= 0 && path.length - mark === 4) return layout;
-  const stated = STATED.exec(headOf(join(folder, FILES.runLog), HEAD_BYTES));
+  const stated = STATED.exec(beginningOf(join(folder, FILES.runLog), HEAD_BYTES));
   return stated ? { runId: stated[1]!, model: stated[2]! } : layout;
 }
 

@@ -10,7 +10,7 @@ import { MARK, suiteRan } from '../readLog.ts';
 import type { GradeSpec } from '../specs/spec.ts';
 import { touchedPaths } from '../specs/synthesise.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
-import { doubtfulPaths, type Finding, few, finding, runDoubts } from './patchDoubts.ts';
+import { doubtfulPaths, few, finding, type PatchDoubt, runDoubts } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
 
 export interface GradeSuspicion extends Suspicion {
@@ -43,7 +43,7 @@ function appliedFiles(log: string): Set<string> {
 }
 
 /** Whether the row's own test files were the ones that ran. */
-function testFiles(spec: GradeSpec, patch: string, log: string): Finding | undefined {
+function testFiles(spec: GradeSpec, patch: string, log: string): PatchDoubt | undefined {
   const own = new Set(touchedPaths(spec.testPatch));
   const colliding = patchedPaths(patch).filter((path) => own.has(path));
   const applied = spec.evalScript.includes('git apply -v') ? appliedFiles(log) : undefined;
@@ -111,7 +111,7 @@ function summary(log: string, mark: string, form?: RegExp): number | undefined {
 
 const parserId = (id: string) => (id.startsWith('parse_log_') ? id : `parse_log_${id}`);
 
-function runnerSummary(spec: GradeSpec, grade: Grade, section: () => string): Finding | undefined {
+function runnerSummary(spec: GradeSpec, grade: Grade, section: () => string): PatchDoubt | undefined {
   const runner = RUNNERS.find(({ parsers }) => parsers.test(parserId(spec.logParser)));
   if (!runner || grade.read.statuses.size === 0) return undefined;
   const passed = runner.passed(grade.read.fallback ? withoutAnsi(grade.read.log) : section());
@@ -130,7 +130,7 @@ function runnerSummary(spec: GradeSpec, grade: Grade, section: () => string): Fi
   );
 }
 
-function overruledTests(spec: GradeSpec, grade: Grade): Finding | undefined {
+function overruledTests(spec: GradeSpec, grade: Grade): PatchDoubt | undefined {
   const { statuses } = grade.read;
   if (!(statuses instanceof StatusMap)) return undefined;
   const expected = [...spec.failToPass, ...spec.passToPass].filter((name) => statuses.overruled.has(name));
@@ -144,7 +144,7 @@ function countOf(log: string, mark: string): number {
   return count;
 }
 
-function markers(log: string): Finding | undefined {
+function markers(log: string): PatchDoubt | undefined {
   const [starts, ends] = [countOf(log, MARK.start), countOf(log, MARK.end)];
   if (starts <= 1 && ends <= 1) return undefined;
   return finding(
@@ -171,7 +171,7 @@ const isGreen = (line: string): boolean =>
   / \d+ passed/.test(line) &&
   !/ (?:failed|errors?)\b/.test(line);
 
-function exitCode(grade: Grade, section: () => string): Finding | undefined {
+function exitCode(grade: Grade, section: () => string): PatchDoubt | undefined {
   const { exitCode: code, notFound, statuses } = grade.read;
   if (notFound === 'exit_code_contradicts')
     return finding(
@@ -189,7 +189,7 @@ function exitCode(grade: Grade, section: () => string): Finding | undefined {
   );
 }
 
-function evidence(spec: GradeSpec, grade: Grade): Finding | undefined {
+function evidence(spec: GradeSpec, grade: Grade): PatchDoubt | undefined {
   const { statuses, section, notFound } = grade.read;
   if (notFound === 'no_evidence' || notFound === 'no_markers')
     return finding(

@@ -10,16 +10,16 @@ import type { Suspicion } from '../suspicion/commands.ts';
 import { patchedPaths } from './patchPaths.ts';
 
 /** `strict` counts against `resolved_strict`. */
-export type Finding = Pick<Suspicion, 'rule' | 'says' | 'evidence'> & { readonly strict: boolean };
+export type PatchDoubt = Pick<Suspicion, 'rule' | 'says' | 'evidence'> & { readonly strict: boolean };
 
-export const finding = (rule: string, says: string, evidence: string, strict = true): Finding => ({
+export const finding = (rule: string, says: string, evidence: string, strict = true): PatchDoubt => ({
   rule,
   says,
   evidence,
   strict,
 });
 
-export const limitMet = (evidence: string): Finding =>
+export const limitMet = (evidence: string): PatchDoubt =>
   finding('limit_met', 'the tests met a limit of their container', evidence, false);
 
 /** Files that a test runner or the interpreter loads by itself. */
@@ -106,7 +106,7 @@ export const few = (names: readonly string[]): string =>
 /** What of an instance says which paths are its own. */
 type DoubtedRow = Pick<GradeSpec, 'goldPatch' | 'testPatch' | 'failToPass' | 'passToPass'>;
 
-export function doubtfulPaths(spec: DoubtedRow, patch: string): Finding[] {
+export function doubtfulPaths(spec: DoubtedRow, patch: string): PatchDoubt[] {
   const allowed = new Set([...patchedPaths(spec.goldPatch), ...patchedPaths(spec.testPatch)]);
   const paths = patchedPaths(patch).filter((path) => !allowed.has(path));
   const folders = supportFolders(spec);
@@ -141,7 +141,7 @@ export function doubtfulPaths(spec: DoubtedRow, patch: string): Finding[] {
 
 export type DoubtedRun = Pick<TestRun, 'omittedBytes' | 'scriptKept' | 'scriptEnded' | 'limitsMet'>;
 
-export const runDoubts = ({ omittedBytes, scriptKept, scriptEnded, limitsMet }: DoubtedRun): Finding[] =>
+export const runDoubts = ({ omittedBytes, scriptKept, scriptEnded, limitsMet }: DoubtedRun): PatchDoubt[] =>
   compact([
     omittedBytes > 0 &&
       finding('log_truncated', 'the middle of the log is missing', `${omittedBytes} bytes did not fit`),

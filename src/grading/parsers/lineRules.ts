@@ -1,7 +1,7 @@
 /** Building blocks of the parsers that look at one line at a time. None of them goes back over a line more than a fixed number of times. */
 import { eachLine } from '../../base/python/lines.ts';
 import { digitsEnd, isDigitAt, isSpaceAt, strip, stripEnd } from '../../base/python/text.ts';
-import { type Dialect, type LogParser, type Status, StatusMap } from './logParser.ts';
+import { type HarnessDialect, type LogParser, type Status, StatusMap } from './logParser.ts';
 
 export interface LineResult {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface LineResult {
 
 /** A parser that reads each line by itself. */
 export const byLine =
-  (read: (line: string, found: StatusMap, dialect: Dialect) => void): LogParser =>
+  (read: (line: string, found: StatusMap, dialect: HarnessDialect) => void): LogParser =>
   (log, { dialect }) => {
     const found = new StatusMap();
     eachLine(log, (line) => void read(line, found, dialect));
@@ -19,7 +19,7 @@ export const byLine =
 
 /** A parser that finds at most one test in each stripped line. */
 export const stripped = (
-  rule: (line: string, dialect: Dialect) => LineResult | null | undefined,
+  rule: (line: string, dialect: HarnessDialect) => LineResult | null | undefined,
 ): LogParser =>
   byLine((line, found, dialect) => {
     if (line === '') return;

@@ -1,7 +1,7 @@
 /** What a log parser is: a pure function from the text of a test run to the status of each test it names. */
 import type { GradingConfig } from '../gradingConfig.ts';
 
-export type Dialect = GradingConfig['dialect'];
+export type HarnessDialect = GradingConfig['dialect'];
 
 /** Statuses that mean something to grading. A map can hold other words too: `PASSED:` is what a log said, and counts as nothing. */
 export const STATUS_WORDS = ['FAILED', 'PASSED', 'SKIPPED', 'ERROR', 'XFAIL'] as const;
@@ -10,7 +10,7 @@ export type Status = (typeof STATUS_WORDS)[number];
 export interface ParserContext {
   readonly instanceId: string;
   readonly version: string;
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
 }
 
 const passes = (status: string) => status === 'PASSED' || status === 'XFAIL';

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { eachLineWith } from '../../base/python/lines.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
-import type { Dialect } from '../parsers/logParser.ts';
+import type { HarnessDialect } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
-import { MARK, type Suite } from '../readLog.ts';
+import { type LogSuite, MARK } from '../readLog.ts';
 import pythonFacts from './python.json' with { type: 'json' };
 import gymFacts from './sweGym.json' with { type: 'json' };
 import {
@@ -38,9 +38,9 @@ export interface GradeSpec {
   readonly testPatch: string;
   readonly goldPatch: string;
   readonly assets: readonly Asset[];
-  readonly dialect: Dialect;
+  readonly dialect: HarnessDialect;
   /** Its harness reads logs and applies patches in its own way; absent for that of SWE-bench. */
-  readonly suite?: Suite;
+  readonly suite?: LogSuite;
   /** Where the script comes from. */
   readonly source: 'row' | 'install_config' | 'tables';
   /** sha256 of everything that decides the verdict. */
@@ -48,7 +48,7 @@ export interface GradeSpec {
 }
 
 export interface SpecOptions {
-  readonly dialect?: Dialect;
+  readonly dialect?: HarnessDialect;
   readonly parsers?: ParserRegistry;
 }
 export type SpecResult =
@@ -148,7 +148,7 @@ function foreignReason(instance: Instance): string | undefined {
   return undefined;
 }
 
-function fromTables(instance: Instance, dialect: Dialect): ScriptResult {
+function fromTables(instance: Instance, dialect: HarnessDialect): ScriptResult {
   const gym = gymFactsOf(instance.repo);
   const repo = tableOf(instance.repo) ?? gym;
   if (!repo)
@@ -168,7 +168,7 @@ function fromTables(instance: Instance, dialect: Dialect): ScriptResult {
   return { ok: true, evalScript: synthesiseScript(instance, facts, dialect), logParser, source: 'tables' };
 }
 
-function scriptOf(instance: Instance, dialect: Dialect): ScriptResult {
+function scriptOf(instance: Instance, dialect: HarnessDialect): ScriptResult {
   const { eval_script, log_parser, extra } = instance;
   if (eval_script !== undefined) {
     const known = log_parser ?? tableOf(instance.repo)?.log_parser;
@@ -182,7 +182,7 @@ function scriptOf(instance: Instance, dialect: Dialect): ScriptResult {
 }
 
 /** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
-const FAIL_ONLY: Readonly<Record<Dialect, readonly string[]>> = {
+const FAIL_ONLY: Readonly<Record<HarnessDialect, readonly string[]>> = {
   'v4.1': ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'],
   v5: [
     'chartjs/Chart.js',
@@ -193,7 +193,7 @@ const FAIL_ONLY: Readonly<Record<Dialect, readonly string[]>> = {
     'eslint/eslint',
   ],
 };
-const evalTypeOf = ({ eval_type, repo }: Instance, dialect: Dialect): GradeSpec['evalType'] =>
+const evalTypeOf = ({ eval_type, repo }: Instance, dialect: HarnessDialect): GradeSpec['evalType'] =>
   eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail');
 
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {

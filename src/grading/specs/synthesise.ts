@@ -1,6 +1,6 @@
 /** The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. */
 import { eachLineWith } from '../../base/python/lines.ts';
-import type { Dialect } from '../parsers/logParser.ts';
+import type { HarnessDialect } from '../parsers/logParser.ts';
 
 export interface ScriptFacts {
   readonly test_cmd: string;
@@ -58,7 +58,7 @@ export function testDirectives(repo: string, testPatch: string): string[] {
 }
 
 /** Byte for byte the script that official rows carry; `v4.1` resets existing files only, with the bug that follows from it. */
-export function synthesiseScript(row: ScriptRow, facts: ScriptFacts, dialect: Dialect = 'v5'): string {
+export function synthesiseScript(row: ScriptRow, facts: ScriptFacts, dialect: HarnessDialect = 'v5'): string {
   const files = dialect === 'v5' ? touchedPaths(row.test_patch) : modifiedPaths(row.test_patch);
   const reset = `git checkout ${row.base_commit} ${files.join(' ')}`;
   const lines = [

@@ -26,7 +26,7 @@ import {
   decisive,
   type GatePolicy,
   type GateRule,
-  limitsOf,
+  gateRulesOf,
   type Night,
   rulesOf,
   setChanges,
@@ -188,7 +188,7 @@ export function firstNight(candidate: Candidate, policy: GatePolicy, required: b
     text: 'no complete and graded run has this configuration and dataset',
     ids: [],
   };
-  const limits = limitsOf({ candidate, policy, remeasured: new Map() });
+  const limits = gateRulesOf({ candidate, policy, remeasured: new Map() });
   const rules = required ? [missing, ...limits] : limits;
   const passed = rules.every((r) => r.passed);
   return {

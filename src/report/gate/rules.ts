@@ -242,5 +242,5 @@ const RULES: readonly Rule[] = [
 
 export const rulesOf = (night: Night): GateRule[] => RULES.flatMap((rule) => rule(night) ?? []);
 
-export const limitsOf = (night: Parameters<Limit>[0]): GateRule[] =>
+export const gateRulesOf = (night: Parameters<Limit>[0]): GateRule[] =>
   LIMITS.flatMap((limit) => limit(night) ?? []);

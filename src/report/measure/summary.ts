@@ -33,7 +33,7 @@ export interface SummaryOptions {
   readonly seed?: number;
 }
 
-export const DEFAULT_SEED = 20250301;
+export const RESAMPLING_SEED = 20250301;
 
 /** Middle and long tail of what single trials took. */
 interface Spread {
@@ -130,7 +130,7 @@ export function armSummary(data: RunData, { name, model }: ReportArm, options: S
       name,
       { resolved, awaiting },
       options.pricesOf,
-      options.seed ?? DEFAULT_SEED,
+      options.seed ?? RESAMPLING_SEED,
     ),
     ...notableOf(rows, epochs, data.firstResults),
     phases: data.phases

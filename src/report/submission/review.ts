@@ -4,7 +4,7 @@
  */
 
 import { compact } from '../../base/compact.ts';
-import { kindOf } from '../../environment/environments.ts';
+import { environmentKindOf } from '../../environment/environments.ts';
 import type { RunData } from '../../store/records/reportQueries.ts';
 import { type Missing, type ScoredTrial, scoredTrials } from '../measure/score.ts';
 import { plural } from '../render/format.ts';
@@ -140,7 +140,7 @@ const ids = (rows: readonly ScoredTrial[]): string => `${firstIds(rows)}${rows.l
 
 function answers({ data, arm, redone }: ReviewInput): Answer[] {
   const { agent, environment } = data.arms.find((a) => a.name === arm)?.config ?? {};
-  const open = environment && kindOf(environment).openNetwork?.(environment);
+  const open = environment && environmentKindOf(environment).openNetwork?.(environment);
   const exposed = Array.isArray(agent?.expose_fields) ? agent.expose_fields.map(String) : null;
   const epochs = new Set(data.trials.filter((t) => t.arm === arm).map((t) => t.epoch)).size;
   const answer = (box: Box, ticked: boolean, because: string): Answer => ({

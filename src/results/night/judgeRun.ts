@@ -3,7 +3,7 @@ import { pathInside } from '../../base/files/pathInside.ts';
 import { pathName } from '../../base/text/fileName.ts';
 import type { GateResult } from '../../report/gate/gate.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
-import { DEFAULT_SEED } from '../../report/measure/summary.ts';
+import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import { NIGHT_ERROR } from '../../report/statistics/nightTests.ts';
 import type { Caller } from '../../run/caller.ts';
 import { createNotifier, warningTo } from '../../run/control/notify.ts';
@@ -164,7 +164,7 @@ async function judgeArm(
       record: true,
     },
     test: fixedTest(b) ?? 'exact',
-    seed: DEFAULT_SEED,
+    seed: RESAMPLING_SEED,
     ...(epochs > 0 && { remeasure: again }),
   });
   const artifacts = await writeArtifacts(folderOf(root, run, b), b, gated, caller.env);

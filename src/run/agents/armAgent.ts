@@ -1,7 +1,7 @@
 /** The agent that an arm names: which version it means, whether it is here, and what containers get of it. */
 import { agentNamed, parseAgentSpec } from '../../agent/agents.ts';
 import type { AgentKind, AgentProblem } from '../../agent/contract.ts';
-import { environmentKinds, kindOf } from '../../environment/environments.ts';
+import { environmentKindOf, environmentKinds } from '../../environment/environments.ts';
 import type { Program } from '../../environment/programs/program.ts';
 import { cloudOf } from '../../model/clouds/chooseCloud.ts';
 import { dialectNameOf } from '../../model/names.ts';
@@ -57,7 +57,7 @@ function notAdded({ agent: { agent_class: name } }: Named, env: Variables): Agen
 }
 
 function wrongPlace({ agent, environment }: Named, { packages }: AgentKind): AgentProblem | null {
-  const { bringsPrograms, listens } = kindOf(environment);
+  const { bringsPrograms, listens } = environmentKindOf(environment);
   if (bringsPrograms || (listens && !packages)) return null;
   const able = environmentKinds.filter((kind) => kind.bringsPrograms);
   return {

@@ -5,7 +5,7 @@
 
 import { type Environment, EnvironmentError } from '../../environment/environment.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { kindOf } from '../../environment/environments.ts';
+import { environmentKindOf } from '../../environment/environments.ts';
 import type { PhaseTracker } from '../control/phases.ts';
 import { LOGIN_SHELL, WRONG_ENVIRONMENT } from '../exit.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
@@ -33,7 +33,7 @@ function probedPackage(
 ): string | null {
   if (config.probe === 'off') return null;
   if (config.probe !== 'auto') return config.probe;
-  return kindOf(config).inImages ? (PACKAGES[repo] ?? null) : null;
+  return environmentKindOf(config).inImages ? (PACKAGES[repo] ?? null) : null;
 }
 
 /** The environment of the image is the one that its login shells have. */

@@ -15,7 +15,7 @@ export interface BreakerConfig {
   readonly instances?: number;
 }
 
-export interface Ended {
+export interface JudgedAttempt {
   readonly instanceId: string;
   readonly reason: ExitReason;
   readonly class: ExitClass;
@@ -43,13 +43,13 @@ type Decision =
 
 export interface Breaker {
   readonly state: 'closed' | 'open' | 'probing';
-  note(ended: Ended): Decision;
+  note(ended: JudgedAttempt): Decision;
   /** One trial may start, to test whether the problem is over. */
   probe(): void;
 }
 
 /** Without digits and ids, which vary between instances, the message identifies the problem. */
-export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
+export const fingerprint = (ended: Pick<JudgedAttempt, 'reason' | 'message'>): string =>
   `${ended.reason}: ${(ended.message ?? '')
     .toLowerCase()
     .replace(/[0-9a-f]{8,}/g, '#')
@@ -57,7 +57,7 @@ export const fingerprint = (ended: Pick<Ended, 'reason' | 'message'>): string =>
     .slice(0, 120)}`;
 
 /** Gets every ending; returns a sentence once several instances miss a package that their image should have. */
-function countWrongEnvironments(): (ended: Ended) => string | null {
+function countWrongEnvironments(): (ended: JudgedAttempt) => string | null {
   const wrong = { ids: new Set<string>(), images: new Set<string>(), packages: new Set<string>() };
   const images = new Set<string>();
   return (ended) => {
@@ -76,7 +76,7 @@ function countWrongEnvironments(): (ended: Ended) => string | null {
 const ALIKE = 2;
 
 /** Gets every request that was rejected before any answer; returns a sentence once it is clear that all would be. */
-function countRejections(instances = ALIKE): (ended: Ended) => string | null {
+function countRejections(instances = ALIKE): (ended: JudgedAttempt) => string | null {
   const prints = new Map<string, Set<string>>();
   return (ended) => {
     const print = `${ended.arm ?? ''} ${fingerprint(ended)}`;
@@ -91,7 +91,7 @@ function countRejections(instances = ALIKE): (ended: Ended) => string | null {
 /** Attempts in a row, also of one instance: no instance has anything to do with a server that nobody can reach. */
 const UNREACHED = 2;
 
-function countUnreached(consecutive: number): (ended: Ended) => string | null {
+function countUnreached(consecutive: number): (ended: JudgedAttempt) => string | null {
   let inARow = 0;
   return ({ unreachable, reason, message }) => {
     inARow = unreachable ? inARow + 1 : 0;
@@ -105,7 +105,7 @@ const diagnoses = {
     `the first ${finished} finished instances all ended on malformed replies: prompt and agent.protocol may not fit together, or the model cannot follow them; look at one with "swebatch show RUN ${id}"`,
   noPatch: (finished: number, id: string) =>
     `none of the first ${finished} finished instances has a patch; look at one with "swebatch show RUN ${id}"`,
-  alike: (count: number, { reason, message }: Ended) =>
+  alike: (count: number, { reason, message }: JudgedAttempt) =>
     `${count} instances in a row ended as ${reason}: ${message ?? 'no message'}`,
   tooMany: (share: number, window: number) =>
     `${Math.round(share * 100)} % of the last ${window} instances failed for reasons that are not the model's`,

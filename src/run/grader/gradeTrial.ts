@@ -5,14 +5,17 @@ import type { EngineImageSource } from '../../environment/environmentKind.ts';
 import {
   createEnvironmentFactory,
   DEFAULT_ENVIRONMENT,
-  kindOf,
+  environmentKindOf,
   ownKeysOf,
 } from '../../environment/environments.ts';
 import { currentOwner } from '../../environment/owner.ts';
 import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
-import type { GradingConfig } from '../../grading/gradingConfig.ts';
-import { GRADING_DOCKER_OPTIONS, gradingEnvironment } from '../../grading/gradingConfig.ts';
+import {
+  GRADING_DOCKER_OPTIONS,
+  type GradingConfig,
+  gradingEnvironment,
+} from '../../grading/gradingConfig.ts';
 import { type EvaluationResult, patchHash } from '../../grading/gradingFrame.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
 import type { Gradable } from '../../store/records/evaluations.ts';
@@ -90,7 +93,7 @@ export async function gradingFactory({
   events,
 }: FactoryParts): Promise<EnvironmentFactory> {
   const environment = arm && recordedEnvironment(arm);
-  const kind = environment && kindOf(environment);
+  const kind = environment && environmentKindOf(environment);
   const base = {
     environment_class: kind?.grades ? kind.name : DEFAULT_ENVIRONMENT,
     ...(environment && ownKeysOf(environment)),

@@ -12,7 +12,7 @@ import { isFinalReason } from '../../outcome.ts';
 import type { RunEvents } from '../events.ts';
 
 /** The state of a trial's image when the trial may take a slot. */
-export interface Admission {
+export interface ImageAdmission {
   /** Why the image is not available; the attempt ends with it. */
   readonly failure: EnvironmentError | undefined;
   /** On which of several engines the image is ready. */
@@ -25,9 +25,9 @@ export interface TrialImages {
   /** It was on every engine when the sitting began: nobody waits long for it. */
   isHere(image: string): boolean;
   /** Waits, outside of slots, until the image is here and the disk has room. `onImage`: only a slot of its engine is waited for. Never rejects. */
-  ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<Admission>;
+  ready(image: string, signal: AbortSignal, onImage?: () => void): Promise<ImageAdmission>;
   /** False when the disk has filled up since, so that the trial has to wait again. Never rejects. */
-  mayStart(admission: Admission): Promise<boolean>;
+  mayStart(admission: ImageAdmission): Promise<boolean>;
   /** Ends the sitting: removes what the policy allows, including images that a container just used. */
   finish(): Promise<void>;
 }

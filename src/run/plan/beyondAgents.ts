@@ -3,7 +3,7 @@ import type { AgentConfig } from '../../agent/agentConfig.ts';
 import { refusalOfServers } from '../../agent/agents.ts';
 import type { LoadedRow } from '../../dataset/dataset.ts';
 import type { EnvironmentConfig } from '../../environment/environmentConfig.ts';
-import { environmentNames, kindOf } from '../../environment/environments.ts';
+import { environmentKindOf, environmentNames } from '../../environment/environments.ts';
 import { needsOf } from '../../suites/suites.ts';
 
 export interface ArmFacts {
@@ -13,7 +13,7 @@ export interface ArmFacts {
 
 /** What an agent left cannot be kept everywhere. */
 const refusalOfKeeping = (who: string, { environment }: ArmFacts): string | undefined =>
-  kindOf(environment).keepsWork
+  environmentKindOf(environment).keepsWork
     ? undefined
     : `${who} are kept with environment.environment_class ${environmentNames((kind) => kind.keepsWork).join(' or ')} alone, and not with ${environment.environment_class}`;
 

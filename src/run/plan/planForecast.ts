@@ -1,7 +1,7 @@
 /** The forecast of a dry run: cost and time from the history of this results root, and the smallest difference that can be detected. */
 import { existsSync } from 'node:fs';
 import { type Forecast, type ForecastTrial, forecast, undetectable } from '../../report/measure/forecast.ts';
-import { DEFAULT_SEED } from '../../report/measure/summary.ts';
+import { RESAMPLING_SEED } from '../../report/measure/summary.ts';
 import { pastAttempts, pastPulls } from '../../store/records/baselines.ts';
 import { enginesOf } from '../places/openImages.ts';
 import { databasePath, openForReading } from '../resultsRoot.ts';
@@ -33,7 +33,7 @@ export function planForecast(
   return {
     forecast: forecast(attempts, planned, {
       slots: request.run.workers,
-      seed: DEFAULT_SEED,
+      seed: RESAMPLING_SEED,
       ...(request.grading.enabled ? { graders: request.grading.workers } : {}),
       pulls: { images: imagesToPull(images), parallel: pullsAtATime(request), past: pulls },
     }),

@@ -1,7 +1,7 @@
 /** Checks before anything is made, started or paid. Reports all problems at once. */
 
 import { bad, type Finding } from '../../base/finding.ts';
-import { environmentFindings, kindOf } from '../../environment/environments.ts';
+import { environmentFindings, environmentKindOf } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { loadParsers } from '../../grading/userParsers.ts';
 import type { Caller } from '../caller.ts';
@@ -99,7 +99,7 @@ export function refuseWrong({ wrong }: CheckedPlan): void {
 
 /** Engines that containers will run on; undefined is the default one. Empty when no container is needed. */
 export function enginesNeeded({ arms, grading }: Pick<Checked, 'arms' | 'grading'>): (string | undefined)[] {
-  const needs = arms.map(({ environment }) => kindOf(environment).engines);
+  const needs = arms.map(({ environment }) => environmentKindOf(environment).engines);
   if (!needs.includes('all') && !(grading.enabled && needs.includes('gradings'))) return [];
   const hosts = [...new Set(arms.flatMap((arm) => arm.environment.hosts.map((h) => h.host)))];
   return hosts.length > 0 ? hosts : [undefined];

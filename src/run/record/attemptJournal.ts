@@ -5,7 +5,7 @@
 import { getUserFriendlyMessage } from '../../agent/errors.ts';
 import type { Redactor } from '../../base/text/redact.ts';
 import type { CapturedPatch, EnvironmentInfo } from '../../environment/environment.ts';
-import { kindOf } from '../../environment/environments.ts';
+import { environmentKindOf } from '../../environment/environments.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
 import { exitClassOf } from '../../outcome.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
@@ -148,7 +148,7 @@ function beginAttempt(run: Run, { trial, slot, waitedMs }: Turn): BegunAttempt |
 
 /** The arm's configuration with the image of this instance, so that a trajectory alone names its image. */
 function configText({ arm: { row, environment }, image }: PlannedTrial): string {
-  if (!kindOf(environment).inImages) return row.config;
+  if (!environmentKindOf(environment).inImages) return row.config;
   return JSON.stringify({ ...wholeArm(row), environment: { ...environment, image } });
 }
 

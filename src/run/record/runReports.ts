@@ -6,7 +6,7 @@ import { type Leftovers, leftoversOn } from '../../environment/docker/leftovers.
 import { onEngines } from '../../environment/environments.ts';
 import { LOG_ROOT, runMetadataText, runReportName } from '../../formats/harness/logFolders.ts';
 import { runReportText } from '../../formats/harness/runReport.ts';
-import type { Dialect } from '../../grading/parsers/logParser.ts';
+import type { HarnessDialect } from '../../grading/parsers/logParser.ts';
 import { type StoredReport, storedReports } from '../../grading/storedReports.ts';
 import type { Store } from '../../store/open.ts';
 import { armsOf, instancesOf, type RunRow, storedManifest } from '../../store/records/runs.ts';
@@ -41,7 +41,7 @@ async function leftovers(store: Store, run: RunRow, whole?: GradedWhole): Promis
 /** `whole`: default the run's own instances. */
 export async function exportRunReports(
   target: { readonly store: Store; readonly run: RunRow; readonly dir: string },
-  dialect: Dialect,
+  dialect: HarnessDialect,
   whole?: GradedWhole,
 ): Promise<WrittenReport[]> {
   const { store, run, dir } = target;

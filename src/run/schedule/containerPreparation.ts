@@ -5,13 +5,13 @@
 import type { Place } from '../../environment/environment.ts';
 import { nextAttemptNumber } from '../../store/records/trials.ts';
 import type { Run } from '../contract.ts';
-import type { Admission } from '../places/trialImages.ts';
+import type { ImageAdmission } from '../places/trialImages.ts';
 import type { PlannedTrial } from '../plannedTrial.ts';
 import { startRequestOf } from './startRequest.ts';
 
 export interface ContainerPreparation {
   /** The trial waits for a slot, behind all of the same or a higher priority. */
-  waits(trial: PlannedTrial, priority: number, admission?: Admission): void;
+  waits(trial: PlannedTrial, priority: number, admission?: ImageAdmission): void;
   /** The trial has its slot, or will never have one. */
   taken(trial: PlannedTrial): void;
   slotEmptying(): void;

@@ -7,7 +7,7 @@
 import PQueue from 'p-queue';
 import { startTimer } from '../../base/async/timer.ts';
 import type { Run } from '../contract.ts';
-import type { Admission } from '../places/trialImages.ts';
+import type { ImageAdmission } from '../places/trialImages.ts';
 import { imageToBring, type PlannedTrial } from '../plannedTrial.ts';
 import type { ContainerPreparation } from './containerPreparation.ts';
 
@@ -16,7 +16,7 @@ export interface Turn {
   readonly trial: PlannedTrial;
   readonly slot: number;
   /** Undefined where no image has to be brought. */
-  readonly admission: Admission | undefined;
+  readonly admission: ImageAdmission | undefined;
   /** How long the trial waited for its image and this slot. */
   readonly waitedMs: number;
   /** Called once the agent is done, so that the container of the next trial can start. */
@@ -129,7 +129,7 @@ export function createTrialQueue<Outcome>(
 
   async function inSlot(
     { trial, priority, since }: Waiting,
-    admission: Admission | undefined,
+    admission: ImageAdmission | undefined,
   ): Promise<void> {
     preparation.taken(trial);
     if (work.isCancelled(trial.id)) {

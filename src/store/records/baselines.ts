@@ -174,7 +174,7 @@ export function beginVerdict(db: Store, of: Begun): number {
 }
 
 /** Whether the gate of a night was begun, or was to follow, and has not ended. */
-export const awaitsVerdict = (db: Store, runId: number): boolean =>
+export const runAwaitsVerdict = (db: Store, runId: number): boolean =>
   first(
     db,
     `SELECT 1 FROM verdicts WHERE exit_code IS NULL

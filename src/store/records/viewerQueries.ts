@@ -74,7 +74,7 @@ export type ShownEvaluation = Omit<
   'run_id' | 'trial_id' | 'instance_id' | 'model' | 'spec_hash' | 'image_digest'
 >;
 export type ShownMessage = Omit<MessageRow, 'attempt_id'>;
-export type ShownCommand = Omit<CommandRow, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
+export type ViewedCommand = Omit<CommandRow, 'attempt_id' | 'replaced_bytes' | 'transport' | 'started_at'>;
 type CommandOutlineRow = Pick<
   CommandRow,
   'step' | 'message_seq' | 'exit_code' | 'timed_out' | 'duration_ms' | 'command'
@@ -222,7 +222,7 @@ const aboutAttempts = ({ all, one }: Reader) => ({
   commandOutline: all<CommandOutlineRow, OfAttempt>(
     'SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ? ORDER BY step, idx',
   ),
-  commands: all<ShownCommand, Between>(
+  commands: all<ViewedCommand, Between>(
     `SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
      FROM commands WHERE attempt_id = ? AND message_seq >= ? AND message_seq < ? ORDER BY step, idx`,
   ),

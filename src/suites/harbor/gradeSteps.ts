@@ -4,11 +4,11 @@
  */
 import { z } from 'zod';
 import type { GradeSuspicion } from '../../grading/doubts/doubts.ts';
-import type { Ending, EvaluationResult, GradeRequest } from '../../grading/gradingFrame.ts';
+import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/gradingFrame.ts';
 import { OUTCOMES } from '../../outcome.ts';
 import type { HarborStep, HarborTask } from './harborTask.ts';
 import { type KeptStep, keptSteps, type Verify } from './steps.ts';
-import { frameOf, ungradable, verification, type Wanted } from './verification.ts';
+import { ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 import { mainOf } from './verifyTask.ts';
 
 interface SteppedTask extends Omit<Wanted, 'testFolders'> {
@@ -103,7 +103,7 @@ const notBegun = (names: readonly string[]): GradeSuspicion => ({
   ...{ strict: true, inferred: false },
 });
 
-function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): Ending {
+function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): GradingEnd {
   const { strategy = 'mean' } = task;
   const id = instance.instance_id;
   const combined = combinedRewards(
@@ -149,7 +149,7 @@ const reportOf = (id: string, patch: string | null, resolved: boolean | null | u
 export async function gradeSteps(task: SteppedTask, request: GradeRequest): Promise<EvaluationResult> {
   const { instance } = task;
   const id = instance.instance_id;
-  const frame = frameOf(task, request);
+  const frame = verifierFrame(task, request);
   if (request.work === undefined)
     return ungradable(
       frame,

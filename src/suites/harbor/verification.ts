@@ -4,9 +4,9 @@ import type { Instance } from '../../dataset/instance.ts';
 import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
 import { applyPatch, PATCH_PATH } from '../../grading/applyPatch.ts';
 import {
-  type Ending,
   type EvaluationResult,
   type GradeRequest,
+  type GradingEnd,
   type GradingFrame,
   inFreshContainer,
   type RunLog,
@@ -14,7 +14,7 @@ import {
 import type { HarborTask } from './harborTask.ts';
 import { readTask } from './readTask.ts';
 import { taskFiles } from './taskFolder.ts';
-import { asUser, TEST_SCRIPT, TESTS, verify } from './verifyTask.ts';
+import { asUser, TEST_SCRIPT, TESTS_FOLDER, verify } from './verifyTask.ts';
 
 interface Grading {
   readonly instance: Instance;
@@ -48,7 +48,7 @@ function testsOf({ folder, files_sha256 }: HarborTask, folders: readonly string[
   if (now.refused !== undefined || now.hash !== files_sha256) return undefined;
   const files = folders.flatMap((part) => taskFiles(folder, part));
   const placed = files.map(({ path, content, executable }) => ({
-    ...{ path: `${TESTS}/${path}`, content, mode: executable ? 0o755 : 0o644 },
+    ...{ path: `${TESTS_FOLDER}/${path}`, content, mode: executable ? 0o755 : 0o644 },
   }));
   return [...new Map(placed.map((file) => [file.path, file])).values()];
 }
@@ -58,7 +58,7 @@ async function applied(
   environment: Environment,
   log: RunLog,
   { instance, request }: Grading,
-): Promise<Ending | undefined> {
+): Promise<GradingEnd | undefined> {
   const { patch, work, signal } = request;
   if (work !== undefined || patch === null || patch === '') return undefined;
   await environment.putFile(PATCH_PATH, patch);
@@ -136,7 +136,7 @@ export interface Wanted {
   readonly dialect: GradingFrame['dialect'];
 }
 
-export const frameOf = (
+export const verifierFrame = (
   { instance, task, image, specHash, dialect }: Omit<Wanted, 'testFolders'>,
   request: GradeRequest,
 ): GradingFrame => ({
@@ -152,7 +152,7 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
 
 export function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { instance, task, testFolders } = wanted;
-  const frame = frameOf(wanted, request);
+  const frame = verifierFrame(wanted, request);
   const grading = { instance, task, request, frame };
   const tests = testsOf(task, testFolders);
   if (!tests)
@@ -172,7 +172,7 @@ const MAX_BYTES = 512 * 2 ** 20;
 
 type Collected =
   | { readonly ok: true; readonly files: readonly PlacedFile[] }
-  | { readonly ok: false; readonly ending: Ending };
+  | { readonly ok: false; readonly ending: GradingEnd };
 
 interface Collecting {
   readonly task: HarborTask;

@@ -7,8 +7,8 @@ import {
   type PlacedFile,
 } from '../../environment/environment.ts';
 import type { GradeSuspicion } from '../../grading/doubts/doubts.ts';
-import type { Ending, RunLog } from '../../grading/gradingFrame.ts';
-export const TESTS = '/tests';
+import type { GradingEnd, RunLog } from '../../grading/gradingFrame.ts';
+export const TESTS_FOLDER = '/tests';
 const LOGS = '/logs/verifier';
 const KILL_AFTER_S = 5;
 const OUTER_GRACE_S = 15;
@@ -17,7 +17,7 @@ const PREPARE_TIMEOUT_S = 120;
 const MAX_REWARD_BYTES = 2 ** 20;
 const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 
-export const TEST_SCRIPT = `${TESTS}/test.sh`;
+export const TEST_SCRIPT = `${TESTS_FOLDER}/test.sh`;
 
 /** A command as another user of the container; root is who runs otherwise. */
 export const asUser = (command: string, user: string | undefined): string =>
@@ -27,7 +27,7 @@ export const asUser = (command: string, user: string | undefined): string =>
 
 const shellWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-export interface Verification {
+export interface VerifierResult {
   readonly instanceId: string;
   readonly timeoutS: number;
   /** Undefined: the image brings them. */
@@ -41,7 +41,7 @@ export interface Verification {
 
 /** What the agent left where the tests go is no test, and what it wrote as a reward is no reward. */
 const prepared = (fresh: boolean): string =>
-  `rm -rf ${LOGS}${fresh ? ` ${TESTS}` : ''} && mkdir -p ${LOGS} /logs/agent /logs/artifacts && chmod 777 ${LOGS}`;
+  `rm -rf ${LOGS}${fresh ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${LOGS} /logs/agent /logs/artifacts && chmod 777 ${LOGS}`;
 
 /** `timeout` is looked up because small images lack it; then the outer deadline alone holds. */
 function commandFor(timeoutS: number, user: string | undefined): string {
@@ -75,7 +75,11 @@ async function rewardOf(environment: Environment): Promise<ReadReward> {
   }
 }
 
-export async function verify(environment: Environment, log: RunLog, wanted: Verification): Promise<Ending> {
+export async function verify(
+  environment: Environment,
+  log: RunLog,
+  wanted: VerifierResult,
+): Promise<GradingEnd> {
   const { instanceId, timeoutS, tests, env, signal } = wanted;
   const ready = await environment.execute(prepared(tests !== undefined), {
     ...{ cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal },
@@ -113,11 +117,11 @@ const isTimeout = (run: CommandResult, timeoutS: number): boolean =>
   (timeoutS > 0 && DEADLINE_CODES.has(run.exitCode) && run.durationMs >= Math.ceil(timeoutS) * 1000);
 
 function verdictOf(
-  { instanceId, patch }: Verification,
+  { instanceId, patch }: VerifierResult,
   run: CommandResult,
   read: ReadReward,
   log: RunLog,
-): Ending {
+): GradingEnd {
   if (!read.ok) {
     log.error(`${instanceId}: ${read.message}`);
     const last = run.output.trimEnd().slice(-400);

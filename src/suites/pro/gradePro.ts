@@ -14,11 +14,11 @@ import type { SpecOptions } from '../../grading/specs/spec.ts';
 
 const WORKSPACE = '/workspace';
 
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const proText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Some columns arrive as JSON text of a string. */
 export function unquoted(value: unknown): string {
-  const text = textOf(value);
+  const text = proText(value);
   if (!/^".*"$/s.test(text)) return text;
   try {
     const parsed: unknown = JSON.parse(text);
@@ -124,7 +124,7 @@ export function withoutBinaryHunks(patch: string): string {
 
 export function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
   const { extra, base_commit } = instance;
-  const [runScript, parser] = [textOf(extra.run_script), textOf(extra.parser)];
+  const [runScript, parser] = [proText(extra.run_script), proText(extra.parser)];
   if (runScript === '' || parser === '')
     return notGradable(
       instance,
@@ -136,7 +136,7 @@ export function gradePro(instance: Instance, { dialect }: SpecOptions): PlannedG
     baseCommit: base_commit,
     beforeRepoSetCmd: unquoted(extra.before_repo_set_cmd),
     testFiles: selected.ids,
-    dockerfiles: [textOf(extra.base_dockerfile), textOf(extra.instance_dockerfile)],
+    dockerfiles: [proText(extra.base_dockerfile), proText(extra.instance_dockerfile)],
   });
   return planOwnRules(
     {

@@ -9,7 +9,7 @@ import { instanceIdProblem } from '../../base/text/instanceId.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { normaliseColumns, type RawRow, rowHashOf } from '../../dataset/read/row.ts';
 import type { FolderTask, ImageBuild, Suite } from '../suite.ts';
-import { gradePro, textOf, unquoted } from './gradePro.ts';
+import { gradePro, proText, unquoted } from './gradePro.ts';
 
 const NAME = 'swe-bench-pro';
 
@@ -41,9 +41,9 @@ function proColumns(raw: RawRow): RawRow {
   // A row that names its image was converted before: its statement is whole.
   if (raw.image != null) return raw;
   const parts = [unquoted(raw.problem_statement)];
-  if (textOf(raw.requirements)) parts.push(`Requirements:\n${unquoted(raw.requirements)}`);
-  if (textOf(raw.interface)) parts.push(`New interfaces introduced:\n${unquoted(raw.interface)}`);
-  const tag = textOf(raw.dockerhub_tag) || proTag(textOf(raw.instance_id), textOf(raw.repo));
+  if (proText(raw.requirements)) parts.push(`Requirements:\n${unquoted(raw.requirements)}`);
+  if (proText(raw.interface)) parts.push(`New interfaces introduced:\n${unquoted(raw.interface)}`);
+  const tag = proText(raw.dockerhub_tag) || proTag(proText(raw.instance_id), proText(raw.repo));
   return {
     ...raw,
     problem_statement: typeof raw.problem_statement === 'string' ? parts.join('\n\n') : raw.problem_statement,

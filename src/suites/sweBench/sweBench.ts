@@ -11,9 +11,9 @@ import { examine } from '../../grading/doubts/doubts.ts';
 import { limitMet } from '../../grading/doubts/patchDoubts.ts';
 import { gradeSafely } from '../../grading/grade.ts';
 import {
-  type Ending,
   type EvaluationResult,
   type GradeRequest,
+  type GradingEnd,
   inFreshContainer,
   type RunLog,
 } from '../../grading/gradingFrame.ts';
@@ -53,7 +53,7 @@ async function inEnvironment(
   environment: Environment,
   request: EvaluationRequest,
   log: RunLog,
-): Promise<Ending> {
+): Promise<GradingEnd> {
   const { spec, config, signal } = request;
   const cwd = spec.workdir;
   const at = { cwd, timeoutS: PATCH_TIMEOUT_S, signal };
@@ -104,7 +104,7 @@ async function inEnvironment(
   return { ...base, ...verdictOf(request, run, log) };
 }
 
-function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog): Ending {
+function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog): GradingEnd {
   const { spec, patch } = request;
   log.info(`${MARK.applyFailed}:\n${applied.output}`);
   const cut =
@@ -115,7 +115,7 @@ function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog):
   };
 }
 
-function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, run: TestRun): Ending {
+function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, run: TestRun): GradingEnd {
   return {
     outcome: run.oomKilled ? 'infra' : 'timeout',
     infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
@@ -125,7 +125,7 @@ function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, ru
   };
 }
 
-function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Ending {
+function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): GradingEnd {
   const { spec, patch } = request;
   const parser = findParser(request.parsers ?? officialRegistry(), spec.logParser);
   if (!parser) return { outcome: 'ungradable', errorMessage: `no log parser is called "${spec.logParser}"` };

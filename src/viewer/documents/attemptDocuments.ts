@@ -9,12 +9,12 @@ import type { AttemptRow } from '../../store/records/trials.ts';
 import type {
   CallRow,
   ProgramCallFacts,
-  ShownCommand,
   ShownEvaluation,
   ShownMessage,
+  ViewedCommand,
   ViewerQueries,
 } from '../../store/records/viewerQueries.ts';
-import { type Action, parts, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
+import { parts, type StepAction, type StepFacts, stepFacts } from '../steps/stepFacts.ts';
 import type { EngineStay } from './attemptFacts.ts';
 import type { Ledger } from './attemptMoney.ts';
 import {
@@ -149,7 +149,7 @@ export function messageChunk(queries: ViewerQueries, attemptId: number, chunk: n
   };
 }
 
-function messageDocument(row: ShownMessage, commands: readonly ShownCommand[]): MessageDocument {
+function messageDocument(row: ShownMessage, commands: readonly ViewedCommand[]): MessageDocument {
   return {
     seq: row.seq,
     role: row.role,
@@ -302,7 +302,7 @@ function threadDocuments(
 const SHELLS = new Set(['bash', 'sh', 'shell', 'mswea_bash_command']);
 
 /** Thoughts quote code too: what is for the shell is the action; where nothing says so, the last block. */
-function fencedActions(content: string): Action[] {
+function fencedActions(content: string): StepAction[] {
   const blocks = parts(content).filter((part) => part.kind === 'code');
   const own = blocks.filter(({ language }) => SHELLS.has(language ?? ''));
   return (own.length > 0 ? own : blocks.slice(-1)).map(({ text }) => ({ name: 'bash', text }));
@@ -318,7 +318,7 @@ function actionsBehind(
   const facts = new Map<number, StepFacts>();
   if (commands.size > 0) {
     let answer: number | null = null;
-    const actions = new Map<number, Action[]>();
+    const actions = new Map<number, StepAction[]>();
     for (const { seq, role } of heads) {
       if (role === 'assistant') answer = seq;
       const own = (commands.get(seq)?.texts ?? []).map((text) => ({ name: 'bash', text }));

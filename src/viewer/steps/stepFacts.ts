@@ -12,7 +12,7 @@ export interface StepFacts {
   readonly digest: number;
 }
 
-export interface Action {
+export interface StepAction {
   /** The name of the tool; "bash" for a shell. */
   readonly name: string;
   readonly text: string;
@@ -93,7 +93,7 @@ const SHELLS = new Set([
   '',
 ]);
 
-function kindOfAction({ name, text }: Action): StepKind {
+function kindOfAction({ name, text }: StepAction): StepKind {
   if (SHELLS.has(name.toLowerCase())) return kindOfCommand(text);
   return TOOLS.find(([pattern]) => pattern.test(name))?.[1] ?? kindOfCommand(text);
 }
@@ -128,7 +128,7 @@ export function filesIn(text: string): string[] {
 const RANK: readonly StepKind[] = ['submit', 'edit', 'test', 'run', 'read', 'search', 'talk'];
 
 /** Of several actions in one step the one that changes most says its kind. */
-export function stepFacts(actions: readonly Action[]): StepFacts {
+export function stepFacts(actions: readonly StepAction[]): StepFacts {
   const cut = actions.map(({ name, text }) => ({ name, text: text.slice(0, READ_AT_MOST) }));
   const kinds = cut.map(kindOfAction);
   const kind = RANK.find((one) => kinds.includes(one)) ?? 'talk';

@@ -1,16 +1,16 @@
 // The circuit breaker: a systemic failure pauses or stops, ordinary trouble does not.
 import { describe, expect, test } from 'vitest';
-import { createBreaker, type Ended, fingerprint } from '../../../src/run/control/breaker.ts';
+import { createBreaker, fingerprint, type JudgedAttempt } from '../../../src/run/control/breaker.ts';
 
 const config = { consecutive: 3, fraction: 0.5, window: 6, emptyPatches: 4 };
-const infra = (n: number, message = 'pull of image 12ab34cd56 failed'): Ended => ({
+const infra = (n: number, message = 'pull of image 12ab34cd56 failed'): JudgedAttempt => ({
   instanceId: `i-${n}`,
   reason: 'env_image_pull_failed',
   class: 'infra',
   message,
   patchBytes: 0,
 });
-const good = (n: number, patchBytes = 10): Ended => ({
+const good = (n: number, patchBytes = 10): JudgedAttempt => ({
   instanceId: `i-${n}`,
   reason: 'submitted',
   class: 'agent',
@@ -26,7 +26,7 @@ describe('breaker', () => {
     expect(breaker.note(infra(3))).toMatchObject({ do: 'pause' });
   });
 
-  const rejected = (n: number, message = 'request rejected (400)', arm = 'a'): Ended => ({
+  const rejected = (n: number, message = 'request rejected (400)', arm = 'a'): JudgedAttempt => ({
     ...infra(n, message),
     reason: 'model_rejected',
     beforeAnyAnswer: true,
@@ -46,7 +46,11 @@ describe('breaker', () => {
   });
 
   test('two attempts in a row that find nobody at the address of the model pause, also of one instance; a good end between them does not', () => {
-    const gone: Ended = { ...infra(1, 'cannot connect'), reason: 'model_unavailable', unreachable: true };
+    const gone: JudgedAttempt = {
+      ...infra(1, 'cannot connect'),
+      reason: 'model_unavailable',
+      unreachable: true,
+    };
     const breaker = createBreaker(config);
     expect(breaker.note(gone).do).toBe('go');
     expect(breaker.note(good(2)).do).toBe('go');
@@ -56,7 +60,7 @@ describe('breaker', () => {
     for (let n = 0; n < 9; n++) expect(off.note(gone).do).toBe('go');
   });
 
-  const malformed = (n: number): Ended => ({
+  const malformed = (n: number): JudgedAttempt => ({
     ...good(n, 0),
     reason: 'format_errors_exceeded',
     class: 'limit',
@@ -150,7 +154,7 @@ describe('breaker', () => {
 
   test('a wrong environment in three instances pauses, with the package and how many images were seen', () => {
     const breaker = createBreaker({ ...config, consecutive: 0, fraction: 0 });
-    const wrong = (n: number, missingPackage = 'flask'): Ended => ({
+    const wrong = (n: number, missingPackage = 'flask'): JudgedAttempt => ({
       ...infra(n),
       reason: 'env_start_failed',
       image: `img-${n}`,

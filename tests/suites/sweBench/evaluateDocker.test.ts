@@ -15,7 +15,7 @@ import {
 import type { EvaluationResult } from '../../../src/grading/gradingFrame.ts';
 import { extendRegistry, type ParserRegistry } from '../../../src/grading/parsers/parserRegistry.ts';
 import { type GradeSpec, resolveGradeSpec } from '../../../src/grading/specs/spec.ts';
-import { summarize } from '../../../src/grading/storedReports.ts';
+import { summarizeEvaluation } from '../../../src/grading/storedReports.ts';
 import { evaluatePrediction } from '../../../src/suites/sweBench/sweBench.ts';
 import { PATCHES, PYTEST, SUM_REPO_SCRIPT, sumRow } from '../../grading/fixtures/sumRepo.ts';
 import { docker, dockerAvailable } from '../../support/docker.ts';
@@ -159,7 +159,7 @@ describe.skipIf(!available)('evaluation in Docker', () => {
     expect(results.parser.errorMessage).toMatch(/demo__sum-1: the log parser gave up: .*always breaks/);
 
     const ids = Object.keys(results);
-    const report = summarize({
+    const report = summarizeEvaluation({
       instanceIds: ids,
       predictions: ids.map((id) => ({
         instance_id: id,
