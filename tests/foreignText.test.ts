@@ -58,6 +58,9 @@ const APART: Readonly<Record<string, string>> = {
   readRow: 'a row of the record that another reader has checked',
   readParquet: 'bytes of a table: the fuzz suite changes a good one',
   refusedResult: 'holds a text',
+  systemOf: 'holds a text',
+  userOf: 'holds a text',
+  spliced: 'writes texts of ours where spansOf found others',
 };
 
 const EXPORT =

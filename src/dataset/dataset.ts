@@ -60,11 +60,3 @@ export function datasetText(instances: readonly Instance[], form: 'jsonl' | 'jso
   if (form === 'json') return `${JSON.stringify(rows, null, 2)}\n`;
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }
-
-/** The file is no longer the one whose rows were selected. */
-export class DatasetChangedError extends Error {
-  override readonly name = 'DatasetChangedError';
-  constructor(path: string) {
-    super(`${path} was changed while it was in use; begin again when nothing writes it any more`);
-  }
-}

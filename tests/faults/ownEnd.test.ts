@@ -44,7 +44,7 @@ const STRICT = { config: { retry: { attempts: 1, backoff_s: 0 }, breaker: { cons
 /** The wrapper of plain exec tells the end on a stream that a process of the same user can open. */
 const FORGE = String.raw`for p in /proc/[0-9]*; do case "$(tr '\0' ' ' <$p/cmdline)" in *swebatch-exec*) printf '\036end NaN\036' >$p/fd/2;; esac; done; sleep 5`;
 /** The kernel's victim is what holds the container together, not the one that took the memory. */
-const OOM = String.raw`echo 1000 >/proc/1/oom_score_adj; echo 0 >/proc/self/oom_score_adj; for i in 1 2 3 4 5 6 7 8; do python3 -c 'import time; x = bytearray(60 * 10**6); time.sleep(30)' & done; wait`;
+const OOM = `echo 1000 >/proc/1/oom_score_adj; echo 0 >/proc/self/oom_score_adj; for i in 1 2 3 4 5 6 7 8; do python3 -c 'import time; x = bytearray(60 * 10**6); time.sleep(30)' & done; wait`;
 
 describe.skipIf(!available)('an agent that ends its own container', () => {
   test.each([true, false])(

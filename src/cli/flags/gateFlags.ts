@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { dollarsToNano } from '../../money.ts';
 import type { GatePolicy } from '../../report/gate/rules.ts';
 import { UserError } from '../../run/userError.ts';
-import { filled, integer } from './commonFlags.ts';
+import { filled, integer } from './checks.ts';
 import { type Args, flags, kebab } from './verb.ts';
 
 /** "2%", "2pp" or 0.02. */

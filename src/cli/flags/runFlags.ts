@@ -6,7 +6,8 @@ import { environmentNames } from '../../environment/environments.ts';
 import type { RunOptions } from '../../run/plan/resolveConfig.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
 import { PROGRESS_MODES } from '../terminal/progress.ts';
-import { filled, filledList, json, output, runName, whole } from './commonFlags.ts';
+import { filled, filledList, runName, whole } from './checks.ts';
+import { json, output } from './commonFlags.ts';
 import { nightFlags } from './gateFlags.ts';
 import { type Args, type Flag, flags, grouped } from './verb.ts';
 

@@ -5,7 +5,7 @@ import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
 import type { Redactor } from '../../base/text/redact.ts';
-import { DatasetChangedError } from '../../dataset/dataset.ts';
+import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { withDollars } from '../../money.ts';
 import { type Notice, variable } from '../../run/caller.ts';

@@ -12,7 +12,8 @@ import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/prefli
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../run/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
-import { filledList, json, output } from '../flags/commonFlags.ts';
+import { filledList } from '../flags/checks.ts';
+import { json, output } from '../flags/commonFlags.ts';
 import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';

@@ -38,7 +38,8 @@ import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { exportHtml } from '../../viewer/bundle.ts';
-import { filled, json, namedRun, output } from '../flags/commonFlags.ts';
+import { filled } from '../flags/checks.ts';
+import { json, namedRun, output } from '../flags/commonFlags.ts';
 import { type Args, defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { importResults } from '../../results/import/importResults.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
-import { filled, json, output, runName } from '../flags/commonFlags.ts';
+import { filled, runName } from '../flags/checks.ts';
+import { json, output } from '../flags/commonFlags.ts';
 import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printJson, say, sayNotice } from '../terminal/context.ts';
 import { commandOn } from '../terminal/nextStep.ts';

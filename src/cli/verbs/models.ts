@@ -2,7 +2,8 @@
 import { inert } from '../../base/text/inert.ts';
 import { type ModelMeaning, modelMeaning, providerFacts } from '../../run/plan/modelMeaning.ts';
 import { UserError } from '../../run/userError.ts';
-import { filled, json } from '../flags/commonFlags.ts';
+import { filled } from '../flags/checks.ts';
+import { json } from '../flags/commonFlags.ts';
 import { defineVerb, flags } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';

@@ -1,6 +1,6 @@
 /** Rows of a large dataset stay in its file: a plan needs their names, and only a run reads them again, one at a time. */
 import { closeSync, openSync, readSync } from 'node:fs';
-import { DatasetChangedError } from '../dataset.ts';
+import { DatasetChangedError } from '../datasetChanged.ts';
 import type { Instance, InstanceHead } from '../instance.ts';
 import { type RawEntry, rowOfLine } from './readRows.ts';
 import { type NormalisedRow, rowHashOf } from './row.ts';

@@ -1,10 +1,13 @@
 // Which trial's container is begun while a slot is being emptied.
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { EnvironmentError, type Place, type StartRequest } from '../../../src/environment/environment.ts';
 import type { StopLadder } from '../../../src/run/control/stop.ts';
 import type { PlannedTrial } from '../../../src/run/plannedTrial.ts';
 import { createContainerPreparation } from '../../../src/run/schedule/containerPreparation.ts';
+import { loadSuite } from '../../../src/suites/suites.ts';
 import { openedRun } from '../openedRun.ts';
+
+beforeAll(() => loadSuite('swe-bench'));
 
 function setUp(more: { startupCommand?: string } = {}) {
   const prepared: StartRequest[] = [];

@@ -4,6 +4,8 @@ import { textResult } from '../../../src/agent/action.ts';
 import { type AgentConfig, agentConfigSchema } from '../../../src/agent/agentConfig.ts';
 import { behaviourOf } from '../../../src/agent/compat/behaviour.ts';
 import { exceptionType } from '../../../src/agent/compat/publishedFailure.ts';
+import { AmbiguousJson, holdsTooMuch, spansOf } from '../../../src/agent/gateway/jsonSpans.ts';
+import { objectOfText } from '../../../src/agent/gateway/translate/commonForm.ts';
 import { truncate } from '../../../src/agent/loop/degrade.ts';
 import { EMPTY_REPLY } from '../../../src/agent/loop/messages.ts';
 import { actionPattern, bashBlock, sendableArguments, toolCall } from '../../../src/agent/loop/protocol.ts';
@@ -120,6 +122,22 @@ const templateReads = (): Record<string, (text: string) => unknown> => ({
 });
 
 export const AGENT_READERS: readonly Reader[] = [
+  ...readersOf(
+    {
+      holdsTooMuch: (text) => holdsTooMuch(Buffer.from(text)),
+      // The gateway asks for spans only of what JSON.parse has read.
+      spansOf: (text) => {
+        const bytes = Buffer.from(JSON.stringify({ model: 'm', input: jsonValue(text) }));
+        return spansOf(bytes);
+      },
+      'spansOf of a body': (text) => {
+        JSON.parse(text);
+        return spansOf(Buffer.from(text));
+      },
+      objectOfText,
+    },
+    { words: ['{"', '":', '[[', '\\"', '{"a":1,"a":2}'], refuses: [AmbiguousJson, SyntaxError] },
+  ),
   ...readersOf(
     {
       'actionPattern, published': actionPattern('```bash\\s*\\n([\\s\\S]*?)\\n```'),

@@ -1,0 +1,22 @@
+/** What the values of flags have to be, beyond their types. Apart from the flags, because `ls` has flags and loads no zod. */
+import { z } from 'zod';
+
+/** An empty value is a mistake. */
+export const filled = z.string().min(1).optional();
+
+export const filledList = z.array(z.string().min(1)).min(1, 'needs a value').optional();
+
+export const integer = (least: number) => z.number().int().min(least).optional();
+
+/** Like `integer`, with a sentence for the error. */
+export function whole(least: number) {
+  const error = `must be a whole number of ${least} or more`;
+  return z.number({ error }).int(error).min(least, error).optional();
+}
+
+export const runName = (message: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, message)
+    .refine((name) => name !== 'last', 'must not be "last", which means the newest run')
+    .optional();
