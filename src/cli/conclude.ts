@@ -3,11 +3,17 @@
 import { inert } from '../base/text/inert.ts';
 import { formatCost } from '../money.ts';
 import { SEALED_CLASSES } from '../outcome.ts';
+import type { GateResult } from '../report/gate/gate.ts';
+import { gateDocument } from '../report/gate/gateDocument.ts';
+import { renderTerminal } from '../report/render/renderers.ts';
+import { type ArmVerdict, judgeRun, type NightOptions } from '../results/night/judgeRun.ts';
 import type { RunOutcome } from '../run/run.ts';
-import { EXIT, printJson, say } from './terminal/context.ts';
-import { commandOn } from './terminal/nextStep.ts';
+import type { Store } from '../store/open.ts';
+import { type NightArgs, policyOf } from './flags/runFlags.ts';
+import { commandOn, EXIT, printData, printJson, say } from './terminal/context.ts';
+import { type ProgressMode, printEvent } from './terminal/progress.ts';
 import { countsText, spentText } from './terminal/table.ts';
-import { signalExitCode } from './terminal/thisProcess.ts';
+import { signalExitCode, thisProcess } from './terminal/thisProcess.ts';
 
 /** Arms and epochs have a file each. */
 const MANY_FILES = 3;
@@ -68,4 +74,62 @@ function sayWhatNext({ run, root, status, counts, graded, predictions, ...outcom
         say(`  ${reason} ${count}${message ? `: ${inert(instanceId)}: ${inert(message)}` : ''}`);
       return EXIT.incomplete;
   }
+}
+
+interface NightRequest extends Pick<NightOptions, 'results' | 'run'> {
+  readonly args: NightArgs;
+  /** Keeps stdout free for the run's own JSON. */
+  readonly json: boolean;
+  readonly progress: ProgressMode;
+}
+
+/** Exit code 0, 1 or 3. */
+export async function showNight(
+  store: Store,
+  { args, json, progress, ...of }: NightRequest,
+): Promise<number> {
+  const options = {
+    ...{ ...of, baseline: args.baseline!, remeasure: args.remeasure },
+    withoutBaseline: args.withoutBaseline,
+    // Read only where there is something to judge.
+    get policy() {
+      return policyOf(args);
+    },
+  };
+  const night = await judgeRun(store, options, thisProcess(), {
+    judged: (verdict) => show(verdict, json, progress),
+    remeasured: (outcome) => void conclude(outcome, false),
+  });
+  if (night.baseline !== null) return night.exitCode;
+  say('no comparable baseline: no complete and graded run has this configuration and dataset');
+  for (const { run, why } of night.passedOver) say(`passed over: ${inert(run)} (${why})`);
+  for (const { result, artifacts } of night.first) {
+    for (const { text, passed } of result.rules) if (!passed) say(`FAIL ${text}`);
+    for (const path of artifacts) say(`written: ${path}`);
+    say(`gate: ${result.verdict}; ${result.line}`);
+  }
+  return night.exitCode;
+}
+
+function show(
+  { comparison, result, past, passedOver, artifacts, event }: ArmVerdict,
+  json: boolean,
+  progress: ProgressMode,
+): void {
+  const text = renderTerminal(
+    gateDocument(result, { a: comparison.a.label, b: comparison.b.label }, past, passedOver),
+  );
+  if (json || progress === 'json') say(text);
+  else printData(text);
+  for (const path of artifacts) say(`written: ${path}`);
+  say(`gate: ${result.verdict}; ${result.line}`);
+  if (event.exitCode === EXIT.incomplete) sayUnconfirmed(result);
+  if (progress === 'json') printEvent(event);
+}
+
+/** For instances that should have been measured again and were not. */
+export function sayUnconfirmed({ unconfirmed }: GateResult): void {
+  say(
+    `incomplete: ${unconfirmed.length} newly broken instance(s) could not be measured again: ${unconfirmed.slice(0, 5).map(inert).join(', ')}`,
+  );
 }

@@ -3,10 +3,18 @@
 import { closest } from '../base/text/closest.ts';
 import { inert } from '../base/text/inert.ts';
 import { VERSION } from '../run/version.ts';
-import { plainArgs } from './flags/plainArgs.ts';
-import { usageMessage, valueOfSwitch } from './flags/usageMessage.ts';
+import {
+  COLOR,
+  COLOR_SAYS,
+  ENV_FILE,
+  ENV_FILE_SAYS,
+  plainArgs,
+  usageMessage,
+  valueOfSwitch,
+  withColor,
+  withEnvFile,
+} from './flags/commandLine.ts';
 import type { Verb } from './flags/verb.ts';
-import { COLOR, COLOR_SAYS, ENV_FILE, ENV_FILE_SAYS, withColor, withEnvFile } from './globalFlags.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 

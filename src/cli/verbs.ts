@@ -3,10 +3,10 @@ import type { Verb } from './flags/verb.ts';
 
 const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   run: async () => (await import('./verbs/run.ts')).runVerb,
-  resume: async () => (await import('./verbs/resume.ts')).resumeVerb,
-  'run stop': async () => (await import('./verbs/runStop.ts')).runStopVerb,
+  resume: async () => (await import('./verbs/run.ts')).resumeVerb,
+  'run stop': async () => (await import('./verbs/ctl.ts')).runStopVerb,
   ctl: async () => (await import('./verbs/ctl.ts')).ctlVerb,
-  'run delete': async () => (await import('./verbs/runDelete.ts')).runDeleteVerb,
+  'run delete': async () => (await import('./verbs/ctl.ts')).runDeleteVerb,
   evaluate: async () => (await import('./verbs/evaluate.ts')).evaluateVerb,
   report: async () => (await import('./verbs/report.ts')).reportVerb,
   compare: async () => (await import('./verbs/compare.ts')).compareVerb,

@@ -1,6 +1,9 @@
 // The remaining time that a person sees.
 import { expect, test } from 'vitest';
-import { eta, etaWithGradings } from '../../src/cli/terminal/timeLeft.ts';
+import { etaWithGradings } from '../../src/cli/terminal/progressState.ts';
+
+const eta = (durations: number[], remaining: number, slots: number, forecast?: number) =>
+  etaWithGradings({ durations, remaining, slots, forecast }, { workers: 1, open: 0, durations: [0] });
 
 test('with history it is the forecast and a margin; without, a range from what has finished', () => {
   expect(eta([], 5, 2, 100_000)).toBe('1:40-2:15');

@@ -1,7 +1,7 @@
 // A command line that Node reads alone means what it means with yargs, for every verb.
 import { beforeAll, expect, test } from 'vitest';
 import yargs from 'yargs';
-import { plainArgs } from '../../src/cli/flags/plainArgs.ts';
+import { plainArgs } from '../../src/cli/flags/commandLine.ts';
 import { kebab, type Verb } from '../../src/cli/flags/verb.ts';
 import { lsVerb } from '../../src/cli/verbs/ls.ts';
 import { reportVerb } from '../../src/cli/verbs/report.ts';

@@ -2,10 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { withColor } from '../../src/cli/globalFlags.ts';
-import { paintErr, paintMark } from '../../src/cli/terminal/colour.ts';
-import { createProgress } from '../../src/cli/terminal/progress.ts';
-import { slotRows, slotText, wrap } from '../../src/cli/terminal/progressBars.ts';
+import { withColor } from '../../src/cli/flags/commandLine.ts';
+import { paintErr, paintMark } from '../../src/cli/terminal/context.ts';
+import { createProgress, slotRows, slotText, wrap } from '../../src/cli/terminal/progress.ts';
 import { apply, doneText, newState, overallText, reasonsText } from '../../src/cli/terminal/progressState.ts';
 import type { RunEvent } from '../../src/run/events.ts';
 

@@ -1,6 +1,6 @@
 // What the display says about pulls.
 import { expect, test } from 'vitest';
-import { type Pulls, pullLines } from '../../src/cli/terminal/pullText.ts';
+import { type Pulls, pullLines } from '../../src/cli/terminal/progressState.ts';
 
 const now = Date.UTC(2026, 0, 1, 12, 0, 0);
 const pulls = (more: Partial<Pulls>): Pulls => ({

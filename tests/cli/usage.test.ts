@@ -1,9 +1,9 @@
 // What a person reads when a line cannot be meant, and the commands that messages offer to copy.
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { usageMessage } from '../../src/cli/flags/usageMessage.ts';
+import { usageMessage } from '../../src/cli/flags/commandLine.ts';
 import type { Verb } from '../../src/cli/flags/verb.ts';
-import { commandOn } from '../../src/cli/terminal/nextStep.ts';
+import { commandOn } from '../../src/cli/terminal/context.ts';
 import { lsVerb } from '../../src/cli/verbs/ls.ts';
 
 test('a command to copy names the results root, unless it is the default one', () => {

@@ -2,16 +2,31 @@
 import { z } from 'zod';
 
 /** An empty value is a mistake. */
-export const filled = z.string().min(1).optional();
+const filled = z.string().min(1).optional();
 
-export const filledList = z.array(z.string().min(1)).min(1, 'needs a value').optional();
+export const filledText = (describe: string) => ({ type: 'string', check: filled, describe }) as const;
 
-export const integer = (least: number) => z.number().int().min(least).optional();
+export const filledTexts = (alias: string, describe: string) =>
+  ({
+    alias,
+    type: 'string',
+    list: true,
+    bare: true,
+    check: z.array(z.string().min(1)).min(1, 'needs a value').optional(),
+    describe,
+  }) as const;
+
+export const integer = (least: number, describe: string) =>
+  ({ type: 'number', check: z.number().int().min(least).optional(), describe }) as const;
 
 /** Like `integer`, with a sentence for the error. */
-export function whole(least: number) {
+export function whole(least: number, describe: string) {
   const error = `must be a whole number of ${least} or more`;
-  return z.number({ error }).int(error).min(least, error).optional();
+  return {
+    type: 'number',
+    check: z.number({ error }).int(error).min(least, error).optional(),
+    describe,
+  } as const;
 }
 
 export const runName = (message: string) =>

@@ -1,6 +1,8 @@
-/** A table of flags says once what a verb takes: yargs' options, help, the zod schema and the type of the arguments come from it. */
-
-import type { Argv, Options, PositionalOptions } from 'yargs';
+/**
+ * A table of flags says once what a verb takes: yargs' options, help, the zod schema and the type of the arguments come from it. Nothing here
+ * needs zod, because `ls` has flags.
+ */
+import type { Argv } from 'yargs';
 import type { z } from 'zod';
 import { issueText } from '../../base/text/errorText.ts';
 import { UserError } from '../../run/userError.ts';
@@ -62,16 +64,41 @@ export const flags = <const T extends Flags>(table: T): T => table;
 export const grouped = <const T extends Flags>(group: string, table: T): T =>
   Object.fromEntries(Object.entries(table).map(([name, flag]) => [name, { ...flag, group }])) as Flags as T;
 
-export const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+export const string = (describe: string) => ({ type: 'string', describe }) as const;
 
-/** Whether the value is there even when it was not given. */
-export const alwaysThere = (flag: Flag): boolean => flag.default !== undefined || flag.place === 'required';
+/** Off unless it is given. */
+export const toggle = (describe: string) => ({ type: 'boolean', default: false, describe }) as const;
+
+export const oneOf = <const Choices extends readonly string[]>(choices: Choices, describe: string) =>
+  ({ choices, bare: true, describe }) as const;
+
+export const output = {
+  alias: 'o',
+  default: 'results',
+  ...string('results root: holds swebatch.db and a folder for each run'),
+} as const;
+
+export const json = toggle('data as JSON on stdout');
+
+/** A recorded run that has to be named. */
+export const namedRun = { place: 'required', ...string('name, unique prefix, or "last"') } as const;
+
+/** The formats of `report` and `compare`. */
+export const FORMATS = ['terminal', 'markdown', 'json', 'html'] as const;
+export const format = {
+  choices: FORMATS,
+  describe: 'default: what the name of --to ends in, else terminal',
+} as const;
+export const to = string('write to this file instead of stdout');
+
+export const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 
 type Given = Readonly<Record<string, unknown>>;
 
 /** yargs lets NaN, repeats and missing values through. Throws UserError with every problem. */
 export async function checkArgs<T extends Flags>(flags: T, argv: Given): Promise<Args<T>> {
-  if (isPlain(flags, argv)) return pick(flags, argv) as Args<T>;
+  if (isPlain(flags, argv))
+    return Object.fromEntries(Object.entries(argv).filter(([name]) => name in flags)) as Args<T>;
   const parsed = (await schemaOf(flags)).safeParse(argv);
   if (parsed.success) return parsed.data as Args<T>;
   const problems = parsed.error.issues.map((issue) => {
@@ -83,17 +110,6 @@ export async function checkArgs<T extends Flags>(flags: T, argv: Given): Promise
   throw new UserError(problems.join('\n'));
 }
 
-async function schemaOf(flags: Flags): Promise<z.ZodObject> {
-  const { z } = await import('zod');
-  const schema = (flag: Flag): z.ZodType => {
-    if (flag.check) return flag.check;
-    const one = flag.choices ? z.enum(flag.choices) : z[flag.type ?? 'string']();
-    const value = flag.list ? z.array(one) : one;
-    return alwaysThere(flag) ? value : value.optional();
-  };
-  return z.object(Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, schema(flag)])));
-}
-
 /** Loading zod takes as long as `ls` takes to answer: it is not needed where every value has the plain type that the table says. */
 const isPlain = (flags: Flags, argv: Given): boolean =>
   Object.entries(flags).every(([name, { type, check, choices, list }]) => {
@@ -102,8 +118,16 @@ const isPlain = (flags: Flags, argv: Given): boolean =>
     return value === undefined || (type !== 'number' && !choices && !list && typeof value === type);
   });
 
-const pick = (flags: Flags, argv: Given): Given =>
-  Object.fromEntries(Object.keys(flags).flatMap((name) => (name in argv ? [[name, argv[name]]] : [])));
+async function schemaOf(flags: Flags): Promise<z.ZodObject> {
+  const { z } = await import('zod');
+  const schema = (flag: Flag): z.ZodType => {
+    if (flag.check) return flag.check;
+    const one = flag.choices ? z.enum(flag.choices) : z[flag.type ?? 'string']();
+    const value = flag.list ? z.array(one) : one;
+    return flag.default !== undefined || flag.place === 'required' ? value : value.optional();
+  };
+  return z.object(Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, schema(flag)])));
+}
 
 export interface Verb {
   readonly command: string;
@@ -111,66 +135,42 @@ export interface Verb {
   readonly flags: Flags;
   builder(parser: Argv): Argv;
   /** Checks what was given. Returns the exit code; throws UserError for what a person can mend. */
-  run(argv: Readonly<Record<string, unknown>>): Promise<number>;
+  run(argv: Given): Promise<number>;
 }
 
-interface VerbParts<T extends Flags> {
+export const defineVerb = <T extends Flags>(verb: {
   readonly name: string;
   readonly describe: string;
   readonly flags: T;
   readonly examples: readonly (readonly [command: string, says: string])[];
+  /** Resolves to the exit code. */
   run(args: Args<T>): Promise<number>;
-}
-
-export const defineVerb = <T extends Flags>({
-  name,
-  describe,
-  flags,
-  examples,
-  run,
-}: VerbParts<T>): Verb => ({
-  command: commandOf(name, flags),
-  describe,
-  flags,
-  builder: (parser) =>
-    examples.reduce((all, [command, says]) => all.example(command, says), withFlags(parser, flags)),
-  run: async (argv) => run(await checkArgs(flags, argv)),
+}): Verb => ({
+  command: commandOf(verb.name, verb.flags),
+  describe: verb.describe,
+  flags: verb.flags,
+  builder(parser) {
+    for (const [name, flag] of Object.entries(verb.flags))
+      if (flag.place) parser.positional(name, yargsOption(flag));
+      else parser.option(kebab(name), yargsOption(flag));
+    for (const [command, says] of verb.examples) parser.example(command, says);
+    return parser;
+  },
+  run: async (argv) => verb.run(await checkArgs(verb.flags, argv)),
 });
 
-const withFlags = (parser: Argv, flags: Flags): Argv =>
-  Object.entries(flags).reduce(
-    (all, [name, flag]) =>
-      flag.place ? all.positional(name, positionalOf(flag)) : all.option(kebab(name), optionOf(flag)),
-    parser,
-  );
-
 /** `compare <sides..>`: the verb and what stands behind it. */
-const commandOf = (verb: string, flags: Flags): string =>
-  [verb, ...Object.entries(flags).flatMap(([name, flag]) => placeOf(name, flag) ?? [])].join(' ');
-
-function placeOf(name: string, { place, list }: Flag): string | undefined {
-  const words = list ? `${name}..` : name;
-  return place && (place === 'required' ? `<${words}>` : `[${words}]`);
+function commandOf(verb: string, flags: Flags): string {
+  const places = Object.entries(flags).flatMap(([name, { place, list }]) => {
+    const words = list ? `${name}..` : name;
+    return place ? [place === 'required' ? `<${words}>` : `[${words}]`] : [];
+  });
+  return [verb, ...places].join(' ');
 }
 
 /** yargs checks whether a key is present, not whether it has a value. */
-const shared = ({ type, choices, default: fallback, describe }: Flag): PositionalOptions => ({
-  ...(type && { type }),
-  ...(choices && { choices }),
-  ...(fallback !== undefined && { default: fallback }),
-  ...(describe !== undefined && { describe }),
-});
-
-const positionalOf = (flag: Flag): PositionalOptions => ({
-  ...shared(flag),
-  ...(flag.place === 'required' && { demandOption: true }),
-});
-
-const optionOf = (flag: Flag): Options => ({
-  ...(shared(flag) as Options),
-  ...(flag.alias && { alias: flag.alias }),
-  ...(flag.list && { array: true }),
-  ...(flag.group && { group: flag.group }),
-  ...(flag.coerce && { coerce: flag.coerce }),
-  ...(flag.type !== 'boolean' && !flag.bare && { requiresArg: true }),
-});
+function yargsOption({ place, list, bare, check: _, ...told }: Flag): object {
+  if (place) return { ...told, ...(place === 'required' && { demandOption: true }) };
+  const needsValue = told.type !== 'boolean' && !bare;
+  return { ...told, ...(list && { array: true }), ...(needsValue && { requiresArg: true }) };
+}

@@ -1,6 +1,8 @@
 /**
  * What every verb shares: exit codes, errors that speak to the person, where text goes. Data goes to stdout, people's text to stderr.
  */
+import { relative } from 'node:path';
+import { styleText } from 'node:util';
 import { OutsideRootError } from '../../base/files/pathInside.ts';
 import { isRecord } from '../../base/isRecord.ts';
 import { inert } from '../../base/text/inert.ts';
@@ -8,13 +10,13 @@ import type { Redactor } from '../../base/text/redact.ts';
 import { DatasetChangedError } from '../../dataset/datasetChanged.ts';
 import { ModelConfigError } from '../../model/failure.ts';
 import { withDollars } from '../../money.ts';
+import type { ExitClass } from '../../outcome.ts';
 import { type Notice, variable } from '../../run/caller.ts';
+import { resultsRoot } from '../../run/resultsRoot.ts';
 import { redactorOf } from '../../run/secrets.ts';
+import type { NextStep } from '../../run/userError.ts';
 import { UserError } from '../../run/userError.ts';
 import { asStorageError, isSqlite, lastOpened, type StorageCode, StorageError } from '../../store/open.ts';
-import { paintMark } from './colour.ts';
-import { nextStepText } from './nextStep.ts';
-
 export const EXIT = { done: 0, gate: 1, usage: 2, incomplete: 3, budget: 4, storage: 5 } as const;
 
 /**
@@ -133,4 +135,83 @@ export function explain(error: unknown): { text: string; exitCode: number; kind:
     exitCode: EXIT.storage,
     kind: 'internal',
   };
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+export const paintErr = (style: Style, text: string): string =>
+  styleText(style, text, { stream: process.stderr });
+
+const paintOut = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
+
+/** Red: nobody can say what the model would have done. Yellow: the model's own end, short of submitting. */
+export const styleOfClass = (exitClass: ExitClass): Style => {
+  if (exitClass === 'infra' || exitClass === 'config') return 'red';
+  return exitClass === 'limit' || exitClass === 'model' ? 'yellow' : 'reset';
+};
+
+const OF_WORDS: Readonly<Record<string, Style | undefined>> = {
+  complete: 'green',
+  resolved: 'green',
+  running: 'cyan',
+  unresolved: 'yellow',
+  empty_patch: 'yellow',
+  paused: 'yellow',
+  budget: 'yellow',
+  interrupted: 'yellow',
+  incomplete: 'red',
+  failed: 'red',
+  ungradable: 'red',
+  infra: 'red',
+};
+
+/** A status of a run or an outcome of a grading, with the blanks around it. */
+export const paintWord = (cell: string): string => {
+  const style = OF_WORDS[cell.trim()];
+  return style ? paintOut(style, cell) : cell;
+};
+
+/** What a line for people begins with says how much it matters. */
+const OF_MARKS: readonly (readonly [mark: RegExp, style: Style])[] = [
+  [/^(?:error|refused):/, ['red', 'bold']],
+  [/^(?:warning|incomplete|interrupted)(?=[:;])/, 'yellow'],
+];
+
+export function paintMark(line: string): string {
+  for (const [mark, style] of OF_MARKS) {
+    const found = mark.exec(line)?.[0];
+    if (found) return paintErr(style, found) + line.slice(found.length);
+  }
+  return line;
+}
+
+/** A command to copy; it has -o unless the results root is the default one. */
+export function commandOn(root: string, words: string): string {
+  if (root === resultsRoot(undefined)) return `"swebatch ${words}"`;
+  const near = relative('', root);
+  const path = near.startsWith('..') ? root : near || '.';
+  return `"swebatch ${words} -o ${/^[\w./+@:-]+$/.test(path) ? path : `'${path}'`}"`;
+}
+
+const STEPS: { readonly [Do in Exclude<NextStep['do'], 'list_runs' | 'grade_run' | 'resume_run'>]: string } =
+  {
+    start_run: 'start one with "swebatch run", or name another results root with -o',
+    name_results: 'name another results root with -o',
+    name_dataset: 'add --subset, or set dataset.subset in the configuration',
+    choose_name: 'choose another --run-id',
+    allow_change:
+      'choose another --run-id, restore what changed, or continue with --allow-config-change (recorded as a boundary)',
+    set_baseline: 'set one with "swebatch baseline set RUN"',
+    find_baseline: 'swebatch baseline show, swebatch ls; "last" takes the newest comparable run',
+    skip_remeasuring: 'leave --remeasure out',
+    skip_unsupported: 'leave them out with --skip-unsupported, or choose others with -i, --filter or --slice',
+    check_engine: 'start it, or see "swebatch doctor"',
+  };
+
+/** The verb or flag for a next step. */
+function nextStepText(next: NextStep): string {
+  if (next.do === 'list_runs') return `list them with ${commandOn(next.results, 'ls')}`;
+  if (next.do === 'grade_run') return `grade it with ${commandOn(next.results, `evaluate ${next.run}`)}`;
+  if (next.do === 'resume_run') return `go on with ${commandOn(next.results, `resume ${next.run}`)}`;
+  return STEPS[next.do];
 }

@@ -3,23 +3,26 @@
  * stdout is for data. Listens to events only, so nothing here can break a run.
  */
 
+import { MultiBar, Presets, type SingleBar } from 'cli-progress';
 import { inert } from '../../base/text/inert.ts';
 import { formatCost } from '../../money.ts';
+import { exitClassOf } from '../../outcome.ts';
 import type { RunEvent, TrialLabel } from '../../run/events.ts';
-import { inCi, printData, say } from './context.ts';
-import { barProgress, PULL_ROWS } from './progressBars.ts';
+import { forTerminal, inCi, paintErr, printData, say, styleOfClass } from './context.ts';
 import {
   apply,
+  clip,
+  clock,
   doneText,
   gradedText,
   newState,
   overallText,
   type Progress,
+  pullLines,
   reasonsText,
+  type SlotState,
   type State,
 } from './progressState.ts';
-import { pullLines } from './pullText.ts';
-import { clock } from './timeLeft.ts';
 
 const HEARTBEAT_MS = 60_000;
 
@@ -105,4 +108,159 @@ export function createProgress(workers: number, mode: ProgressMode): Progress {
   // A CI gives its steps a terminal now and then, and keeps a log: rows that move would fill it.
   const moves = mode === 'auto' && process.stderr.isTTY && !inCi();
   return moves ? barProgress(workers) : plainProgress(workers);
+}
+
+/** cli-progress writes over what stands there. */
+const CLEAR_REST = '\u001b[0K';
+
+/** Rows are cut at the edge of the terminal; what stands above them is not. */
+const WRAP_ON = '\u001b[?7h';
+const WRAP_OFF = '\u001b[?7l';
+
+/** A sentence takes two rows of 80 columns. */
+const NOTE_ROWS = 2;
+const PULL_ROWS = 2;
+
+/** Words of a text in rows of a width; what does not fit the last row is cut. */
+export function wrap(text: string, width: number, rows: number): string[] {
+  const lines = [''];
+  for (const word of text.split(/\s+/)) {
+    const line = lines.at(-1) as string;
+    if (line === '') lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= width || lines.length === rows)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return Array.from({ length: rows }, (_, i) => clip(lines[i] ?? '', width));
+}
+
+const paintReasons =
+  ({ reasons }: State) =>
+  (line: string): string =>
+    [...reasons.keys()].reduce(
+      (text, reason) =>
+        text.replace(`${reason} `, () => `${paintErr(styleOfClass(exitClassOf(reason)), reason)} `),
+      line,
+    );
+
+const paintIdle = (line: string): string => (/^ *\d+ idle/.test(line) ? paintErr('dim', line) : line);
+
+export function barProgress(workers: number): Progress {
+  const state = newState();
+  const shown = Math.min(workers, Math.max(4, (process.stderr.rows ?? 24) - 4 - NOTE_ROWS - PULL_ROWS));
+  const bars = new MultiBar(
+    {
+      stream: process.stderr,
+      hideCursor: true,
+      // The last lines say it in words; rows of empty slots are no use.
+      clearOnComplete: true,
+      fps: 4,
+      forceRedraw: true,
+      linewrap: false,
+    },
+    Presets.shades_classic,
+  );
+  const overall = bars.create(1, 0, { text: '' }, { format: '{bar} {value}/{total}  {text}', barsize: 24 });
+  const row = () => bars.create(1, 0, { text: '' }, { format: '{text}' });
+  const reasons = row();
+  const slots = Array.from({ length: shown }, row);
+  const notes = Array.from({ length: NOTE_ROWS }, row);
+  const pulls = Array.from({ length: PULL_ROWS }, row);
+  const width = () => (process.stderr.columns ?? 100) - 2;
+  const set = (bar: SingleBar, text: string, paint = (line: string) => line) =>
+    void bar.update({ text: paint(clip(text, width())) });
+  const draw = () => {
+    const total = state.sealed + state.toDo;
+    overall.setTotal(Math.max(1, total));
+    overall.update(Math.min(state.sealed + state.done, total), {
+      text: overallText(state, state.workers ?? workers),
+    });
+    set(reasons, reasonsText(state) || 'no trial has ended yet', paintReasons(state));
+    const texts = slotRows(state, state.workers ?? workers, shown, width());
+    for (const [i, slot] of slots.entries()) set(slot, texts[i] ?? '', paintIdle);
+    // A failure stands above the rows, where the next note cannot take its place.
+    const note = state.lastNote === state.lastFailure ? '' : state.lastNote;
+    const lines = wrap(inert(note), width(), NOTE_ROWS);
+    for (const [i, row] of notes.entries()) set(row, lines[i] ?? '');
+    const pulling = pullLines(state.pulls, Date.now(), PULL_ROWS);
+    for (const [i, pull] of pulls.entries()) set(pull, inert(pulling[i] ?? ''));
+  };
+  // The rows stay where they are.
+  const above = (text: string) =>
+    stopped ? say(text) : bars.log(`${WRAP_ON}${text}${CLEAR_REST}${WRAP_OFF}\n`);
+  const timer = setInterval(draw, 250);
+  let stopped = false;
+  const stop = () => {
+    if (stopped) return;
+    stopped = true;
+    process.off('exit', stop);
+    clearInterval(timer);
+    // Writes what is waiting to be said, which stopping alone would drop.
+    bars.update();
+    bars.stop();
+    const why = reasonsText(state);
+    if (state.planned === 0) return;
+    say(`${doneText(state)} done in ${clock(Date.now() - state.startedAt)}${why ? ` · ${why}` : ''}`);
+  };
+  // Restores the cursor and line wrapping even when a third Ctrl-C exits at once.
+  process.once('exit', stop);
+  return {
+    listener: (event) => {
+      state.lastFailure = '';
+      apply(state, event);
+      if (state.lastFailure !== '') above(paintErr('red', forTerminal(inert(state.lastFailure))));
+    },
+    say: above,
+    stop,
+  };
+}
+
+/** Widths of what names a trial; 0 leaves it out. */
+interface Names {
+  readonly id: number;
+  readonly arm: number;
+  readonly epoch: number;
+}
+
+const ID = 32;
+const PLAIN: Names = { id: ID, arm: 0, epoch: 0 };
+/** Number, step, phase and cost of a slot. */
+const BESIDE = 4 + 10 + 17 + 8;
+const SHORTEST = 12;
+
+/** Ids differ at their ends, so the left is cut, as mini-swe-agent does. */
+const fitId = (text: string, width: number): string =>
+  text.length <= width ? text.padEnd(width) : `…${text.slice(text.length - width + 1)}`;
+
+/** The id takes what the terminal has left. */
+function namesIn({ arms, epochs, widest }: State, width: number): Names {
+  const room = Math.max(ID, width - BESIDE);
+  const epoch = epochs > 1 ? String(epochs).length + 4 : 0;
+  const arm = arms > 1 ? Math.min(widest.arm, Math.floor(room / 3)) + 1 : 0;
+  return { id: Math.max(SHORTEST, Math.min(room - arm - epoch, Math.max(ID, widest.id))), arm, epoch };
+}
+
+export function slotText(slot: SlotState | undefined, names: Names = PLAIN): string {
+  if (!slot) return 'idle';
+  const { label } = slot;
+  const arm = names.arm > 0 ? ` ${clip(inert(label.arm), names.arm - 1)}` : '';
+  const epoch = names.epoch > 0 ? ` ep ${label.epoch}`.padEnd(names.epoch) : '';
+  const where = `${slot.phase} ${clock(Date.now() - slot.phaseSince)}`;
+  return `${fitId(inert(label.instanceId), names.id)}${arm}${epoch} step ${String(slot.step).padStart(3)} ${clip(where, 16)} ${formatCost(slot.costNano)}`;
+}
+
+/** Up to `rows` lines for `workers` slots. Where they do not all fit, those at work come first. */
+export function slotRows(state: State, workers: number, rows: number, width: number): string[] {
+  const working = [...state.slots.keys()].sort((a, b) => a - b);
+  // After "ctl RUN workers N" a slot with a number above N may still be at work.
+  const idle = Array.from({ length: workers }, (_, i) => i + 1)
+    .filter((slot) => !state.slots.has(slot))
+    .slice(0, Math.max(0, workers - working.length));
+  const all = working.length + idle.length;
+  const room = all > rows ? rows - 1 : all;
+  const shown = [...working, ...idle].slice(0, room).sort((a, b) => a - b);
+  const names = namesIn(state, width);
+  const lines = shown.map((slot) => `${String(slot).padStart(3)} ${slotText(state.slots.get(slot), names)}`);
+  if (room === all) return lines;
+  return [...lines, `    ${all - room} more slots, ${Math.max(0, working.length - room)} of them at work`];
 }

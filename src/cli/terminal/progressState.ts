@@ -1,12 +1,10 @@
-/** The state that a display keeps of a run, how events change it, and the texts made from it. */
+/** The state that a display keeps of a run, how events change it, and the texts made from it: spend, time left, pulls. */
 
 import { formatCost } from '../../money.ts';
 import { type ExitReason, SEALED_CLASSES } from '../../outcome.ts';
 import { budgetIn } from '../../run/control/controlRequest.ts';
 import type { RunEvent, RunListener, TrialLabel } from '../../run/events.ts';
 import { remainingSeconds } from '../../run/schedule/order.ts';
-import type { Pulls } from './pullText.ts';
-import { clock, etaWithGradings, type OpenGradings } from './timeLeft.ts';
 
 export interface Progress {
   readonly listener: RunListener;
@@ -24,65 +22,41 @@ export interface SlotState {
   costNano: number | null;
 }
 
-export interface State {
-  planned: number;
-  toDo: number;
-  done: number;
-  /** What earlier sittings decided: a run that is resumed goes on where it was. */
-  sealed: number;
-  startedAt: number;
-  spentNano: number;
-  budgetNano: number | null;
-  reasons: Map<ExitReason, number>;
-  graded: { resolved: number; total: number };
-  /** Null where nothing is graded. */
-  grading: { workers: number; open: number; durations: number[] } | null;
-  durations: number[];
-  /** With several, lines name the arm or the epoch. */
-  arms: number;
-  epochs: number;
-  /** Expected seconds of trials that have not started, from earlier runs, in order. */
-  expectedS: Map<number, number>;
-  /** The same for running trials. */
-  runningS: Map<number, number>;
-  slots: Map<number, SlotState>;
-  /** What "ctl RUN workers N" asked for last; null before. */
-  workers: number | null;
-  /** Lengths of the longest names so far, so that columns stay where they are. */
-  widest: { id: number; arm: number };
-  pulls: Pulls | undefined;
-  /** Nothing new starts until somebody, or the disk, lets it. */
-  paused: boolean;
-  /** Nothing new starts. */
-  stopping: boolean;
-  lastNote: string;
-  /** How the newest attempt that failed ended; a display tells it at once. */
-  lastFailure: string;
-}
+export type State = ReturnType<typeof newState>;
 
-export const newState = (): State => ({
+export const newState = () => ({
   planned: 0,
   toDo: 0,
   done: 0,
+  /** What earlier sittings decided: a run that is resumed goes on where it was. */
   sealed: 0,
   startedAt: Date.now(),
   spentNano: 0,
-  budgetNano: null,
-  reasons: new Map(),
+  budgetNano: null as number | null,
+  reasons: new Map<ExitReason, number>(),
   graded: { resolved: 0, total: 0 },
-  grading: null,
-  durations: [],
+  /** Null where nothing is graded. */
+  grading: null as { workers: number; open: number; durations: number[] } | null,
+  durations: [] as number[],
+  /** With several, lines name the arm or the epoch. */
   arms: 1,
   epochs: 1,
-  expectedS: new Map(),
-  runningS: new Map(),
-  slots: new Map(),
-  workers: null,
+  /** Expected seconds of trials that have not started, from earlier runs, in order. */
+  expectedS: new Map<number, number>(),
+  /** The same for running trials. */
+  runningS: new Map<number, number>(),
+  slots: new Map<number, SlotState>(),
+  /** What "ctl RUN workers N" asked for last; null before. */
+  workers: null as number | null,
+  /** Lengths of the longest names so far, so that columns stay where they are. */
   widest: { id: 0, arm: 0 },
-  pulls: undefined,
+  pulls: undefined as Pulls | undefined,
+  /** Nothing new starts until somebody, or the disk, lets it. */
   paused: false,
+  /** Nothing new starts. */
   stopping: false,
   lastNote: '',
+  /** How the newest attempt that failed ended; a display tells it at once. */
   lastFailure: '',
 });
 
@@ -95,31 +69,21 @@ const noteReason = (state: State, event: { type: string; reason: string }): void
 };
 
 const APPLY: Appliers = {
-  run_started(state, event) {
-    Object.assign(state, { planned: event.planned, toDo: event.toDo, spentNano: event.spentNano });
-    state.budgetNano = event.budgetNano;
-    state.sealed = event.sealed ?? 0;
-    state.expectedS = new Map(event.expectedS);
-    state.arms = event.arms;
-    state.epochs = event.epochs;
-    state.grading = event.grading ? { ...event.grading, durations: [] } : null;
-    if (event.graded) state.graded = { ...event.graded };
+  run_started(
+    state,
+    { planned, toDo, spentNano, budgetNano, sealed, expectedS, arms, epochs, grading, graded },
+  ) {
+    Object.assign(state, { planned, toDo, spentNano, budgetNano, sealed: sealed ?? 0, arms, epochs });
+    state.expectedS = new Map(expectedS);
+    state.grading = grading ? { ...grading, durations: [] } : null;
+    if (graded) state.graded = { ...graded };
   },
-  trial_started(state, event) {
+  trial_started(state, { slot, trial: label }) {
     const now = Date.now();
-    const label = event.trial;
-    state.slots.set(event.slot, {
-      label,
-      step: 0,
-      phase: 'start',
-      phaseSince: now,
-      startedAt: now,
-      costNano: 0,
-    });
-    const { widest } = state;
-    widest.id = Math.max(widest.id, label.instanceId.length);
-    widest.arm = Math.max(widest.arm, label.arm.length);
-    moveEstimate(state.expectedS, state.runningS, event.trial.trialId);
+    state.slots.set(slot, { label, step: 0, phase: 'start', phaseSince: now, startedAt: now, costNano: 0 });
+    state.widest.id = Math.max(state.widest.id, label.instanceId.length);
+    state.widest.arm = Math.max(state.widest.arm, label.arm.length);
+    moveEstimate(state.expectedS, state.runningS, label.trialId);
   },
   phase(state, event) {
     const slot = state.slots.get(event.slot);
@@ -214,24 +178,10 @@ export const reasonsText = (state: State): string =>
     .map(([reason, n]) => `${reason} ${n}`)
     .join(' · ');
 
-/** With what the running ones have spent so far. */
-function costText(state: State): string {
-  const running = [...state.slots.values()].reduce((sum, slot) => sum + (slot.costNano ?? 0), 0);
-  const spent = formatCost(state.spentNano + running);
-  return state.budgetNano === null ? spent : `${spent} of ${formatCost(state.budgetNano)}`;
-}
-
 export const clip = (text: string, width: number): string =>
   text.length <= width ? text.padEnd(width) : `${text.slice(0, Math.max(0, width - 1))}…`;
 
 const NOTHING_TO_GRADE: OpenGradings = { workers: 1, open: 0, durations: [0] };
-
-const openText = (grading: State['grading']): string =>
-  grading && grading.open > 0 ? ` · ${grading.open} to grade` : '';
-
-/** No remaining time of a run that is stopping, whose other trials will not run, or that waits for nobody knows how long. */
-const leftText = ({ stopping, paused }: State, left: string): string =>
-  stopping ? '' : paused ? ' · paused' : ` · ETA ${left}`;
 
 /** "graded infra: why". A message begins with the instance and may end with output of tests: its first line without the instance is enough. */
 export function gradedText({ trial, outcome, message }: Extract<RunEvent, { type: 'graded' }>): string {
@@ -242,9 +192,111 @@ export function gradedText({ trial, outcome, message }: Extract<RunEvent, { type
 }
 
 export function overallText(state: State, slots: number): string {
-  const graded = state.graded.total > 0 ? ` · resolved ${state.graded.resolved}/${state.graded.total}` : '';
+  const { graded, grading, budgetNano, stopping, paused, durations, startedAt } = state;
+  // With what the running ones have spent so far.
+  const running = [...state.slots.values()].reduce((sum, slot) => sum + (slot.costNano ?? 0), 0);
+  const spent = formatCost(state.spentNano + running);
+  const trials = { durations, remaining: state.toDo - state.done, slots };
   const forecast = forecastMs(state, slots, Date.now());
-  const trials = { durations: state.durations, remaining: state.toDo - state.done, slots, forecast };
-  const left = etaWithGradings(trials, state.grading ?? NOTHING_TO_GRADE);
-  return `${costText(state)} · ${clock(Date.now() - state.startedAt)}${leftText(state, left)}${graded}${openText(state.grading)}`;
+  // No remaining time of a run that is stopping, whose other trials will not run, or that waits for nobody knows how long.
+  const left = stopping
+    ? ''
+    : paused
+      ? ' · paused'
+      : ` · ETA ${etaWithGradings({ ...trials, forecast }, grading ?? NOTHING_TO_GRADE)}`;
+  return [
+    budgetNano === null ? spent : `${spent} of ${formatCost(budgetNano)}`,
+    ` · ${clock(Date.now() - startedAt)}${left}`,
+    graded.total > 0 ? ` · resolved ${graded.resolved}/${graded.total}` : '',
+    grading && grading.open > 0 ? ` · ${grading.open} to grade` : '',
+  ].join('');
+}
+
+/** A time as a person reads it. */
+export const clock = (ms: number): string => {
+  const s = Math.max(0, Math.round(ms / 1000));
+  const pad = (n: number) => String(n).padStart(2, '0');
+  return s >= 3600
+    ? `${Math.floor(s / 3600)}:${pad(Math.floor((s % 3600) / 60))}:${pad(s % 60)}`
+    : `${Math.floor(s / 60)}:${pad(s % 60)}`;
+};
+
+/** Instances take about a third longer or shorter than last time. */
+const FORECAST_MARGIN = 1.35;
+
+export interface OpenGradings {
+  readonly workers: number;
+  readonly open: number;
+  readonly durations: readonly number[];
+}
+
+/** What is left of one kind of work; undefined where nothing is known; a range, because the longest running may last. */
+function leftOf(durations: readonly number[], remaining: number, slots: number, forecast?: number) {
+  if (remaining <= 0) return { low: 0, high: 0, mean: 0 };
+  if (forecast !== undefined) return { low: forecast, high: forecast * FORECAST_MARGIN, mean: 0 };
+  if (durations.length === 0) return undefined;
+  const sorted = durations.toSorted((a, b) => a - b);
+  const mean = durations.reduce((a, b) => a + b, 0) / durations.length;
+  const p90 = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.9))]!;
+  const low = (mean * remaining) / Math.max(1, slots);
+  return { low, high: low + p90, mean };
+}
+
+/** Trials and gradings: the last grading begins when the last trial has ended, and those that wait go on beside. */
+export function etaWithGradings(
+  trials: {
+    readonly durations: readonly number[];
+    readonly remaining: number;
+    readonly slots: number;
+    readonly forecast?: number | undefined;
+  },
+  { workers, open, durations }: OpenGradings,
+): string {
+  const range = (low: number, high: number) => (high === 0 ? '0:00' : `${clock(low)}-${clock(high)}`);
+  const ofTrials = leftOf(trials.durations, trials.remaining, trials.slots, trials.forecast);
+  const ofGradings = leftOf(durations, open + trials.remaining, workers);
+  if (!ofTrials || (trials.remaining === 0 && !ofGradings)) return '?';
+  if (!ofGradings) return range(ofTrials.low, ofTrials.high);
+  if (trials.remaining === 0) return range(ofGradings.low, ofGradings.high);
+  return range(
+    Math.max(ofTrials.low + ofGradings.mean, ofGradings.low),
+    Math.max(ofTrials.high + ofGradings.high - ofGradings.low, ofGradings.high),
+  );
+}
+
+export type Pulls = Extract<RunEvent, { type: 'pulls' }>;
+
+const BAR = 16;
+
+/** The pulls of a run: one line each with a bar, and when a registry allows more. At most `most` lines; empty when nothing is pulled and nothing waits. */
+export function pullLines(pulls: Pulls | undefined, now: number, most: number): string[] {
+  if (!pulls) return [];
+  const paused = pulls.paused.map(({ host, reason, until }) => {
+    const why =
+      reason === 'rate_limited' ? 'the registry refuses more' : 'the budget of the window is used up';
+    const time = new Date(until).toISOString().slice(11, 19);
+    return `pulls pause${host === undefined ? '' : ` on ${host}`}, ${why}: until ${time}Z, in ${inWords(until - now)}`;
+  });
+  const mb = (bytes: number) => (bytes / 1e6).toFixed(bytes < 1e8 ? 1 : 0);
+  const active = pulls.active.map(({ image, host, downloadedBytes, totalBytes }) => {
+    const full = totalBytes > 0 ? Math.min(BAR, Math.floor((BAR * downloadedBytes) / totalBytes)) : 0;
+    const size = totalBytes > 0 ? `${mb(downloadedBytes)} of ${mb(totalBytes)} MB` : 'asking';
+    // Names differ at their ends; the registry matters least.
+    const name = image.split('/').slice(-2).join('/');
+    return `pull ${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${size} ${name}${host === undefined ? '' : ` on ${host}`}`;
+  });
+  const lines = [...paused, ...active];
+  if (lines.length === 0) return pulls.waiting > 0 ? [`pulls: ${pulls.waiting} waiting`] : [];
+  const shown = lines.slice(0, most);
+  const more = lines.length - shown.length;
+  shown[shown.length - 1] +=
+    `${more > 0 ? ` · ${more} more` : ''}${pulls.waiting > 0 ? ` · ${pulls.waiting} waiting` : ''}`;
+  return shown;
+}
+
+/** "4 min 12 s" */
+function inWords(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s >= 3600) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return s >= 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${s} s`;
 }

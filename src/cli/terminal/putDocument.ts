@@ -4,7 +4,7 @@ import { writeAtomically } from '../../base/files/atomicWrite.ts';
 import { type Document, jsonText } from '../../report/render/document.ts';
 import { renderHtml, renderMarkdown, renderTerminal } from '../../report/render/renderers.ts';
 import { UserError } from '../../run/userError.ts';
-import { FORMATS } from '../flags/commonFlags.ts';
+import { FORMATS } from '../flags/verb.ts';
 import { printData, say } from './context.ts';
 
 interface Where {

@@ -3,8 +3,7 @@
 import type { Attendant, Caller, Work } from '../../run/caller.ts';
 import type { StopLadder } from '../../run/control/stop.ts';
 import type { RunEvents } from '../../run/events.ts';
-import { keepFromTerminal, say, sayNotice } from './context.ts';
-import { commandOn } from './nextStep.ts';
+import { commandOn, keepFromTerminal, say, sayNotice } from './context.ts';
 import { createProgress, type ProgressMode } from './progress.ts';
 export const thisProcess = (progress: ProgressMode = 'auto'): Caller => ({
   env: process.env,

@@ -5,26 +5,20 @@ import { type AddedAgent, addedName } from '../../run/agents/agentCache.ts';
 import { addAgent, listAgents, removeAgent, verifyAgents } from '../../run/agents/installedAgents.ts';
 import type { Caller } from '../../run/caller.ts';
 import { UserError } from '../../run/userError.ts';
-import { filled } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { filledText } from '../flags/checks.ts';
+import { type Args, defineVerb, flags, json, string } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
 const agentsFlags = flags({
   action: {
-    type: 'string',
+    ...string(
+      'add: fetch from npm; ls: what was added; verify: compare with the hashes; remove: with what was unpacked',
+    ),
     choices: ['add', 'ls', 'verify', 'remove'],
     place: 'required',
-    describe:
-      'add: fetch from npm; ls: what was added; verify: compare with the hashes; remove: with what was unpacked',
   },
-  agent: {
-    type: 'string',
-    place: 'optional',
-    check: filled,
-    describe: `${EXAMPLE}; also ${FETCHED.slice(1).join(', ')}`,
-  },
+  agent: { ...filledText(`${EXAMPLE}; also ${FETCHED.slice(1).join(', ')}`), place: 'optional' },
   json,
 });
 

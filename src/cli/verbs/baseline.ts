@@ -4,19 +4,13 @@ import { inert } from '../../base/text/inert.ts';
 import { openForReading, openForWriting, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import { listBaselines, removeBaseline, setBaseline } from '../../store/records/baselines.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { defineVerb, flags, json, output, string } from '../flags/verb.ts';
 import { EXIT, printJson, printResult, say } from '../terminal/context.ts';
 
 const baselineFlags = flags({
   action: { choices: ['set', 'show', 'remove'], place: 'required' },
-  run: { type: 'string', place: 'optional', describe: 'for set: name, unique prefix, or "last"' },
-  name: {
-    type: 'string',
-    default: 'default',
-    check: z.string().min(1),
-    describe: 'several baselines can be kept',
-  },
+  run: { ...string('for set: name, unique prefix, or "last"'), place: 'optional' },
+  name: { ...string('several baselines can be kept'), default: 'default', check: z.string().min(1) },
   output,
   json,
 });

@@ -7,8 +7,7 @@ import { engineInfo } from '../../environment/places/engineInfo.ts';
 import { engineSilent } from '../../run/places/engines.ts';
 import { cleanWork } from '../../run/places/orphanWork.ts';
 import { databasePath, openForReading, resultsRoot } from '../../run/resultsRoot.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
 import { EXIT, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -17,7 +16,7 @@ export const cleanVerb = defineVerb({
   describe: 'remove containers and end states that dead runs left; those of a live run stay',
   flags: flags({
     output,
-    dryRun: { type: 'boolean', default: false, describe: 'show what would be removed' },
+    dryRun: toggle('show what would be removed'),
     json,
   }),
   examples: [['$0 clean --dry-run', 'what is left over']],

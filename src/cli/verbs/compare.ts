@@ -28,51 +28,51 @@ import type { AttemptDocument, EvaluationDocument, HistoryRow } from '../../view
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { sideName } from '../../viewer/steps/alignedAttempts.ts';
 import { alignedData, alignedDocument, type ReportedSide } from '../../viewer/steps/alignedReport.ts';
-import { conclude } from '../conclude.ts';
-import { integer } from '../flags/checks.ts';
-import { format, json, output, to } from '../flags/commonFlags.ts';
-import { gateFlags, policyOf } from '../flags/gateFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
-import { sayUnconfirmed } from '../night.ts';
+import { conclude, sayUnconfirmed } from '../conclude.ts';
+import { filledText, integer } from '../flags/checks.ts';
+import { gateFlags, policyOf } from '../flags/runFlags.ts';
+import {
+  type Args,
+  defineVerb,
+  flags,
+  format,
+  json,
+  oneOf,
+  output,
+  string,
+  to,
+  toggle,
+} from '../flags/verb.ts';
 import { EXIT, say, sayNotice } from '../terminal/context.ts';
 import { putDocument } from '../terminal/putDocument.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 const compareFlags = flags({
   sides: {
-    type: 'string',
+    ...string(
+      'RUN, RUN/ARM, baseline[:NAME], or a file or folder of another runner; the first is the reference',
+    ),
     place: 'required',
     list: true,
     check: z.array(z.coerce.string()).min(1),
-    describe:
-      'RUN, RUN/ARM, baseline[:NAME], or a file or folder of another runner; the first is the reference',
   },
   output,
   format,
   to,
-  test: {
-    choices: ['exact', 'mid-p'],
-    bare: true,
-    describe: 'McNemar test; default: the one fixed in the manifest, else exact',
-  },
-  seed: { type: 'number', check: integer(0), describe: 'seed for permutations and bootstraps' },
-  instance: {
-    type: 'string',
-    check: z.string().min(1).optional(),
-    describe: 'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
-  },
-  config: { type: 'boolean', default: false, describe: 'compare only the configurations of the two runs' },
-  gate: { type: 'boolean', default: false, describe: 'judge the last run; exit 1 if it regressed' },
-  remeasure: {
-    type: 'number',
-    check: integer(0),
-    describe:
-      'with --gate: run what newly broke (and, where much did, what got fixed) again this many times before the verdict',
-  },
-  artifacts: {
-    type: 'string',
-    describe: "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",
-  },
+  test: oneOf(['exact', 'mid-p'], 'McNemar test; default: the one fixed in the manifest, else exact'),
+  seed: integer(0, 'seed for permutations and bootstraps'),
+  instance: filledText(
+    'lay the trajectories of this instance beside each other; sides may be RUN@EPOCH or PATH@EPOCH',
+  ),
+  config: toggle('compare only the configurations of the two runs'),
+  gate: toggle('judge the last run; exit 1 if it regressed'),
+  remeasure: integer(
+    0,
+    'with --gate: run what newly broke (and, where much did, what got fixed) again this many times before the verdict',
+  ),
+  artifacts: string(
+    "with --gate: folder for gate.json, junit.xml, summaries; default: the last run's folder",
+  ),
   json,
   ...gateFlags,
 });

@@ -1,5 +1,5 @@
+import { COLOR, COLOR_SAYS, ENV_FILE, ENV_FILE_SAYS } from '../flags/commandLine.ts';
 import { defineVerb, type Flags, flags, kebab, type Verb } from '../flags/verb.ts';
-import { COLOR, COLOR_SAYS, ENV_FILE, ENV_FILE_SAYS } from '../globalFlags.ts';
 import { EXIT, printExactly } from '../terminal/context.ts';
 
 export const completionVerb = (allVerbs: () => Promise<Verb[]>): Verb =>

@@ -3,10 +3,8 @@ import { basename, dirname, isAbsolute, relative } from 'node:path';
 import { inert } from '../../base/text/inert.ts';
 import { PACKAGE_CONFIGS } from '../../config/readConfig.ts';
 import { type ConfigRow, configRows, resolveConfig } from '../../run/plan/resolveConfig.ts';
-import { filledList } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
 import { runFlags } from '../flags/runFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { defineVerb, flags, json, toggle } from '../flags/verb.ts';
 import { EXIT, forTerminal, printData, printJson, sayNotice } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -14,9 +12,9 @@ export const configShowVerb = defineVerb({
   name: 'config show',
   describe: 'the resolved configuration: every value, and the file, flag or default that set it',
   flags: flags({
-    config: { ...runFlags.config, check: filledList },
-    model: { ...runFlags.model, check: filledList },
-    all: { type: 'boolean', default: false, describe: 'defaults too' },
+    config: runFlags.config,
+    model: runFlags.model,
+    all: toggle('defaults too'),
     json,
   }),
   examples: [

@@ -13,8 +13,7 @@ import { addDataset } from '../../run/datasets/addDataset.ts';
 import { type CheckedDataset, checkDataset, type Unfit } from '../../run/datasets/checkDataset.ts';
 import { requireDataset } from '../../run/requireDataset.ts';
 import { UserError } from '../../run/userError.ts';
-import { json } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { type Args, defineVerb, flags, json, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -26,19 +25,19 @@ const datasetsFlags = flags({
     describe: 'what to do; see the examples',
   },
   source: {
-    type: 'string',
+    ...string(
+      `${DATASET_ALIASES.join(', ')}, org/name, or a path; add: also the address of a git repository`,
+    ),
     place: 'optional',
-    describe: `${DATASET_ALIASES.join(', ')}, org/name, or a path; add: also the address of a git repository`,
   },
-  out: { type: 'string', place: 'optional', describe: 'convert: the file to write' },
-  split: { type: 'string', describe: 'test where there is one; pull: "all" takes every split' },
-  revision: { type: 'string', describe: 'branch, tag or commit of the hub' },
-  dataDir: { type: 'string', describe: 'folder with local copies' },
-  images: {
-    type: 'string',
-    describe: `add: whose images are used, instead of those that rows name: ${IMAGE_BUILDERS.join(', ')}, or a pattern with {id}`,
-  },
-  ids: { type: 'boolean', default: false, describe: 'show: the instance ids' },
+  out: { ...string('convert: the file to write'), place: 'optional' },
+  split: string('test where there is one; pull: "all" takes every split'),
+  revision: string('branch, tag or commit of the hub'),
+  dataDir: string('folder with local copies'),
+  images: string(
+    `add: whose images are used, instead of those that rows name: ${IMAGE_BUILDERS.join(', ')}, or a pattern with {id}`,
+  ),
+  ids: toggle('show: the instance ids'),
   json,
 });
 type Options = Args<typeof datasetsFlags>;

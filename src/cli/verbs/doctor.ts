@@ -12,29 +12,18 @@ import { checkedPlan, enginesNeeded, platformAsked } from '../../run/plan/prefli
 import { type ResolvedConfig, resolveConfig } from '../../run/plan/resolveConfig.ts';
 import { databasePath, resultsRoot } from '../../run/resultsRoot.ts';
 import { openStore } from '../../store/open.ts';
-import { filledList } from '../flags/checks.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { filledTexts } from '../flags/checks.ts';
+import { type Args, defineVerb, flags, json, output, toggle } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 const doctorFlags = flags({
   output,
-  config: {
-    alias: 'c',
-    type: 'string',
-    list: true,
-    bare: true,
-    check: filledList,
-    describe: 'file, or key.path=value',
-  },
-  model: { alias: 'm', type: 'string', list: true, bare: true, check: filledList, describe: 'model id' },
-  online: {
-    type: 'boolean',
-    default: false,
-    describe:
-      "ask the makers' own endpoints too for their models, which costs nothing; others are asked always",
-  },
+  config: filledTexts('c', 'file, or key.path=value'),
+  model: filledTexts('m', 'model id'),
+  online: toggle(
+    "ask the makers' own endpoints too for their models, which costs nothing; others are asked always",
+  ),
   json,
 });
 

@@ -18,91 +18,51 @@ import { resultsRoot } from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
 import type { Calibrated } from '../../store/records/evaluations.ts';
 import { integer } from '../flags/checks.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
-import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
-import { commandOn } from '../terminal/nextStep.ts';
+import { type Args, defineVerb, flags, json, oneOf, output, string, toggle } from '../flags/verb.ts';
+import { commandOn, EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 import { listenForSignals, signalExitCode, thisProcess } from '../terminal/thisProcess.ts';
 
 /** Takes one value each time, and may repeat. */
-const texts = z
-  .union([z.string(), z.array(z.string())])
-  .optional()
-  .transform((value) => (value === undefined ? [] : [value].flat()));
+const texts = (describe: string) => {
+  const check = z.union([z.string(), z.array(z.string())]).optional();
+  return {
+    ...string(describe),
+    check: check.transform((value) => (value === undefined ? [] : [value].flat())),
+  };
+};
 
 const evaluateFlags = flags({
   target: {
-    type: 'string',
+    ...string('run (name, unique prefix, "last"), preds.json, all_preds.jsonl, or "gold"'),
     place: 'optional',
-    describe: 'run (name, unique prefix, "last"), preds.json, all_preds.jsonl, or "gold"',
   },
   output,
-  subset: {
-    alias: 'd',
-    type: 'string',
-    check: texts,
-    describe: 'dataset of the predictions or logs; may repeat with --regrade',
-  },
-  split: { type: 'string', describe: 'split of the dataset' },
-  dataDir: { type: 'string', describe: 'folder with local copies of datasets' },
-  instance: {
-    alias: 'i',
-    type: 'string',
-    check: texts,
-    describe: 'only these ids (repeat, or separate with commas)',
-  },
-  workers: {
-    alias: ['w', 'max_workers'],
-    type: 'number',
-    check: integer(1),
-    describe: 'evaluations at a time',
-  },
+  subset: { alias: 'd', ...texts('dataset of the predictions or logs; may repeat with --regrade') },
+  split: string('split of the dataset'),
+  dataDir: string('folder with local copies of datasets'),
+  instance: { alias: 'i', ...texts('only these ids (repeat, or separate with commas)') },
+  workers: { alias: ['w', 'max_workers'], ...integer(1, 'evaluations at a time') },
   timeout: {
     alias: 't',
     type: 'number',
     check: z.number().min(0).optional(),
     describe: 'seconds for the tests [1800]',
   },
-  memory: { type: 'string', describe: 'memory limit of a container [none]' },
-  network: {
-    choices: ['default', 'none'],
-    bare: true,
-    describe: "default is the harness's own; none is recorded with the verdict",
-  },
-  capAdd: {
-    type: 'string',
-    check: texts,
-    describe: 'capability of the containers; SYS_ADMIN is what the harness adds for browser tests',
-  },
-  dialect: { choices: ['v5', 'v4.1'], bare: true, describe: 'rules of the harness to grade by [v5]' },
-  parser: {
-    type: 'string',
-    check: texts,
-    describe: 'ID=MODULE: a log parser of your own (exports parseLog)',
-  },
-  runId: { alias: 'id', type: 'string', describe: 'name of the run that predictions become' },
-  again: { type: 'boolean', default: false, describe: 're-grade instances that already have a verdict' },
-  regrade: {
-    type: 'string',
-    check: texts,
-    describe: 'grade from the logs in this folder, without containers',
-  },
+  memory: string('memory limit of a container [none]'),
+  network: oneOf(['default', 'none'], "default is the harness's own; none is recorded with the verdict"),
+  capAdd: texts('capability of the containers; SYS_ADMIN is what the harness adds for browser tests'),
+  dialect: oneOf(['v5', 'v4.1'], 'rules of the harness to grade by [v5]'),
+  parser: texts('ID=MODULE: a log parser of your own (exports parseLog)'),
+  runId: { alias: 'id', ...string('name of the run that predictions become') },
+  again: toggle('re-grade instances that already have a verdict'),
+  regrade: texts('grade from the logs in this folder, without containers'),
   write: {
-    type: 'boolean',
+    ...toggle('with --regrade: replace report.json in each folder (--no-write: only show)'),
     default: true,
-    describe: 'with --regrade: replace report.json in each folder (--no-write: only show)',
   },
-  verifyGold: {
-    type: 'boolean',
-    default: false,
-    describe: 'grade the gold patches and remember which of them pass on this machine',
-  },
-  repeat: {
-    type: 'number',
-    check: integer(1),
-    describe: 'with --verify-gold: evaluations of each instance, to find flaky ones [1]',
-  },
+  verifyGold: toggle('grade the gold patches and remember which of them pass on this machine'),
+  repeat: integer(1, 'with --verify-gold: evaluations of each instance, to find flaky ones [1]'),
   json,
 });
 type EvaluateArgs = Args<typeof evaluateFlags>;

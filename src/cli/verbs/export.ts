@@ -38,9 +38,8 @@ import type { Store } from '../../store/open.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { armsOf, instancesOf, type RunRow } from '../../store/records/runs.ts';
 import { exportHtml } from '../../viewer/bundle.ts';
-import { filled } from '../flags/checks.ts';
-import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { filledText } from '../flags/checks.ts';
+import { type Args, defineVerb, flags, json, namedRun, output, string } from '../flags/verb.ts';
 import { EXIT, printData, printResult, say } from '../terminal/context.ts';
 
 const FILES = ['all', 'preds', 'trajs', 'summary', 'manifest'] as const;
@@ -51,24 +50,17 @@ const splits = Object.keys(SPLITS) as [Split, ...Split[]];
 const boxes = Object.keys(CHECKLIST) as [Box, ...Box[]];
 
 const submissionFlags = flags({
-  arm: { type: 'string', describe: 'submission: which arm; needed with several' },
+  arm: string('submission: which arm; needed with several'),
   split: { choices: splits, describe: 'submission: default from the dataset name' },
-  system: {
-    type: 'string',
-    check: filled,
-    describe: 'submission: name of the system in the folder name',
-  },
-  metadata: { type: 'string', describe: 'submission: metadata.yaml to check and use' },
+  system: filledText('submission: name of the system in the folder name'),
+  metadata: string('submission: metadata.yaml to check and use'),
   claim: {
     choices: boxes,
     list: true,
     describe: 'submission: boxes that must be ticked; refused when the record contradicts one',
   },
   acceptModelChange: { type: 'boolean', describe: 'submission: several answering models are meant' },
-  acceptFindings: {
-    type: 'boolean',
-    describe: 'submission: findings of the secrets scan were looked at',
-  },
+  acceptFindings: { type: 'boolean', describe: 'submission: findings of the secrets scan were looked at' },
 });
 
 type Submission = Args<typeof submissionFlags> & {
@@ -84,11 +76,9 @@ const exportFlags = flags({
   run: namedRun,
   what: { choices: WHAT, default: 'all', place: 'optional' },
   output,
-  to: {
-    type: 'string',
-    describe:
-      "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
-  },
+  to: string(
+    "folder (or file for csv, junit, config, html, recording); default: the run's folder, or stdout",
+  ),
   emitEmpty: { type: 'boolean', describe: 'write "" for trials that were not decided' },
   json,
   ...submissionFlags,

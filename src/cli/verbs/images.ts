@@ -22,9 +22,8 @@ import { loadLayers } from '../../run/plan/resolveConfig.ts';
 import { requireDataset } from '../../run/requireDataset.ts';
 import { UserError } from '../../run/userError.ts';
 import { rememberBuilds } from '../../suites/suites.ts';
-import { filled, integer } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { filledText, integer } from '../flags/checks.ts';
+import { type Args, defineVerb, flags, json, oneOf, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, printResult, say } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -36,42 +35,32 @@ const imagesFlags = flags({
     describe:
       'plan: show what is present and missing; build: make those of the bundled dataset (demo); ls: images swebatch pulled; gc: remove some of those; check: exit 1 if an image is unavailable',
   },
-  source: {
-    type: 'string',
-    place: 'optional',
-    check: filled,
-    describe: 'dataset: a file, a folder, or a known name',
-  },
+  source: { ...filledText('dataset: a file, a folder, or a known name'), place: 'optional' },
   config: {
     alias: 'c',
-    type: 'string',
     list: true,
-    describe: "the run's configuration; only images, environment.platform and environment.hosts are used",
+    ...string("the run's configuration; only images, environment.platform and environment.hosts are used"),
   },
-  split: { type: 'string', check: filled, describe: 'split of the dataset' },
-  dataDir: { type: 'string', check: filled, describe: 'folder with local copies of datasets' },
-  slice: { type: 'string', describe: 'Python slice of the dataset' },
-  filter: { type: 'string', describe: 'regular expression on instance ids' },
+  split: filledText('split of the dataset'),
+  dataDir: filledText('folder with local copies of datasets'),
+  slice: string('Python slice of the dataset'),
+  filter: string('regular expression on instance ids'),
   image: {
-    type: 'string',
+    ...string('an image instead of a dataset; repeats'),
     list: true,
     check: z.array(z.string().min(1)).optional(),
-    describe: 'an image instead of a dataset; repeats',
   },
-  platform: { type: 'string', check: filled, describe: 'for example linux/amd64' },
+  platform: filledText('for example linux/amd64'),
   pull: {
     type: 'string',
-    choices: ['missing', 'always'],
     default: 'missing',
-    bare: true,
-    describe: 'always: also images that are present, in case their tag moved',
+    ...oneOf(['missing', 'always'], 'always: also images that are present, in case their tag moved'),
   },
-  parallel: { type: 'number', check: integer(1), describe: 'pulls at a time' },
+  parallel: integer(1, 'pulls at a time'),
   mirror: {
-    type: 'string',
+    ...string('REGISTRY=MIRROR: the mirror is asked first; repeats'),
     list: true,
     check: z.array(z.string().regex(/^[^=]+=[^=]+$/, 'must be REGISTRY=MIRROR')).optional(),
-    describe: 'REGISTRY=MIRROR: the mirror is asked first; repeats',
   },
   pullTimeout: {
     type: 'number',
@@ -79,11 +68,10 @@ const imagesFlags = flags({
     describe: 'seconds without progress before a pull is cut (1200)',
   },
   policy: {
-    type: 'string',
+    ...string('gc: remove-after or lru:<GB>'),
     check: imagesConfigSchema.shape.policy.unwrap().optional(),
-    describe: 'gc: remove-after or lru:<GB>',
   },
-  dryRun: { type: 'boolean', default: false, describe: 'gc: show what would be removed' },
+  dryRun: toggle('gc: show what would be removed'),
   json,
 });
 type ImagesArgs = Args<typeof imagesFlags>;

@@ -2,43 +2,29 @@
 import { z } from 'zod';
 import { importResults } from '../../results/import/importResults.ts';
 import { resultsRoot } from '../../run/resultsRoot.ts';
-import { filled, runName } from '../flags/checks.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
-import { EXIT, printJson, say, sayNotice } from '../terminal/context.ts';
-import { commandOn } from '../terminal/nextStep.ts';
+import { filledText, runName } from '../flags/checks.ts';
+import { defineVerb, flags, json, output, string } from '../flags/verb.ts';
+import { commandOn, EXIT, printJson, say, sayNotice } from '../terminal/context.ts';
 
 const importFlags = flags({
   source: {
-    type: 'string',
+    ...string(
+      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, predictions, trajectories in ATIF, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
+    ),
     place: 'required',
     check: z.string().min(1),
-    describe:
-      "mini-swe-agent's folder (preds.json, *.traj.json), a job folder of Harbor, a log of Inspect (.eval, .json) or a folder of them, predictions, trajectories in ATIF, the harness's logs/run_evaluation folder or a report.json in it, or a run report of the harness, of sb-cli or of SWE-bench Pro (eval_results.json)",
   },
   output,
   runId: {
-    type: 'string',
+    ...string("name of the run; default: the source's"),
     check: runName('must be 1 to 100 of A-Z a-z 0-9 _ . -'),
-    describe: "name of the run; default: the source's",
   },
-  subset: {
-    type: 'string',
-    check: filled,
-    describe: 'its dataset, so that it can be graded and reported by repository',
-  },
-  split: { type: 'string', check: filled, describe: 'split of the dataset' },
-  dataDir: {
-    type: 'string',
-    check: filled,
-    describe: 'folder with local copies of the named datasets',
-  },
-  report: {
-    type: 'string',
-    check: filled,
-    describe:
-      "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
-  },
+  subset: filledText('its dataset, so that it can be graded and reported by repository'),
+  split: filledText('split of the dataset'),
+  dataDir: filledText('folder with local copies of the named datasets'),
+  report: filledText(
+    "run report of the harness or of sb-cli, a leaderboard entry's results.json, or a folder of instance reports: the verdicts",
+  ),
   json,
 });
 export const importVerb = defineVerb({

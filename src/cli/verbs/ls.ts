@@ -12,24 +12,16 @@ import {
   type TrialLine,
   trialLines,
 } from '../../store/records/trials.ts';
-import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
-import { paintWord } from '../terminal/colour.ts';
-import { EXIT, inCi, printData, printResult, say } from '../terminal/context.ts';
-import { commandOn } from '../terminal/nextStep.ts';
+import { defineVerb, flags, json, namedRun, oneOf, output, toggle } from '../flags/verb.ts';
+import { commandOn, EXIT, paintWord, printResult, say } from '../terminal/context.ts';
 import { countsText, spentText, table } from '../terminal/table.ts';
-import { lastWord, watchRun } from '../terminal/watch.ts';
 
 const lsFlags = flags({
   run: { ...namedRun, place: 'optional' },
   output,
   json,
-  class: { choices: EXIT_CLASSES, bare: true, describe: 'only trials of this exit class' },
-  watch: {
-    type: 'boolean',
-    default: false,
-    describe: 'follow a live run: slots, phases, cost, rate, ETA',
-  },
+  class: oneOf(EXIT_CLASSES, 'only trials of this exit class'),
+  watch: toggle('follow a live run: slots, phases, cost, rate, ETA'),
 });
 
 export const lsVerb = defineVerb({
@@ -52,15 +44,9 @@ export const lsVerb = defineVerb({
     }
     const run = requireRun(store, name);
     if (args.watch) {
-      const redraw = process.stdout.isTTY === true && !inCi();
       // Not for a plain ls: it would take longer than its answer.
-      const { workerOn } = await import('../../run/control/runLock.ts');
-      const ended = await watchRun({
-        ...{ store, run, redraw, everyMs: redraw ? 1000 : 15_000, write: printData },
-        // A process that was killed cannot write that its run ended.
-        gone: () => workerOn(root, run.name) === null,
-      });
-      say(lastWord(ended, root));
+      const { follow } = await import('./top.ts');
+      await follow(store, root, run);
       return EXIT.done;
     }
     const lines = liveLines(store, run.id).filter((l) => !args.class || l.exit_class === args.class);

@@ -2,9 +2,8 @@
 import { inert } from '../../base/text/inert.ts';
 import { type ModelMeaning, modelMeaning, providerFacts } from '../../run/plan/modelMeaning.ts';
 import { UserError } from '../../run/userError.ts';
-import { filled } from '../flags/checks.ts';
-import { json } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { filledText } from '../flags/checks.ts';
+import { defineVerb, flags, json } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 import { table } from '../terminal/table.ts';
 
@@ -13,12 +12,7 @@ export const modelsVerb = defineVerb({
   describe:
     'what a model name means: provider, dialect, address, key, prices, context; without a name the providers',
   flags: flags({
-    name: {
-      type: 'string',
-      place: 'optional',
-      check: filled,
-      describe: 'as -m takes it: claude-opus-4-5, openrouter/…',
-    },
+    name: { ...filledText('as -m takes it: claude-opus-4-5, openrouter/…'), place: 'optional' },
     json,
   }),
   examples: [

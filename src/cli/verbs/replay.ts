@@ -12,8 +12,7 @@ import { parseForeignJson } from '../../formats/foreignJson.ts';
 import { readTrajectory } from '../../formats/miniSweAgent/trajectory.ts';
 import { firstDifference } from '../../model/offline/sameRequest.ts';
 import { UserError } from '../../run/userError.ts';
-import { json } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { type Args, defineVerb, flags, json, oneOf, string, toggle } from '../flags/verb.ts';
 import { EXIT, printData, printJson, say } from '../terminal/context.ts';
 
 interface FileResult extends ReplayResult {
@@ -23,27 +22,19 @@ interface FileResult extends ReplayResult {
 }
 
 const replayFlags = flags({
-  files: {
-    type: 'string',
-    place: 'required',
-    list: true,
-    describe: '*.traj.json files, or folders of them',
-  },
-  check: { type: 'boolean', default: false, describe: 'exit 1 if anything differs' },
+  files: { ...string('*.traj.json files, or folders of them'), place: 'required', list: true },
+  check: toggle('exit 1 if anything differs'),
   environment: {
-    choices: ['recorded', DEFAULT_ENVIRONMENT],
+    ...oneOf(
+      ['recorded', DEFAULT_ENVIRONMENT],
+      'recorded outputs, or the commands run for real in a container',
+    ),
     default: 'recorded',
-    bare: true,
-    describe: 'recorded outputs, or the commands run for real in a container',
   },
-  image: {
-    type: 'string',
-    describe: 'image for --environment docker; default: the recorded one',
-  },
+  image: string('image for --environment docker; default: the recorded one'),
   network: {
-    type: 'string',
+    ...string('network for --environment docker; default: the one recorded by swebatch, else none'),
     bare: true,
-    describe: 'network for --environment docker; default: the one recorded by swebatch, else none',
   },
   json,
 });

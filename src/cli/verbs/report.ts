@@ -11,8 +11,7 @@ import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.t
 import { nightsOf } from '../../store/records/baselines.ts';
 import { loadRunData } from '../../store/records/reportQueries.ts';
 import { integer } from '../flags/checks.ts';
-import { format, json, namedRun, output, to } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { defineVerb, flags, format, json, namedRun, output, to, toggle } from '../flags/verb.ts';
 import { EXIT } from '../terminal/context.ts';
 import { putDocument } from '../terminal/putDocument.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
@@ -27,12 +26,8 @@ const reportFlags = flags({
   output,
   format,
   to,
-  history: {
-    type: 'boolean',
-    default: false,
-    describe: 'every instance across all runs with the same model, with a flake label',
-  },
-  seed: { type: 'number', check: integer(0), describe: 'seed for the bootstrap intervals' },
+  history: toggle('every instance across all runs with the same model, with a flake label'),
+  seed: integer(0, 'seed for the bootstrap intervals'),
   json,
 });
 

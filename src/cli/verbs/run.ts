@@ -1,24 +1,33 @@
-/** `swebatch run`: an agent over a selection of a dataset. The same run id again goes on where it stopped. */
+/** `swebatch run`: an agent over a selection of a dataset; the same run id again goes on where it stopped. `swebatch resume` does so by name. */
+import { z } from 'zod';
 import { errorText } from '../../base/text/errorText.ts';
 import { imageOf } from '../../dataset/instance.ts';
 import { DEMO_IMAGES, run as runProgram } from '../../demo/baseImage.ts';
 import { buildDemoImages } from '../../demo/instanceImages.ts';
 import { engineClient } from '../../environment/places/engineClient.ts';
+import { EXIT_CLASSES, type ExitClass } from '../../outcome.ts';
 import { requireBaseline } from '../../results/night/gateRun.ts';
-import { beginRun } from '../../run/begin.ts';
+import { beginRun, goOnWithRun } from '../../run/begin.ts';
 import { armCrash } from '../../run/control/crash.ts';
 import { dryRun } from '../../run/plan/dryRun.ts';
 import { endpointFindings } from '../../run/plan/endpointChecks.ts';
 import { checkedPlan, preflight, refuseFailed, refuseWrong } from '../../run/plan/preflight.ts';
 import { plan } from '../../run/plan.ts';
-import { hasBegun, makeAndOpen, openForReading } from '../../run/resultsRoot.ts';
+import {
+  hasBegun,
+  makeAndOpen,
+  openForReading,
+  openForWriting,
+  requireRun,
+  resultsRoot,
+} from '../../run/resultsRoot.ts';
 import { UserError } from '../../run/userError.ts';
-import { conclude } from '../conclude.ts';
-import { checkNight } from '../flags/gateFlags.ts';
-import { runFlags, runOptionsOf } from '../flags/runFlags.ts';
-import { defineVerb } from '../flags/verb.ts';
-import { showNight } from '../night.ts';
-import { EXIT, env, say } from '../terminal/context.ts';
+import { runAwaitsVerdict } from '../../store/records/baselines.ts';
+import { conclude, showNight } from '../conclude.ts';
+import { integer } from '../flags/checks.ts';
+import { checkNight, costLimit, evaluateFlag, progress, runFlags, runOptionsOf } from '../flags/runFlags.ts';
+import { defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
+import { commandOn, EXIT, env, say } from '../terminal/context.ts';
 import { printPlan } from '../terminal/printPlan.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
@@ -109,3 +118,66 @@ async function someMissing(images: readonly string[]): Promise<boolean> {
   );
   return missing.includes(true);
 }
+
+const resumeFlags = flags({
+  run: namedRun,
+  output,
+  retry: {
+    ...string(
+      `also run sealed trials of this class again (${EXIT_CLASSES.join(', ')}), or those named by --id`,
+    ),
+    bare: true,
+    check: z
+      .string()
+      .refine(
+        (c) => c === '' || (EXIT_CLASSES as readonly string[]).includes(c),
+        `must be one of ${EXIT_CLASSES.join(', ')}`,
+      )
+      .transform((c) => (c || undefined) as ExitClass | undefined)
+      .optional(),
+  },
+  id: { ...string('run these instances once more'), list: true, bare: true },
+  workers: { alias: 'w', ...integer(1, 'number of slots from now on') },
+  costLimit: {
+    ...costLimit,
+    describe: 'budget of the whole run from now on, in dollars; none: no limit',
+  },
+  allowConfigChange: toggle('continue even if an image has changed; recorded as a boundary'),
+  evaluate: evaluateFlag,
+  progress,
+  json,
+});
+
+/** Goes on with a run from its record alone; nothing sealed runs again unless it is asked for by class or id. */
+export const resumeVerb = defineVerb({
+  name: 'resume',
+  describe: 'continue a run; finished trials run again only if requested',
+  flags: resumeFlags,
+  examples: [
+    ['$0 resume last', 'what was interrupted or never started'],
+    ['$0 resume last --retry infra', 'also trials that failed because of infrastructure'],
+    ['$0 resume last --retry --id django__django-11099', 'one instance once more; all attempts are kept'],
+  ],
+  async run(args) {
+    armCrash(env('SWEBATCH_CRASH_AT'));
+    const root = resultsRoot(args.output);
+    using store = openForWriting(root);
+    const outcome = await goOnWithRun(
+      store,
+      {
+        ...{ results: root, run: args.run, workers: args.workers, costLimit: args.costLimit },
+        ...{ evaluate: args.evaluate, allowConfigChange: args.allowConfigChange },
+        retry: args.retry,
+        instances: args.id?.flatMap((i) => i.split(',')),
+      },
+      thisProcess(args.progress),
+    );
+    const code = conclude(outcome, args.json);
+    const { id, name } = requireRun(store, outcome.run);
+    if (code === EXIT.done && runAwaitsVerdict(store, id))
+      say(
+        `this night stopped before its verdict, and is no baseline without one: ${commandOn(root, `compare BASELINE ${name} --gate`)} judges it, or "swebatch run" with the flags it began with`,
+      );
+    return code;
+  },
+});

@@ -23,10 +23,8 @@ import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';
 import { createDocuments } from '../../viewer/documents/resources.ts';
 import { byThread, patchLines, programLines, trajectoryLines } from '../../viewer/trajectoryLines.ts';
-import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
-import { EXIT, printData, printExactly, printJson, say } from '../terminal/context.ts';
-import { commandOn } from '../terminal/nextStep.ts';
+import { type Args, defineVerb, flags, json, namedRun, output, string, toggle } from '../flags/verb.ts';
+import { commandOn, EXIT, printData, printExactly, printJson, say } from '../terminal/context.ts';
 import { countsText, spentText } from '../terminal/table.ts';
 
 const showFlags = flags({
@@ -34,17 +32,13 @@ const showFlags = flags({
     ...namedRun,
     describe: 'name, unique prefix, or "last"; RUN/ARM@EPOCH chooses among trials of an instance',
   },
-  instance: { type: 'string', place: 'optional', describe: 'instance id, or a unique part of it' },
+  instance: { ...string('instance id, or a unique part of it'), place: 'optional' },
   output,
   json,
-  manifest: { type: 'boolean', default: false, describe: 'print the manifest (run.json)' },
-  patch: { type: 'boolean', default: false, describe: 'print only the patch' },
-  attempt: {
-    type: 'number',
-    bare: true,
-    describe: 'number of the attempt; default: the final one',
-  },
-  full: { type: 'boolean', default: false, describe: 'do not shorten long outputs' },
+  manifest: toggle('print the manifest (run.json)'),
+  patch: toggle('print only the patch'),
+  attempt: { type: 'number', bare: true, describe: 'number of the attempt; default: the final one' },
+  full: toggle('do not shorten long outputs'),
 });
 type ShowArgs = Args<typeof showFlags>;
 

@@ -1,8 +1,7 @@
 /** `swebatch verify RUN`: checks every invariant of a run's record. */
 import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.ts';
 import { verifyRun } from '../../store/verifyRun.ts';
-import { json, namedRun, output } from '../flags/commonFlags.ts';
-import { defineVerb, flags } from '../flags/verb.ts';
+import { defineVerb, flags, json, namedRun, output } from '../flags/verb.ts';
 import { EXIT, printResult } from '../terminal/context.ts';
 
 export const verifyVerb = defineVerb({

@@ -7,16 +7,14 @@ import { UserError } from '../../run/userError.ts';
 import { writeBundle } from '../../viewer/bundle.ts';
 import { databaseOf } from '../../viewer/laterRecord.ts';
 import { startViewer } from '../../viewer/server.ts';
-import { json, output } from '../flags/commonFlags.ts';
-import { type Args, defineVerb, flags } from '../flags/verb.ts';
+import { type Args, defineVerb, flags, json, output, string } from '../flags/verb.ts';
 import { EXIT, env, printResult, say } from '../terminal/context.ts';
 import { thisProcess } from '../terminal/thisProcess.ts';
 
 const viewFlags = flags({
   results: {
-    type: 'string',
+    ...string('results root, or a file or folder of another runner; default: -o'),
     place: 'optional',
-    describe: 'results root, or a file or folder of another runner; default: -o',
   },
   output,
   port: {
@@ -26,20 +24,12 @@ const viewFlags = flags({
     describe: '0 picks a free one',
   },
   host: {
-    type: 'string',
+    ...string('other than loopback requires a token: set SWEBATCH_VIEW_TOKEN, or one is generated'),
     default: '127.0.0.1',
     check: z.string().min(1),
-    describe: 'other than loopback requires a token: set SWEBATCH_VIEW_TOKEN, or one is generated',
   },
-  bundle: {
-    type: 'string',
-    describe: 'write static files into this folder instead; any web server can show them',
-  },
-  run: {
-    type: 'string',
-    list: true,
-    describe: 'with --bundle: only this run (repeat for more)',
-  },
+  bundle: string('write static files into this folder instead; any web server can show them'),
+  run: { ...string('with --bundle: only this run (repeat for more)'), list: true },
   json,
 });
 

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { withEnvFile } from '../../../src/cli/globalFlags.ts';
+import { withEnvFile } from '../../../src/cli/flags/commandLine.ts';
 import { cli, tempDir } from '../../support/cli.ts';
 
 function file(text: string, name = 'some.env'): string {

@@ -1,6 +1,6 @@
 // What shows text of others to a person: terminal, report, page.
 
-import { wrap } from '../../../src/cli/terminal/progressBars.ts';
+import { wrap } from '../../../src/cli/terminal/progress.ts';
 import { clip } from '../../../src/cli/terminal/progressState.ts';
 import { table } from '../../../src/cli/terminal/table.ts';
 import { type Document, jsonText } from '../../../src/report/render/document.ts';
