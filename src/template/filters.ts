@@ -21,7 +21,7 @@ import {
   typeName,
 } from '../base/python/values.ts';
 import { replaceUnits, unitsOf } from '../base/replaceUnits.ts';
-import { TemplateError } from './ast.ts';
+import { TemplateError } from './parse.ts';
 
 export type Named = Readonly<Record<string, unknown>>;
 type Filter = (value: unknown, args: readonly unknown[], named: Named) => unknown;

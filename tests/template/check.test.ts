@@ -1,8 +1,7 @@
 // What is wrong with a template is found when the config loads, and a template reaches nothing of the host language.
 import { describe, expect, test } from 'vitest';
-import { TemplateError, UndefinedError } from '../../src/template/ast.ts';
-import { checkTemplate } from '../../src/template/check.ts';
-import { compileTemplate, render } from '../../src/template/render.ts';
+import { TemplateError, UndefinedError } from '../../src/template/parse.ts';
+import { checkTemplate, compileTemplate, render } from '../../src/template/render.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 
 describe('checkTemplate', () => {

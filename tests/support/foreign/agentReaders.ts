@@ -24,10 +24,9 @@ import { createCollector } from '../../../src/environment/exec/outputCollector.t
 import { quotePath, writePatch } from '../../../src/environment/patch/gitPatch.ts';
 import { classifyPullMessage } from '../../../src/environment/places/pullFailure.ts';
 import { SUSPICION_RULES, scanCommand } from '../../../src/grading/suspicion/commands.ts';
-import { TemplateError } from '../../../src/template/ast.ts';
-import { checkTemplate } from '../../../src/template/check.ts';
 import { FILTERS, METHOD_NAMES, methodOf, TESTS } from '../../../src/template/filters.ts';
-import { render } from '../../../src/template/render.ts';
+import { TemplateError } from '../../../src/template/parse.ts';
+import { checkTemplate, render } from '../../../src/template/render.ts';
 import { jsonValue, type Reader, readersOf } from './reader.ts';
 
 const FENCE_WORDS = [
