@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { loadParsers } from '../../src/grading/userParsers.ts';
+import { loadParsers } from '../../src/grading/parsers/parserRegistry.ts';
 import { cli, REPO, tempDir } from '../support/cli.ts';
 
 const page = readFileSync(join(REPO, 'docs', 'extension.md'), 'utf8');

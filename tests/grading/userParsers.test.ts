@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findParser } from '../../src/grading/parsers/parserRegistry.ts';
-import { loadParsers } from '../../src/grading/userParsers.ts';
+import { findParser, loadParsers } from '../../src/grading/parsers/parserRegistry.ts';
 
 let dir = '';
 beforeAll(() => {

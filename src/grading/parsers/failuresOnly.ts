@@ -1,18 +1,17 @@
 /** Parsers of SWE-bench Multimodal that record failures and nothing else; grading treats a test that is absent as passed (`fail_only`). */
+
 import { eachLine } from '../../base/python/lines.ts';
 import {
   digitsEnd,
+  indentOf,
   isSpace,
   isSpaceAt,
-  SPACE,
   squeeze,
   strip,
   stripEnd,
-  stripStart,
   withoutAnsi,
 } from '../../base/python/text.ts';
-import { byLine, lastMatch } from './lineRules.ts';
-import { type LogParser, StatusMap } from './logParser.ts';
+import { byLine, type LogParser, lastMatch, pythonRegex, StatusMap } from './logParser.ts';
 
 interface FailedLines {
   readonly head: RegExp;
@@ -48,8 +47,8 @@ function failedLines(log: string, form: FailedLines, take: (name: string) => voi
   }
 }
 
-const CHART_HEAD = new RegExp(`Chrome[${SPACE}][\\p{Nd}.]+(?!\\n)[${SPACE}]\\(`, 'gu');
-const PAREN_SPACE = new RegExp(`\\)(?!\\n)[${SPACE}]`);
+const CHART_HEAD = pythonRegex('Chrome<SPACE>[\\p{Nd}.]+(?!\\n)<SPACE>\\(', 'gu');
+const PAREN_SPACE = pythonRegex('\\)(?!\\n)<SPACE>', '');
 export const parseChartJs: LogParser = (raw) => {
   const found = new StatusMap();
   const between = (text: string) => {
@@ -69,15 +68,14 @@ export const parseMarked = byLine((line, found) => {
     found.set(strip(line.slice(digits + 2)), 'FAILED');
 });
 
-const LINUX = '\\(Linux[SPACE][\\p{Nd}.]+\\)[SPACE]';
-const pattern = (text: string) => new RegExp(text.replaceAll('[SPACE]', `[${SPACE}]`), 'gu');
+const LINUX = '\\(Linux<SPACE>[\\p{Nd}.]+\\)<SPACE>';
 const BPMN_HEADS = [
-  pattern(`2KPhantomJS[SPACE][\\p{Nd}.]+[SPACE]${LINUX}`),
-  pattern('2KPhantomJS[SPACE][\\p{Nd}.]+[SPACE]\\(Linux[SPACE]x86_64\\)[SPACE]'),
-  pattern('Chrome[SPACE]Headless[SPACE]'),
-  pattern(`HeadlessChrome[SPACE][\\p{Nd}.]+[SPACE]${LINUX}`),
+  pythonRegex(`2KPhantomJS<SPACE>[\\p{Nd}.]+<SPACE>${LINUX}`, 'gu'),
+  pythonRegex('2KPhantomJS<SPACE>[\\p{Nd}.]+<SPACE>\\(Linux<SPACE>x86_64\\)<SPACE>', 'gu'),
+  pythonRegex('Chrome<SPACE>Headless<SPACE>', 'gu'),
+  pythonRegex(`HeadlessChrome<SPACE>[\\p{Nd}.]+<SPACE>${LINUX}`, 'gu'),
 ] as const;
-const CHROME_PLATFORM = pattern('[SPACE]\\(Linux[SPACE]x86_64\\)[SPACE]');
+const CHROME_PLATFORM = pythonRegex('<SPACE>\\(Linux<SPACE>x86_64\\)<SPACE>', 'gu');
 
 export const parseBpmnJs: LogParser = (log) => {
   const found = new StatusMap();
@@ -92,17 +90,11 @@ export const parseBpmnJs: LogParser = (log) => {
   return found;
 };
 
-const OPENLAYERS_HEADLESS = pattern(
-  'Chrome[SPACE]Headless[SPACE][\\p{Nd}.]+[SPACE]\\(Linux[SPACE][^SPACES]+\\)[SPACE]'.replace(
-    'SPACES',
-    SPACE,
-  ),
-);
-const OPENLAYERS_CHROME = pattern(
-  'Chrome[SPACE][\\p{Nd}.]+[SPACE]\\(Linux[SPACE][^SPACES]+\\)[SPACE]'.replace('SPACES', SPACE),
-);
-const OPENLAYERS_NUMBERED = new RegExp(`(?<![^\\n])[${SPACE}]{2}\\p{Nd}+\\)`, 'gu');
-const MISMATCH = new RegExp(`:[${SPACE}]mismatch`, 'g');
+const OPENLAYERS_BROWSER = '<SPACE>[\\p{Nd}.]+<SPACE>\\(Linux<SPACE><TEXT>+\\)<SPACE>';
+const OPENLAYERS_HEADLESS = pythonRegex(`Chrome<SPACE>Headless${OPENLAYERS_BROWSER}`, 'gu');
+const OPENLAYERS_CHROME = pythonRegex(`Chrome${OPENLAYERS_BROWSER}`, 'gu');
+const OPENLAYERS_NUMBERED = pythonRegex('(?<![^\\n])<SPACE>{2}\\p{Nd}+\\)', 'gu');
+const MISMATCH = pythonRegex(':<SPACE>mismatch', 'g');
 
 export const parseOpenlayers: LogParser = (log) => {
   const found = new StatusMap();
@@ -127,15 +119,17 @@ export const parseOpenlayers: LogParser = (log) => {
   return found;
 };
 
-const ESLINT_HEAD = new RegExp(`[${SPACE}]{2}\\p{Nd}+\\)`, 'gu');
+const ESLINT_HEAD = pythonRegex('<SPACE>{2}\\p{Nd}+\\)', 'gu');
+
+const GAP = pythonRegex('<SPACE>', '');
 
 /** Where the title after `from` ends and where its `…Error` ends: the first run of white space with "Error" behind it on its line. */
 function eslintTitle(log: string, from: number): { title: number; end: number } | undefined {
   const newline = log.indexOf('\n', from);
   const own = log.slice(from, newline < 0 ? log.length : newline);
-  const gap = own.search(new RegExp(`[${SPACE}]`));
+  const gap = own.search(GAP);
   const last = own.lastIndexOf('Error');
-  if (gap >= 0 && last >= gap + indentLength(own, gap)) return { title: from + gap, end: from + last + 5 };
+  if (gap >= 0 && last >= gap + indentOf(own.slice(gap))) return { title: from + gap, end: from + last + 5 };
   const error = newline < 0 ? -1 : log.indexOf('Error', newline);
   if (error < 0) return undefined;
   let title = log.lastIndexOf('\n', error);
@@ -143,9 +137,6 @@ function eslintTitle(log: string, from: number): { title: number; end: number } 
   const lineEnd = log.indexOf('\n', error);
   return { title, end: log.lastIndexOf('Error', lineEnd < 0 ? log.length : lineEnd) + 5 };
 }
-const indentLength = (text: string, at: number): number =>
-  text.length - at - stripStart(text.slice(at)).length;
-
 export const parseEslint: LogParser = (log) => {
   const found = new StatusMap();
   let done = 0;
@@ -253,7 +244,7 @@ function withoutXmlBlocks(log: string): string {
 function deepens(title: string): boolean {
   let last = 0;
   for (const line of title.split('\n')) {
-    const indent = line.length - stripStart(line).length;
+    const indent = indentOf(line);
     if (indent <= last) return false;
     last = indent;
   }

@@ -1,4 +1,6 @@
 /** What a log parser is: a pure function from the text of a test run to the status of each test it names. */
+import { eachLine } from '../../base/python/lines.ts';
+import { isSpaceAt, SPACE, strip, tokens } from '../../base/python/text.ts';
 import type { GradingConfig } from '../gradingConfig.ts';
 
 export type HarnessDialect = GradingConfig['dialect'];
@@ -46,3 +48,63 @@ export function nameBudget(log: string): (name: string) => string {
     return name;
   };
 }
+
+interface LineResult {
+  readonly name: string;
+  readonly status: Status;
+}
+
+/** An expression in which <SPACE> is one character that Python takes for white space, and <TEXT> one that it does not. */
+export const pythonRegex = (form: string, flags: string): RegExp =>
+  new RegExp(form.replaceAll('<SPACE>', `[${SPACE}]`).replaceAll('<TEXT>', `[^${SPACE}]`), flags);
+
+/** A parser that reads each line by itself. */
+export const byLine =
+  (read: (line: string, found: StatusMap, dialect: HarnessDialect) => void): LogParser =>
+  (log, { dialect }) => {
+    const found = new StatusMap();
+    eachLine(log, (line) => void read(line, found, dialect));
+    return found;
+  };
+
+/** A parser that finds at most one test in each stripped line. */
+export const stripped = (
+  rule: (line: string, dialect: HarnessDialect) => LineResult | null | undefined,
+): LogParser =>
+  byLine((line, found, dialect) => {
+    if (line === '') return;
+    const result = rule(strip(line), dialect);
+    if (result) found.set(result.name, result.status);
+  });
+
+export const skipSpaces = (text: string, at: number): number => {
+  let next = at;
+  while (isSpaceAt(text, next)) next++;
+  return next;
+};
+
+/** `(.*)` up to the last thing that `mark` finds, from `from` on; undefined when it finds none. `mark` must be global. */
+export function lastMatch(text: string, mark: RegExp, from = 0): number | undefined {
+  let last: number | undefined;
+  mark.lastIndex = from;
+  for (let match = mark.exec(text); match !== null; match = mark.exec(text)) last = match.index;
+  return last;
+}
+
+/** Colour codes lose their `[31m` first and every control character after that, the tab included. */
+export const withoutColour = (line: string) => line.replace(/\[\p{Nd}+m/gu, '').replace(/[\x01-\x1f]/g, '');
+
+/** pytest as forks of the harness read it, whose older versions print the status last. A line with a status and no name loses the whole instance. */
+export const statusAtEitherEnd = (
+  words: readonly string[],
+  prepare: (line: string) => string = (line) => line,
+): LogParser =>
+  byLine((raw, found) => {
+    const line = prepare(withoutColour(raw));
+    const first = words.some((word) => line.startsWith(word));
+    if (!first && !words.some((word) => line.endsWith(word))) return;
+    const [one, two] = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
+    if (one === undefined || two === undefined)
+      throw new ParserError(`the line "${line.slice(0, 200)}" names no test`);
+    found.set(first ? two : one, first ? one : two);
+  });

@@ -1,49 +1,84 @@
 /** Parsers of SWE-bench Multilingual: C, Go, Rust, Java, PHP, JavaScript and Ruby. */
 import { eachLine } from '../../base/python/lines.ts';
-import { digitsEnd, isSpaceAt, isWordAt, SPACE, strip } from '../../base/python/text.ts';
+import { isSpaceAt, isWordAt, strip } from '../../base/python/text.ts';
 import {
-  beforeLastParens,
-  durationStart,
-  lastMatch,
-  looseDurationStart,
-  opening,
+  type HarnessDialect,
+  type LogParser,
+  nameBudget,
+  ParserError,
+  pythonRegex,
+  type Status,
+  StatusMap,
   skipSpaces,
   stripped,
-  ticked,
-  withoutPlace,
-} from './lineRules.ts';
-import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
+} from './logParser.ts';
 
-const REDIS: Readonly<Record<string, Status>> = {
-  '[ok]:': 'PASSED',
-  '[err]:': 'FAILED',
-  '[skip]:': 'SKIPPED',
-  '[ignore]:': 'SKIPPED',
+/** A stripped line by one expression with the groups `name` and `mark`, and the status that each mark stands for. */
+const rule = (
+  form: string,
+  statuses: Readonly<Record<string, Status>>,
+  named: (name: string, mark: string, dialect: HarnessDialect) => string = (name) => name,
+): LogParser => {
+  const pattern = pythonRegex(form, 'su');
+  return stripped((line, dialect) => {
+    const { name, mark } = pattern.exec(line)?.groups ?? {};
+    return name === undefined ? null : { name: named(name, mark!, dialect), status: statuses[mark!]! };
+  });
 };
-export const parseRedis = stripped((line) => {
-  const mark = opening(line, Object.keys(REDIS));
-  if (mark === undefined || !isSpaceAt(line, mark.length)) return undefined;
-  const rest = line.slice(mark.length + 1);
-  if (rest === '') return undefined;
-  const end = durationStart(rest);
-  const name = end > 0 ? rest.slice(0, end) : rest;
-  return { name: mark === '[err]:' ? withoutPlace(name) : name, status: REDIS[mark]! };
+const DURATION = '(?:<SPACE>\\(\\p{Nd}+<SPACE>*m?s\\))?';
+const PASS_FAIL = { PASS: 'PASSED', FAIL: 'FAILED' } as const;
+
+/** Redis names the file of a failed test behind it. */
+const PLACE = pythonRegex('^(.*<TEXT>|)<SPACE>+in<SPACE>+<TEXT>+$', 's');
+export const parseRedis = rule(
+  `^\\[(?<mark>ok|err|skip|ignore)\\]:<SPACE>(?<name>.+?)${DURATION}$`,
+  { ok: 'PASSED', err: 'FAILED', skip: 'SKIPPED', ignore: 'SKIPPED' },
+  (name, mark) => (mark === 'err' ? name.replace(PLACE, '$1') : name),
+);
+
+export const parseJq = rule('^(?<mark>PASS|FAIL):<SPACE>(?<name>.+)$', PASS_FAIL);
+export const parseMicropythonTest = rule('^(?<mark>pass|FAIL|skip)<SPACE>+(?<name>.*)$', {
+  pass: 'PASSED',
+  FAIL: 'FAILED',
+  skip: 'SKIPPED',
+});
+// `(?=.*\)$)` comes first so that a line without a bracket at its end costs one look, and not one at each bracket in it.
+export const parseGotest = rule('^(?=.*\\)$)--- (?<mark>PASS|FAIL|SKIP): (?<name>.+) \\(..', {
+  ...PASS_FAIL,
+  SKIP: 'SKIPPED',
+});
+export const parseCargo = rule('^test<SPACE>+(?<name><TEXT>+)<SPACE>+\\.\\.\\.<SPACE>+(?<mark>ok|FAILED)$', {
+  ok: 'PASSED',
+  FAILED: 'FAILED',
+});
+export const parseAnt = rule('^\\[junit\\]<SPACE>+\\[(?<mark>PASS|FAIL|ERR)\\]<SPACE>+(?<name>.*)$', {
+  ...PASS_FAIL,
+  ERR: 'FAILED',
+});
+export const parseJest = rule(
+  `^(?<mark>[✓✕○])<SPACE>(?<name>.+?)${DURATION}$`,
+  { '✓': 'PASSED', '✕': 'FAILED', '○': 'SKIPPED' },
+  (name, _, dialect) => (dialect === 'v5' ? strip(name) : name),
+);
+export const parseJestJson = rule('^\\[(?<mark>PASSED|FAILED)\\]<SPACE>(?<name>.+)$', {
+  PASSED: 'PASSED',
+  FAILED: 'FAILED',
+});
+export const parseVitest = rule(
+  '^(?<mark>[✓×↓])<SPACE>(?<name>.+?)(?:<SPACE>(?:\\p{Nd}+<SPACE>*m?s?|\\[skipped\\]))?$',
+  { '✓': 'PASSED', '×': 'FAILED', '↓': 'SKIPPED' },
+);
+export const parseTap = rule('^(?<mark>ok|not ok) \\p{Nd}+ (?<name>.+)$', {
+  ok: 'PASSED',
+  'not ok': 'FAILED',
+});
+/** Lines that `jq` made of RSpec's JSON. */
+export const parseRspecTransformedJson = rule('^(?<name>.+) - (?<mark>passed|failed)', {
+  passed: 'PASSED',
+  failed: 'FAILED',
 });
 
-export const parseJq = stripped((line) => {
-  const mark = opening(line, ['PASS:', 'FAIL:']);
-  if (mark === undefined || !isSpaceAt(line, 5) || line.length < 7) return undefined;
-  return { name: line.slice(6), status: mark === 'PASS:' ? 'PASSED' : 'FAILED' };
-});
-
-const MICROPYTHON = { pass: 'PASSED', FAIL: 'FAILED', skip: 'SKIPPED' } as const;
-export const parseMicropython = stripped((line) => {
-  const mark = opening(line, ['pass', 'FAIL', 'skip']);
-  if (mark === undefined || !isSpaceAt(line, 4)) return undefined;
-  return { name: line.slice(skipSpaces(line, 4)), status: MICROPYTHON[mark] };
-});
-
-const GTEST_MARK = new RegExp(`\\[[${SPACE}]*(OK|FAILED)[${SPACE}]*\\][${SPACE}]`, 'y');
+const GTEST_MARK = pythonRegex('\\[<SPACE>*(OK|FAILED)<SPACE>*\\]<SPACE>', 'y');
 /** `[  OK  ] Suite.Test (3 ms)`, the last such mark on the line. */
 export const parseGoogletest = stripped((line) => {
   if (!line.endsWith(')')) return undefined;
@@ -62,32 +97,8 @@ export const parseGoogletest = stripped((line) => {
   return undefined;
 });
 
-const GO = { '--- PASS: ': 'PASSED', '--- FAIL: ': 'FAILED', '--- SKIP: ': 'SKIPPED' } as const;
-export const parseGotest = stripped((line) => {
-  const mark = opening(line, ['--- PASS: ', '--- FAIL: ', '--- SKIP: ']);
-  const name = mark && beforeLastParens(line, mark.length);
-  return name ? { name, status: GO[mark!] } : undefined;
-});
-
-const CARGO = new RegExp(`^test[${SPACE}]+([^${SPACE}]+)[${SPACE}]+\\.\\.\\.[${SPACE}]+(ok|FAILED)$`);
-export const parseCargo = stripped((line) => {
-  const match = line.startsWith('test') ? CARGO.exec(line) : null;
-  return match && { name: match[1]!, status: match[2] === 'ok' ? 'PASSED' : 'FAILED' };
-});
-
-/** The value after the last `-Dtest=` that has one. */
-function mavenTest(line: string): string | undefined {
-  const mark = '-Dtest=';
-  for (let at = line.lastIndexOf(mark); at >= 0; at = at === 0 ? -1 : line.lastIndexOf(mark, at - 1)) {
-    const from = at + mark.length;
-    if (from >= line.length || isSpaceAt(line, from)) continue;
-    let to = from;
-    while (to < line.length && !isSpaceAt(line, to)) to++;
-    return line.slice(from, to);
-  }
-  return undefined;
-}
-
+/** The value behind the last `-Dtest=` that has one. */
+const MAVEN_TEST = pythonRegex('^.*-Dtest=(<TEXT>+)', 's');
 const mavenBuild = (line: string): Status | undefined =>
   line.endsWith('BUILD SUCCESS') ? 'PASSED' : line.endsWith('BUILD FAILURE') ? 'FAILED' : undefined;
 
@@ -100,7 +111,7 @@ export const parseMaven: LogParser = (log, { dialect }) => {
   let current = '---NO TEST NAME FOUND YET---';
   eachLine(log, (raw) => {
     const line = strip(raw);
-    const test = mavenTest(line);
+    const test = line.includes('-Dtest=') ? MAVEN_TEST.exec(line)?.[1] : undefined;
     if (test !== undefined) {
       tests.push(test);
       current = test;
@@ -116,18 +127,12 @@ export const parseMaven: LogParser = (log, { dialect }) => {
   return found;
 };
 
-const ANT = new RegExp(`^\\[junit\\][${SPACE}]+\\[(PASS|FAIL|ERR)\\][${SPACE}]+`);
-export const parseAnt = stripped((line) => {
-  const match = ANT.exec(line);
-  return match && { name: line.slice(match[0].length), status: match[1] === 'PASS' ? 'PASSED' : 'FAILED' };
-});
-
-const GRADLE_NAME = new RegExp(`^[^>][^${SPACE}]*[${SPACE}]+>[${SPACE}]+[^${SPACE}]+$`);
+const GRADLE_NAME = pythonRegex('^[^>]<TEXT>*<SPACE>+><SPACE>+<TEXT>+$', '');
 const gradleStatus = (line: string): Status | undefined =>
   line.endsWith('PASSED') ? 'PASSED' : line.endsWith('FAILED') ? 'FAILED' : undefined;
 
 /** `Suite > test PASSED`; other processes' output can push the status to a line of its own. */
-export const parseGradle: LogParser = (log, { dialect }) => {
+export const parseGradleCustom: LogParser = (log, { dialect }) => {
   const found = new StatusMap();
   let waiting: string | undefined;
   eachLine(log, (raw) => {
@@ -149,14 +154,15 @@ export const parseGradle: LogParser = (log, { dialect }) => {
 };
 
 const TESTDOX: Readonly<Record<string, Status>> = { '✔': 'PASSED', '✘': 'FAILED', '↩': 'SKIPPED' };
+const TESTDOX_SUITE = /^(?=.*\)$)([\p{L}\p{N}_].+) \(../su;
 /** PHPUnit's testdox: a suite's heading, then its tests. */
 export const parsePhpunit: LogParser = (log) => {
   const found = new StatusMap();
   const named = nameBudget(log);
   let suite = 'None';
   eachLine(log, (line) => {
-    const heading = isWordAt(line, 0) ? beforeLastParens(line) : undefined;
-    if (heading !== undefined && heading.length > 1) {
+    const heading = TESTDOX_SUITE.exec(line)?.[1];
+    if (heading !== undefined) {
       suite = heading;
       return;
     }
@@ -167,18 +173,6 @@ export const parsePhpunit: LogParser = (log) => {
   return found;
 };
 
-const JEST = ticked({ '✓': 'PASSED', '✕': 'FAILED', '○': 'SKIPPED' }, durationStart);
-export const parseJest = stripped((line, dialect) => {
-  const result = JEST(line);
-  return result && dialect === 'v5' ? { ...result, name: strip(result.name) } : result;
-});
-
-export const parseJestJson = stripped((line) => {
-  const mark = opening(line, ['[PASSED]', '[FAILED]']);
-  if (mark === undefined || !isSpaceAt(line, 8) || line.length < 10) return undefined;
-  return { name: line.slice(9), status: mark === '[PASSED]' ? 'PASSED' : 'FAILED' };
-});
-
 /** Two rows of one repository, two runners. */
 export const parseImmutableJs: LogParser = (log, context) => {
   const number = context.instanceId.split('-').at(-1);
@@ -187,34 +181,7 @@ export const parseImmutableJs: LogParser = (log, context) => {
   throw new ParserError(`no immutable.js log form is known for ${context.instanceId}`);
 };
 
-export const parseVitest = stripped(
-  ticked({ '✓': 'PASSED', '×': 'FAILED', '↓': 'SKIPPED' }, looseDurationStart),
-);
-
-export const parseTap = stripped((line) => {
-  const mark = opening(line, ['ok ', 'not ok ']);
-  if (mark === undefined) return undefined;
-  const digits = digitsEnd(line, mark.length);
-  if (digits === mark.length || line[digits] !== ' ' || digits + 1 >= line.length) return undefined;
-  return { name: line.slice(digits + 1), status: mark === 'ok ' ? 'PASSED' : 'FAILED' };
-});
-
-interface KarmaLine {
-  readonly indent: number;
-  readonly status: Status | undefined;
-  readonly name: string;
-}
-
 const KARMA: Readonly<Record<string, Status>> = { '✔': 'PASSED', '✖': 'FAILED' };
-function karmaLine(line: string): KarmaLine | undefined {
-  const at = skipSpaces(line, 0);
-  const status = KARMA[line.charAt(at)];
-  if (status !== undefined && isSpaceAt(line, at + 1))
-    return { indent: at, status, name: line.slice(at + 2) };
-  // Without a mark the last white space belongs to the separator.
-  return at === 0 ? undefined : { indent: at - 1, status: undefined, name: line.slice(at) };
-}
-
 /** Karma's spec reporter: suites by indentation. The suite's stack loses one level at a time, as in the official parser. */
 export const parseKarma: LogParser = (log) => {
   const found = new StatusMap();
@@ -229,18 +196,21 @@ export const parseKarma: LogParser = (log) => {
       started = true;
       return;
     }
-    const read = started ? karmaLine(line) : undefined;
-    if (read === undefined) return;
+    if (!started) return;
     const inside = (name: string) => (suites.length > 0 ? `${suites.at(-1)} > ${name}` : name);
-    if (read.status !== undefined) found.set(named(inside(read.name)), read.status);
-    else if (read.indent > indent && read.indent > 0) {
-      indent = read.indent;
-      suites.push(inside(read.name));
-    } else if (read.indent < indent && read.indent > 0) {
-      indent = read.indent;
-      if (suites.pop() === undefined)
-        throw new ParserError('the indentation of the karma report goes below its start');
+    const at = skipSpaces(line, 0);
+    const status = KARMA[line.charAt(at)];
+    if (status !== undefined && isSpaceAt(line, at + 1)) {
+      found.set(named(inside(line.slice(at + 2))), status);
+      return;
     }
+    // Of a suite the last white space belongs to the separator, and one that does not stand in is none.
+    const depth = at - 1;
+    if (depth < 1 || depth === indent) return;
+    if (depth > indent) suites.push(inside(line.slice(at)));
+    else if (suites.pop() === undefined)
+      throw new ParserError('the indentation of the karma report goes below its start');
+    indent = depth;
     return;
   });
   return found;
@@ -269,7 +239,7 @@ export const parseCucumber = stripped((line) => {
 });
 
 const UNIT: Readonly<Record<string, Status>> = { '.': 'PASSED', E: 'FAILED', F: 'FAILED', O: 'SKIPPED' };
-const COLON = new RegExp(`:[${SPACE}]+`, 'g');
+const COLON = pythonRegex(':<SPACE>+', 'g');
 /** `test: name:   .` or `name: E`, the last such colon. */
 export const parseRubyUnit = stripped((line) => {
   if (!line.includes(':')) return undefined;
@@ -284,14 +254,6 @@ export const parseRubyUnit = stripped((line) => {
   }
   if (status === undefined) return undefined;
   return { name: line.slice(line.startsWith('test: ') && colon > 6 ? 6 : 0, colon), status };
-});
-
-const RSPEC = / - (?:passed|failed)/g;
-/** Lines that `jq` made of RSpec's JSON. */
-export const parseRspec = stripped((line) => {
-  const at = lastMatch(line, RSPEC, 1);
-  if (at === undefined) return undefined;
-  return { name: line.slice(0, at), status: line.startsWith(' - passed', at) ? 'PASSED' : 'FAILED' };
 });
 
 /** Jekyll's rows use two runners; the pull request's number tells which. */

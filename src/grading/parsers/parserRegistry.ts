@@ -1,79 +1,43 @@
-/** Log parsers by their official ids, and the user's own beside them. */
+/** Log parsers by their official ids, and the user's own beside them: `grading.parsers` maps an id to a module that exports `parseLog(log, context)`. */
+import { isRecord } from '../../base/isRecord.ts';
+import { importUserModule } from '../../userModule.ts';
 import * as failuresOnly from './failuresOnly.ts';
 import type { LogParser } from './logParser.ts';
 import * as multilingual from './multilingual.ts';
 import * as python from './python.ts';
 import * as reporters from './reporters.ts';
 
-export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = {
-  parse_log_pytest: python.parsePytest,
-  parse_log_pytest_options: python.parsePytestOptions,
-  parse_log_pytest_v2: python.parsePytestV2,
-  parse_log_django: python.parseDjango,
-  parse_log_seaborn: python.parseSeaborn,
-  parse_log_sympy: python.parseSympy,
-  parse_log_matplotlib: python.parseMatplotlib,
-  parse_log_astroid: python.parsePytest,
-  parse_log_flask: python.parsePytest,
-  parse_log_marshmallow: python.parsePytest,
-  parse_log_pvlib: python.parsePytest,
-  parse_log_pyvista: python.parsePytest,
-  parse_log_sqlfluff: python.parsePytest,
-  parse_log_xarray: python.parsePytest,
-  parse_log_pydicom: python.parsePytestOptions,
-  parse_log_requests: python.parsePytestOptions,
-  parse_log_pylint: python.parsePytestOptions,
-  parse_log_astropy: python.parsePytestV2,
-  parse_log_scikit: python.parsePytestV2,
-  parse_log_sphinx: python.parsePytestV2,
-  parse_log_calypso: reporters.parseCalypso,
-  parse_log_bpmn_js: failuresOnly.parseBpmnJs,
-  parse_log_carbon: reporters.parseCarbon,
-  parse_log_eslint: failuresOnly.parseEslint,
-  parse_log_grommet: reporters.parseGrommet,
-  parse_log_highlightjs: reporters.parseHighlightjs,
-  parse_log_lighthouse: reporters.parseLighthouse,
-  parse_log_next: reporters.parseNext,
-  parse_log_openlayers: failuresOnly.parseOpenlayers,
-  parse_log_prismjs: reporters.parsePrismjs,
-  parse_log_quarto_cli: reporters.parseQuartoCli,
-  parse_log_chart_js: failuresOnly.parseChartJs,
-  parse_log_marked: failuresOnly.parseMarked,
-  parse_log_p5js: failuresOnly.parseP5js,
-  parse_log_react_pdf: reporters.parseCarbon,
-  parse_log_jest: multilingual.parseJest,
-  parse_log_jest_json: multilingual.parseJestJson,
-  parse_log_vitest: multilingual.parseVitest,
-  parse_log_karma: multilingual.parseKarma,
-  parse_log_tap: multilingual.parseTap,
-  parse_log_immutable_js: multilingual.parseImmutableJs,
-  parse_log_redis: multilingual.parseRedis,
-  parse_log_jq: multilingual.parseJq,
-  parse_log_doctest: multilingual.parseDoctest,
-  parse_log_micropython_test: multilingual.parseMicropython,
-  parse_log_googletest: multilingual.parseGoogletest,
-  parse_log_gotest: multilingual.parseGotest,
-  parse_log_maven: multilingual.parseMaven,
-  parse_log_ant: multilingual.parseAnt,
-  parse_log_gradle_custom: multilingual.parseGradle,
-  parse_log_phpunit: multilingual.parsePhpunit,
-  parse_log_minitest: multilingual.parseMinitest,
-  parse_log_cucumber: multilingual.parseCucumber,
-  parse_log_ruby_unit: multilingual.parseRubyUnit,
-  parse_log_rspec_transformed_json: multilingual.parseRspec,
-  parse_log_jekyll: multilingual.parseJekyll,
-  parse_log_cargo: multilingual.parseCargo,
-};
+const { gymPydantic, ...official } = { ...python, ...reporters, ...failuresOnly, ...multilingual };
+
+/** `parseJestJson` is `parse_log_jest_json`: a parser is exported under its official id. */
+const idOf = (name: string): string =>
+  name
+    .replaceAll(/(?=[A-Z])/g, '_')
+    .replace('parse_', 'parse_log_')
+    .toLowerCase();
+
+/** Ids under which a repository has the parser of another. */
+export const SAME_PARSER = {
+  parsePytest: ['astroid', 'flask', 'marshmallow', 'pvlib', 'pyvista', 'sqlfluff', 'xarray'],
+  parsePytestOptions: ['pydicom', 'requests', 'pylint'],
+  parsePytestV2: ['astropy', 'scikit', 'sphinx'],
+  parseCarbon: ['react_pdf'],
+} as const;
+
+export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = Object.fromEntries([
+  ...Object.entries(official).map(([name, parser]) => [idOf(name), parser]),
+  ...Object.entries(SAME_PARSER).flatMap(([name, ids]) =>
+    ids.map((id) => [`parse_log_${id}`, official[name as keyof typeof SAME_PARSER]]),
+  ),
+]);
 
 /** Of suites beside SWE-bench, whose rows name a parser that it does not have. */
-export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = {
-  parse_log_pytest_pydantic: python.parsePydantic,
-};
+export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = { parse_log_pytest_pydantic: gymPydantic };
 
 export type ParserRegistry = ReadonlyMap<string, LogParser>;
 
-const official: ParserRegistry = new Map(Object.entries({ ...OFFICIAL_PARSERS, ...SUITE_PARSERS }));
-export const officialRegistry = (): ParserRegistry => official;
+const known: ParserRegistry = new Map(Object.entries({ ...OFFICIAL_PARSERS, ...SUITE_PARSERS }));
+export const officialRegistry = (): ParserRegistry => known;
 
 /** Ids are accepted with and without the official prefix (`pytest`, `parse_log_pytest`); an exact id goes first. */
 export function findParser(registry: ParserRegistry, id: string): LogParser | undefined {
@@ -82,5 +46,32 @@ export function findParser(registry: ParserRegistry, id: string): LogParser | un
 
 /** Adds parsers of the user's; they may replace official ones. */
 export function extendRegistry(own: Readonly<Record<string, LogParser>>): ParserRegistry {
-  return new Map([...official, ...Object.entries(own)]);
+  return new Map([...known, ...Object.entries(own)]);
+}
+
+/** A parser may return a Map or a plain object; anything else is an error that names the parser. */
+function checked(id: string, parse: (log: string, context: unknown) => unknown): LogParser {
+  return (log, context) => {
+    const found = parse(log, context);
+    const entries = found instanceof Map ? [...found] : isRecord(found) ? Object.entries(found) : undefined;
+    if (!entries?.every(([name, status]) => typeof name === 'string' && typeof status === 'string'))
+      throw new Error(`parseLog of "${id}" must return a Map or an object from test name to status`);
+    return new Map(entries as [string, string][]);
+  };
+}
+
+/** Throws with a sentence for the person when a module cannot be used. */
+export async function loadParsers(
+  parsers: Readonly<Record<string, string>>,
+  baseDir: string,
+): Promise<ParserRegistry> {
+  if (Object.keys(parsers).length === 0) return known;
+  const own: Record<string, LogParser> = {};
+  for (const [id, path] of Object.entries(parsers)) {
+    const { parseLog: parse } = await importUserModule(`grading.parsers.${id}`, path, baseDir);
+    if (typeof parse !== 'function')
+      throw new Error(`grading.parsers.${id}: ${path} does not export a function parseLog`);
+    own[id] = checked(id, parse as (log: string, context: unknown) => unknown);
+  }
+  return extendRegistry(own);
 }

@@ -1,8 +1,18 @@
 /** Parsers of the Python repositories: pytest in four variants, Django's runner, SymPy's runner. Quirks are the official ones. */
+
 import { eachLine, eachLineWith } from '../../base/python/lines.ts';
-import { SPACE, strip, tokens } from '../../base/python/text.ts';
-import { byLine, skipSpaces } from './lineRules.ts';
-import { type LogParser, ParserError, STATUS_WORDS, StatusMap } from './logParser.ts';
+import { strip, tokens } from '../../base/python/text.ts';
+import {
+  byLine,
+  type LogParser,
+  ParserError,
+  pythonRegex,
+  STATUS_WORDS,
+  StatusMap,
+  skipSpaces,
+  statusAtEitherEnd,
+  withoutColour,
+} from './logParser.ts';
 
 const startsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.startsWith(word));
 const endsWithStatus = (line: string) => STATUS_WORDS.some((word) => line.endsWith(word));
@@ -45,9 +55,6 @@ export const parseMatplotlib = pytestLike(
   same,
 );
 
-/** Colour codes lose their `[31m` first and every control character after that, the tab included. */
-const withoutColour = (line: string) => line.replace(/\[\p{Nd}+m/gu, '').replace(/[\x01-\x1f]/g, '');
-
 export const parsePytestV2 = byLine((raw, found, dialect) => {
   if (raw === '') return;
   const line = withoutColour(raw);
@@ -88,16 +95,8 @@ function withoutProgress(line: string): string {
   return from === 0 ? line : parts.join('') + line.slice(from);
 }
 
-/** SWE-Gym's parser for pydantic. It loses the whole instance to a line with a status and no name. */
-export const parsePydantic = byLine((raw, found) => {
-  const line = withoutProgress(withoutColour(raw));
-  const first = startsWithStatus(line);
-  if (!first && !endsWithStatus(line)) return;
-  const [one, two] = tokens(line.startsWith(FAILED) ? line.replaceAll(' - ', ' ') : line);
-  if (one === undefined || two === undefined) throw new ParserError(`the line "${line}" names no test`);
-  if (first) found.set(two, one);
-  else found.set(one, two);
-});
+/** SWE-Gym's parser for pydantic. */
+export const gymPydantic = statusAtEitherEnd(STATUS_WORDS, withoutProgress);
 
 export const parseSeaborn = byLine((line, found, dialect) => {
   const [first, second] = tokens(line);
@@ -180,10 +179,11 @@ function slashTail(): Tail {
   };
 }
 
-const INTERRUPTIONS: readonly [text: string, tail: () => Tail][] = [
-  ['Testing against Django installed in ', silencedTail],
-  ['Internal Server Error: /', slashTail],
-  ['System check identified no issues \\(0 silenced\\)', () => okFollows],
+const message = (text: string) => pythonRegex(`<SPACE>\\.\\.\\.<SPACE>${text}`, 'g');
+const INTERRUPTIONS: readonly [text: RegExp, tail: () => Tail][] = [
+  [message('Testing against Django installed in '), silencedTail],
+  [message('Internal Server Error: /'), slashTail],
+  [message('System check identified no issues \\(0 silenced\\)'), () => okFollows],
 ];
 
 /** A test's line that a long message interrupted: `name ... <message>\nok`. Matches do not overlap, as with `re.finditer`. */
@@ -193,7 +193,7 @@ function djangoInterrupted(log: string, found: StatusMap): void {
     let done = 0;
     let start = 0;
     let next = 0;
-    for (const match of log.matchAll(new RegExp(`[${SPACE}]\\.\\.\\.[${SPACE}]${text}`, 'g'))) {
+    for (const match of log.matchAll(text)) {
       for (; next <= match.index; next = log.indexOf('\n', start) + 1 || Number.POSITIVE_INFINITY)
         start = next;
       if (start < done) continue;

@@ -2,21 +2,23 @@
  * Parsers of SWE-bench Multimodal whose logs list passes and failures: Jest suites by file, reporters that nest suites by indentation,
  * Mocha's JSON, Deno's tests in quarto.
  */
-import { eachLine } from '../../base/python/lines.ts';
-import {
-  digitsEnd,
-  indentOf,
-  isSpaceAt,
-  SPACE,
-  strip,
-  stripEnd,
-  withoutAnsi,
-} from '../../base/python/text.ts';
-import { byLine, lastMatch } from './lineRules.ts';
-import { type LogParser, nameBudget, ParserError, type Status, StatusMap } from './logParser.ts';
 
-const FILE_DURATIONS = ['ms', `[${SPACE}]s`, 's'].map(
-  (unit) => new RegExp(`[${SPACE}]\\([\\p{Nd}.]+${unit}\\)`, 'gu'),
+import { z } from 'zod';
+import { eachLine } from '../../base/python/lines.ts';
+import { digitsEnd, indentOf, isSpaceAt, strip, stripEnd, withoutAnsi } from '../../base/python/text.ts';
+import {
+  byLine,
+  type LogParser,
+  lastMatch,
+  nameBudget,
+  ParserError,
+  pythonRegex,
+  type Status,
+  StatusMap,
+} from './logParser.ts';
+
+const FILE_DURATIONS = ['ms', '<SPACE>s', 's'].map((unit) =>
+  pythonRegex(`<SPACE>\\([\\p{Nd}.]+${unit}\\)`, 'gu'),
 );
 
 /** `PASS path (5.2 s)`: react-pdf, carbon and older lighthouse name files, not tests. */
@@ -27,14 +29,7 @@ export const parseCarbon = byLine((line, found) => {
   found.set(line.slice(5, end), status);
 });
 
-/** ` (5.2 s)` at the very end. */
-function withoutFileDuration(name: string): string {
-  const open = name.lastIndexOf('(');
-  if (open < 1 || !isSpaceAt(name, open - 1) || !name.endsWith('s)')) return name;
-  let inside = name.slice(open + 1, name.endsWith('ms)') ? -3 : -2);
-  if (isSpaceAt(inside, inside.length - 1)) inside = inside.slice(0, -1);
-  return /^[\p{Nd}.]+$/u.test(inside) ? name.slice(0, open - 1) : name;
-}
+const LAST_DURATION = pythonRegex('<SPACE>\\([\\p{Nd}.]+<SPACE>?m?s\\)$', 'u');
 
 /** `FAIL x` and then `PASS x` over the whole log; a bare `FAIL` takes the next line as its name. */
 export const parseGrommet: LogParser = (log) => {
@@ -46,7 +41,7 @@ export const parseGrommet: LogParser = (log) => {
     let bare = false;
     eachLine(log, (line) => {
       const named = bare ? line : line.startsWith(mark) && isSpaceAt(line, 4) ? line.slice(5) : undefined;
-      if (named !== undefined) found.set(withoutFileDuration(strip(named)), status);
+      if (named !== undefined) found.set(strip(named).replace(LAST_DURATION, ''), status);
       bare = !bare && line === mark;
     });
   }
@@ -54,7 +49,7 @@ export const parseGrommet: LogParser = (log) => {
 };
 
 /** The suites that enclose a test, by indentation. Each entry holds its name joined with those around it. */
-export function suiteStack() {
+function suiteStack() {
   const open: { readonly path: string; readonly indent: number }[] = [];
   const inside = (name: string) => (open.length > 0 ? `${open.at(-1)!.path} - ${name}` : name);
   return {
@@ -104,14 +99,15 @@ export const parseCalypso: LogParser = (log) => {
   return found;
 };
 
+const PASSING = pythonRegex('\\p{Nd}<SPACE>passing', 'u');
 /** A log up to the first `12 passing`. */
 function beforePassing(log: string): string {
-  const mark = new RegExp(`\\p{Nd}[${SPACE}]passing`, 'u').exec(log);
+  const mark = PASSING.exec(log);
   return mark === null ? log : log.slice(0, mark.index).replace(/(?<!\p{Nd})\p{Nd}+$/u, '');
 }
 
-const MOCHA_RUN = new RegExp(`running[${SPACE}]\\p{Nd}+[${SPACE}]test[${SPACE}]files`, 'u');
-const MOCHA_DURATION = new RegExp(`[${SPACE}]\\(\\p{Nd}+m+s\\)`, 'gu');
+const MOCHA_RUN = pythonRegex('running<SPACE>\\p{Nd}+<SPACE>test<SPACE>files', 'u');
+const MOCHA_DURATION = pythonRegex('<SPACE>\\(\\p{Nd}+m+s\\)', 'gu');
 
 function mochaResult(line: string): { rest: string; status: Status } | undefined {
   if (line.startsWith('✔') && isSpaceAt(line, 1)) return { rest: line.slice(2), status: 'PASSED' };
@@ -138,7 +134,7 @@ const parseLighthouseMocha: LogParser = (log) => {
   return found;
 };
 
-const FULL_TITLE = new RegExp(`"fullTitle":[${SPACE}]"`, 'g');
+const FULL_TITLE = pythonRegex('"fullTitle":<SPACE>"', 'g');
 /** `"fullTitle": "…",` where that ends the line. */
 function fullTitles(text: string): string[] {
   const titles: string[] = [];
@@ -199,32 +195,26 @@ export const parseHighlightjs: LogParser = (log) => {
 };
 
 const PRISM_COMMAND = './node_modules/.bin/mocha tests/run.js --reporter json';
-const isTest = (value: unknown): value is { fullTitle: string } =>
-  typeof value === 'object' &&
-  value !== null &&
-  typeof (value as { fullTitle?: unknown }).fullTitle === 'string';
-
-function prismTests(report: unknown, part: string): string[] {
-  const tests =
-    typeof report === 'object' && report !== null ? (report as Record<string, unknown>)[part] : undefined;
-  if (!Array.isArray(tests) || !tests.every(isTest))
-    throw new ParserError(`the JSON report has no usable "${part}"`);
-  return tests.map((test) => test.fullTitle);
-}
-
+const prismTests = z.array(z.looseObject({ fullTitle: z.string() }));
 /** Mocha's JSON reporter; what stands around the outermost braces is dropped. */
 export const parsePrismjs: LogParser = (log) => {
   const found = new StatusMap();
   for (const part of log.split(PRISM_COMMAND).slice(1)) {
     const inner = upToLast(part.slice(part.indexOf('{') + 1), '}');
-    let report: unknown;
+    let report: Record<string, unknown>;
     try {
-      report = JSON.parse(`{${inner}}`);
+      report = JSON.parse(`{${inner}}`) as Record<string, unknown>;
     } catch (error) {
       throw new ParserError(`the JSON report cannot be read: ${(error as Error).message}`);
     }
-    for (const name of prismTests(report, 'failures')) found.set(name, 'FAILED');
-    for (const name of prismTests(report, 'passes')) found.set(name, 'PASSED');
+    for (const [part, status] of [
+      ['failures', 'FAILED'],
+      ['passes', 'PASSED'],
+    ] as const) {
+      const tests = prismTests.safeParse(report[part]);
+      if (!tests.success) throw new ParserError(`the JSON report has no usable "${part}"`);
+      for (const { fullTitle } of tests.data) found.set(fullTitle, status);
+    }
   }
   return found;
 };
@@ -258,7 +248,7 @@ export const parseQuartoCli: LogParser = (log) => {
 // Next's two runners in SWE-bench Multimodal: Karma, and Cypress from version 1.27 of the specification.
 
 const NEXT_NOISE = ['ERROR', 'LOG', 'WARN', 'Check', 'in'];
-const ASSERTION = new RegExp(`AssertionError:[${SPACE}]+#`, 'g');
+const ASSERTION = pythonRegex('AssertionError:<SPACE>+#', 'g');
 
 /** Cuts each `AssertionError: #…` up to the next empty line. */
 function withoutAssertions(log: string): string {
@@ -301,9 +291,9 @@ const parseNextKarma: LogParser = (log) => {
   return found;
 };
 
-const CYPRESS_SUITE = new RegExp(`\\)\\n\\n\\n[${SPACE}]{2}([^\\n]*)\\n`, 'g');
-const CYPRESS_FAIL = new RegExp(`(?<![^\\n])[${SPACE}]{4}\\p{Nd}+\\)[${SPACE}]([^\\n]*)`, 'gu');
-const CYPRESS_PASS = new RegExp(`(?<![^\\n])[${SPACE}]{4}✓[${SPACE}]([^\\n]*)`, 'g');
+const CYPRESS_SUITE = pythonRegex('\\)\\n\\n\\n<SPACE>{2}([^\\n]*)\\n', 'g');
+const CYPRESS_FAIL = pythonRegex('(?<![^\\n])<SPACE>{4}\\p{Nd}+\\)<SPACE>([^\\n]*)', 'gu');
+const CYPRESS_PASS = pythonRegex('(?<![^\\n])<SPACE>{4}✓<SPACE>([^\\n]*)', 'g');
 
 /** `Running: spec (1 of 3)`, three line ends, the suite's name; then its tests. */
 const parseNextCypress: LogParser = (log) => {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import type { Dataset } from '../../dataset/dataset.ts';
 import { type GradingConfig, gradingConfigSchema } from '../../grading/gradingConfig.ts';
 import type { ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
-import { loadParsers } from '../../grading/userParsers.ts';
+import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller, Variables } from '../../run/caller.ts';
 import { withRunLock } from '../../run/control/runLock.ts';
 import { requireDataset } from '../../run/requireDataset.ts';

@@ -11,7 +11,7 @@ import type { EnginePool } from '../../environment/places/enginePool.ts';
 import type { EngineWatch } from '../../environment/places/engineWatch.ts';
 import type { GradingConfig } from '../../grading/gradingConfig.ts';
 import { imagesOfWork } from '../../grading/gradingFrame.ts';
-import { loadParsers } from '../../grading/userParsers.ts';
+import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Outcome } from '../../outcome.ts';
 import { StorageError, type Store } from '../../store/open.ts';
 import { type Gradable, gradableTrial, gradableTrials, verdictsOf } from '../../store/records/evaluations.ts';

@@ -3,7 +3,7 @@
 import { bad, type Finding } from '../../base/finding.ts';
 import { environmentFindings, environmentKindOf } from '../../environment/environments.ts';
 import { engineInfo } from '../../environment/places/engineInfo.ts';
-import { loadParsers } from '../../grading/userParsers.ts';
+import { loadParsers } from '../../grading/parsers/parserRegistry.ts';
 import type { Caller } from '../caller.ts';
 import { engineSilent, requireEngine } from '../places/engines.ts';
 import { UserError } from '../userError.ts';

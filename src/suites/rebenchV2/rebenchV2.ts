@@ -15,9 +15,19 @@ import {
   planOwnRules,
   type SetVerdict,
 } from '../../grading/ownRules.ts';
-import { byLine, stripped } from '../../grading/parsers/lineRules.ts';
-import { type LogParser, ParserError } from '../../grading/parsers/logParser.ts';
-import { findParser, OFFICIAL_PARSERS, type ParserRegistry } from '../../grading/parsers/parserRegistry.ts';
+import {
+  byLine,
+  type LogParser,
+  ParserError,
+  statusAtEitherEnd,
+  stripped,
+} from '../../grading/parsers/logParser.ts';
+import {
+  findParser,
+  OFFICIAL_PARSERS,
+  type ParserRegistry,
+  SAME_PARSER,
+} from '../../grading/parsers/parserRegistry.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
@@ -127,8 +137,6 @@ function grading(instance: Instance, { dialect, parsers }: SpecOptions): Planned
 // Log shapes of SWE-rebench V2. Many have the names of SWE-bench's parsers, as those were before harness 5. Some of them differ: there an
 // expected failure is no status, and Gradle may print a time behind the status. So no dialect changes how its logs are read.
 
-const WORDS = ['PASSED', 'FAILED', 'SKIPPED', 'ERROR'];
-
 /** The official parser as it was in harness 4, over lines that `change` has rewritten where the log has the mark at all. */
 const official =
   (id: string, mark?: string, change: (line: string) => string = (line) => line): LogParser =>
@@ -145,17 +153,6 @@ function withoutFileMark(line: string): string {
   if (!text.startsWith('test_') || !(text.endsWith('[OK]') || text.endsWith('[FAIL]'))) return line;
   return text.slice(0, text.lastIndexOf('['));
 }
-
-const pytestV2 = byLine((raw, found) => {
-  const line = raw.replace(/\[\p{Nd}+m/gu, '').replace(/[\x01-\x1f]/g, '');
-  const first = WORDS.some((word) => line.startsWith(word));
-  if (!first && !WORDS.some((word) => line.endsWith(word))) return;
-  const parts = tokens(line.startsWith('FAILED') ? line.replaceAll(' - ', ' ') : line);
-  const [one, two] = parts;
-  if (one === undefined || two === undefined)
-    throw new ParserError(`the line "${line.slice(0, 200)}" names no test`);
-  found.set(first ? two : one, first ? one : two);
-});
 
 /** ` (1.5s)` at the end of a line, which Gradle may print. */
 function withoutSeconds(line: string): string {
@@ -190,17 +187,21 @@ const files = byLine((line, found) => {
   );
 });
 
-const PYTEST = ['pytest', 'astroid', 'flask', 'marshmallow', 'pvlib', 'pyvista', 'sqlfluff', 'xarray'];
-const OPTIONS = ['pytest_options', 'pydicom', 'requests', 'pylint', 'matplotlib'];
 const SAME = `django seaborn gotest redis jq doctest micropython_test googletest minitest cucumber ruby_unit rspec_transformed_json cargo
   phpunit maven ant calypso chart_js marked p5js jest jest_json vitest karma tap`;
 
+const pytestV2 = statusAtEitherEnd(['PASSED', 'FAILED', 'SKIPPED', 'ERROR']);
+
 const named = (name: string) => `parse_log_${name}`;
 const SHAPES: ReadonlyMap<string, LogParser> = new Map([
-  ...[...PYTEST, ...OPTIONS].map(
-    (name) => [named(name), official(named(name), 'XFAIL', withoutXfail)] as const,
-  ),
-  ...['pytest_v2', 'astropy', 'scikit', 'sphinx'].map((name) => [named(name), pytestV2] as const),
+  ...[
+    'pytest',
+    'pytest_options',
+    'matplotlib',
+    ...SAME_PARSER.parsePytest,
+    ...SAME_PARSER.parsePytestOptions,
+  ].map((name) => [named(name), official(named(name), 'XFAIL', withoutXfail)] as const),
+  ...['pytest_v2', ...SAME_PARSER.parsePytestV2].map((name) => [named(name), pytestV2] as const),
   ...tokens(SAME).map((name) => [named(name), official(named(name))] as const),
   ['parse_log_sympy', official('parse_log_sympy', 'test_', withoutFileMark)],
   ['parse_log_gradle_custom', gradle],
