@@ -1,8 +1,7 @@
 /** Grading: test statuses against the tests a row expects, by the rules of one dialect of the official harness. Pure. */
 import type { InstanceVerdict, TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
-import { classifyLog } from './infra.ts';
 import { type HarnessDialect, type LogParser, ParserError } from './parsers/logParser.ts';
-import { type LogSuite, type ReadLog, readLog } from './readLog.ts';
+import { classifyLog, type LogSuite, type ReadLog, readLog } from './readLog.ts';
 
 export type Resolution = 'RESOLVED_FULL' | 'RESOLVED_PARTIAL' | 'RESOLVED_NO';
 

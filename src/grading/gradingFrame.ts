@@ -2,18 +2,22 @@
  * What every grading has around it: a fresh container, the lines of run_instance.log, and an outcome for each way to fail. Every failure of
  * an instance is a result; only an interruption by the caller's signal is thrown.
  */
+
 import { z } from 'zod';
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
+import { errorText } from '../base/text/errorText.ts';
 import type { Environment, EnvironmentFactory, Owner } from '../environment/environment.ts';
+import { EnvironmentError, isLoss } from '../environment/environment.ts';
 import type { InstanceReport } from '../formats/harness/instanceReport.ts';
 import type { RunLogLine } from '../formats/harness/logFolders.ts';
 import type { Outcome } from '../outcome.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
+import { finding, limitMet } from './doubts/patchDoubts.ts';
 import { type GradingConfig, type GradingLimits, limitsOf } from './gradingConfig.ts';
-import { brokenEnding } from './infra.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import type { ParserRegistry } from './parsers/parserRegistry.ts';
+import type { TestRun } from './runTests.ts';
 
 export interface GradeRequest {
   /** As submitted, byte for byte. */
@@ -94,87 +98,127 @@ export interface GradingFrame {
   readonly dialect: HarnessDialect;
   readonly specHash: string;
   readonly request: GradeRequest;
-  /** False for a prediction that is never run: it is `empty_patch`. */
-  readonly runs: boolean;
+  /** False for a prediction that is never run: it is `empty_patch`. The harness never runs an empty one. */
+  readonly runs?: boolean;
 }
+
+/** Collects the lines of run_instance.log while an instance is graded. */
+export type RunLog = Record<'info' | 'warn' | 'error', (message: string) => void>;
 
 export async function inFreshContainer(
   frame: GradingFrame,
   work: (environment: Environment, log: RunLog) => Promise<GradingEnd>,
 ): Promise<EvaluationResult> {
-  const { instanceId, request } = frame;
-  const { signal } = request;
-  const now = request.now ?? (() => new Date());
+  const { instanceId, image, container, script, dialect, specHash, request } = frame;
+  const { patch, config, owner, signal, onPhase, now = () => new Date() } = request;
   const startedAt = now();
   const began = performance.now();
-  const log = createRunLog(now);
+  const runLog: RunLogLine[] = [];
+  const add = (level: RunLogLine['level']) => (message: string) =>
+    void runLog.push({ at: now(), level, message });
+  const log: RunLog = { info: add('INFO'), warn: add('WARNING'), error: add('ERROR') };
   let environment: Environment | undefined;
   const result = (ending: GradingEnd): EvaluationResult => ({
-    ...{ ...unknownResult(frame), startedAt },
-    limits: environment ? limitsOf(request.config) : null,
+    instanceId,
+    script,
+    dialect,
+    specHash,
+    resolved: null,
+    resolvedStrict: null,
+    report: null,
+    log: null,
+    applyMethod: null,
+    exitCode: null,
+    infraReason: null,
+    suspicion: [],
+    errorMessage: null,
+    network: config.network,
+    patchSha256: patchHash(patch),
+    repeatAlone: false,
+    startedAt,
+    limits: environment ? limitsOf(config) : null,
     imageDigest: environment?.info.imageDigest ?? null,
     ...ending,
-    runLog: log.lines,
+    runLog,
     durationMs: Math.round(performance.now() - began),
   });
-  if (!frame.runs) return result({ outcome: 'empty_patch' });
+  if (!(frame.runs ?? patch)) return result({ outcome: 'empty_patch' });
 
-  let container = '';
+  let id = '';
   try {
     signal?.throwIfAborted();
     log.info(`Creating container for ${instanceId}...`);
     environment = await request.factory.start({
-      ...{ instanceId, image: frame.image, owner: request.owner, signal, onPhase: request.onPhase },
-      ...(frame.container && { container: frame.container }),
+      ...{ instanceId, image, owner, signal, onPhase },
+      ...(container && { container }),
     });
-    container = environment.info.containerId ?? environment.info.kind;
-    log.info(`Container for ${instanceId} created: ${container}`);
-    log.info(`Container for ${instanceId} started: ${container}`);
+    id = environment.info.containerId ?? environment.info.kind;
+    log.info(`Container for ${instanceId} created: ${id}`);
+    log.info(`Container for ${instanceId} started: ${id}`);
     return result(await work(environment, log));
   } catch (error) {
     signal?.throwIfAborted();
-    const ending = brokenEnding(instanceId, error, request.alone);
-    log.error(`Error in evaluating model for ${instanceId}: ${ending.errorMessage}`);
-    return result(ending);
+    const ending = brokenEnding(error, request.alone);
+    const errorMessage = `${instanceId}: ${ending.errorMessage}`;
+    log.error(`Error in evaluating model for ${instanceId}: ${errorMessage}`);
+    return result({ ...ending, errorMessage });
   } finally {
     if (environment) {
-      log.info(`Attempting to stop container ${container}...`);
+      log.info(`Attempting to stop container ${id}...`);
       await environment.close();
-      log.info(`Container ${container} removed.`);
+      log.info(`Container ${id} removed.`);
     }
   }
 }
 
-const unknownResult = ({ instanceId, script, dialect, specHash, request }: GradingFrame) => ({
-  ...{ instanceId, script, dialect, specHash },
-  resolved: null,
-  resolvedStrict: null,
-  report: null,
-  log: null,
-  applyMethod: null,
-  exitCode: null,
-  infraReason: null,
-  suspicion: [],
-  errorMessage: null,
-  network: request.config.network,
-  patchSha256: patchHash(request.patch),
-  repeatAlone: false,
-});
-
-// Collects the lines of run_instance.log while an instance is graded.
-
-export interface RunLog {
-  readonly lines: readonly RunLogLine[];
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
+/** What becomes of a prediction whose environment broke. `alone`: it ran before, and now again with nothing beside it. */
+function brokenEnding(error: unknown, alone = false): GradingEnd {
+  if (!(error instanceof EnvironmentError))
+    return {
+      outcome: 'infra',
+      infraReason: 'internal_error',
+      errorMessage: `grading failed: ${errorText(error)}`,
+    };
+  const { fromWithin, message: errorMessage } = error;
+  const oom = error.code === 'died' && error.sub === 'oom';
+  const suspicion = oom
+    ? [{ ...limitMet('memory limit reached, and the container ended'), inferred: true }]
+    : [];
+  // One that meets a limit beside others, or tells a strange end, may be a victim of them; whoever does it again alone is not.
+  const doubtful = oom || error.sub === 'forged';
+  if (fromWithin && (alone || !doubtful)) {
+    // As missing it would be out of the count, and whoever wrote the patch chose this end.
+    const says = 'what ran with the patch ended its container, also when it was repeated';
+    return {
+      outcome: 'invalid',
+      resolved: false,
+      resolvedStrict: false,
+      infraReason: oom ? 'oom' : null,
+      suspicion: [...suspicion, { ...finding('ended_environment', says, errorMessage), inferred: true }],
+      errorMessage,
+      repeatAlone: true,
+    };
+  }
+  const engineLost = isLoss(error);
+  return {
+    outcome: 'infra',
+    infraReason: oom ? 'oom' : error.code,
+    suspicion,
+    errorMessage,
+    repeatAlone: engineLost || fromWithin,
+    engineLost,
+  };
 }
 
-export function createRunLog(now: () => Date): RunLog {
-  const lines: RunLogLine[] = [];
-  const add = (level: RunLogLine['level']) => (message: string) =>
-    void lines.push({ at: now(), level, message });
-  return { lines, info: add('INFO'), warn: add('WARNING'), error: add('ERROR') };
+export function timedOutEnding(instanceId: string, run: TestRun, timeoutS: number): GradingEnd {
+  return {
+    outcome: run.oomKilled ? 'infra' : 'timeout',
+    infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
+    repeatAlone: !run.oomKilled,
+    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
+    log: run.log,
+    errorMessage: `${instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${instanceId}`,
+  };
 }
 
 // What is kept of an agent's work for its grading, as the record has it: the name of one image, or a JSON list of objects, each with the

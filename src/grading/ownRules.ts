@@ -2,13 +2,15 @@
  * Suites with rules of their own: files go into a fresh container, one script runs, and what it left is judged. The suite gives files,
  * script and judgement; everything around them is the same for all.
  */
+
 import type { ContainerNeeds } from '../base/containerNeeds.ts';
 import { sha256 } from '../base/sha256.ts';
+import { shellWord } from '../base/text/shellWord.ts';
 import { type Instance, imageOf } from '../dataset/instance.ts';
 import type { Environment } from '../environment/environment.ts';
 import type { TestLists, TestsStatus } from '../formats/harness/instanceReport.ts';
 import type { GradeSuspicion } from './doubts/doubts.ts';
-import { type DoubtedRun, doubtfulPaths, few, finding, limitMet, runDoubts } from './doubts/patchDoubts.ts';
+import { type DoubtedRun, doubtfulPaths, few, finding, runDoubts } from './doubts/patchDoubts.ts';
 import { patchedPaths } from './doubts/patchPaths.ts';
 import {
   type EvaluationResult,
@@ -16,10 +18,11 @@ import {
   type GradingEnd,
   inFreshContainer,
   type PlannedGrading,
+  timedOutEnding,
 } from './gradingFrame.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import { runTests, type TestRun } from './runTests.ts';
-import { touchedPaths } from './specs/synthesise.ts';
+import { touchedPaths } from './specs/spec.ts';
 
 export type Judged =
   | { readonly ok: true; readonly verdict: SetVerdict; readonly log: string; readonly applied: boolean }
@@ -33,7 +36,12 @@ export type Judged =
       readonly counts?: boolean;
     };
 
-export interface OwnRules {
+/** The tests left no result. */
+export const lostResult = (message: string, log: string, counts = false): Judged => ({
+  ...{ ok: false, outcome: 'invalid', message, log, counts },
+});
+
+interface OwnRules {
   readonly instance: Instance;
   readonly container?: ContainerNeeds | undefined;
   readonly script: string;
@@ -47,26 +55,13 @@ export interface OwnRules {
 
 const SETUP_TIMEOUT_S = 120;
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
-async function putFiles(
-  environment: Environment,
-  files: Readonly<Record<string, string>>,
-  signal?: AbortSignal,
-) {
-  const folders = [...new Set(Object.keys(files).map((path) => path.slice(0, path.lastIndexOf('/'))))];
-  const command = `mkdir -p ${folders.map(quoted).join(' ')}`;
-  await environment.execute(command, { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal });
-  for (const [path, text] of Object.entries(files)) await environment.putFile(path, text, 0o755);
-}
-
 /** Text of a file inside, with its middle left out above the limit of outputs; undefined where there is none. */
 export async function textInside(
   environment: Environment,
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly text: string; readonly whole: boolean } | undefined> {
-  const { output, exitCode, omittedBytes } = await environment.execute(`cat ${quoted(path)}`, {
+  const { output, exitCode, omittedBytes } = await environment.execute(`cat ${shellWord(path)}`, {
     ...{ cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal },
   });
   return exitCode === 0 ? { text: output, whole: omittedBytes === 0 } : undefined;
@@ -89,84 +84,65 @@ export function ownDoubts(
   ].map((found) => ({ ...found, inferred: true }));
 }
 
-function endingOf(rules: OwnRules, patch: string, run: TestRun, judged: Judged): GradingEnd {
-  const { instance_id: id } = rules.instance;
-  if (!judged.ok)
-    return {
-      outcome: run.oomKilled ? 'infra' : judged.outcome,
-      resolved: judged.counts ? false : null,
-      log: judged.log,
-      infraReason: run.oomKilled ? 'oom' : null,
-      errorMessage: `${id}: ${judged.message}`,
-    };
-  const { resolved, status } = judged.verdict;
-  const verdict = {
-    patch_is_None: false,
-    patch_exists: true,
-    patch_successfully_applied: judged.applied,
-    resolved,
-    tests_status: status,
-  };
-  const oom = !resolved && run.oomKilled;
-  const suspicion = ownDoubts(rules.instance, patch, run);
-  return {
-    outcome: oom ? 'infra' : resolved ? 'resolved' : 'unresolved',
-    resolved,
-    resolvedStrict: resolved && !suspicion.some(({ strict }) => strict),
-    suspicion,
-    report: { [id]: verdict },
-    log: judged.log,
-    infraReason: oom ? 'oom' : null,
-    errorMessage: judged.applied ? null : `${id}: the patch does not apply; the tests ran without it`,
-  };
-}
-
-function timedOut({ instance }: OwnRules, run: TestRun, timeoutS: number): GradingEnd {
-  return {
-    outcome: run.oomKilled ? 'infra' : 'timeout',
-    infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
-    repeatAlone: !run.oomKilled,
-    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
-    log: run.log,
-    errorMessage: `${instance.instance_id}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${instance.instance_id}`,
-  };
-}
-
-async function work(rules: OwnRules, request: GradeRequest, environment: Environment): Promise<GradingEnd> {
-  const { config, signal, onPhase } = request;
-  onPhase?.('apply');
-  const patch = request.patch ?? '';
-  await putFiles(environment, rules.files(patch), signal);
-  onPhase?.('test');
-  const run = await runTests(environment, rules.script, { timeoutS: config.timeout, cwd: rules.cwd, signal });
-  const base = { script: rules.script, exitCode: run.exitCode, repeatAlone: run.lost };
-  if (run.timedOut) return { ...base, ...timedOut(rules, run, config.timeout) };
-  onPhase?.('grade');
-  return { ...base, ...endingOf(rules, patch, run, await rules.judge(environment, run, request)) };
-}
-
 /** The grading of one instance by rules of its own. */
 export function planOwnRules(rules: OwnRules, dialect: HarnessDialect = 'v5'): PlannedGrading {
-  const { instance, container, script } = rules;
-  if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
+  const { instance, container, script, cwd } = rules;
+  const { instance_id: instanceId, FAIL_TO_PASS, PASS_TO_PASS } = instance;
+  if (FAIL_TO_PASS.length + PASS_TO_PASS.length === 0)
     return notGradable(instance, 'it expects no tests at all');
   const image = imageOf(instance);
-  const { FAIL_TO_PASS, PASS_TO_PASS } = instance;
   const specHash = sha256(JSON.stringify({ image, script, FAIL_TO_PASS, PASS_TO_PASS, more: rules.decides }));
-  const grade = (request: GradeRequest): Promise<EvaluationResult> => {
-    const runs = request.patch !== null && request.patch !== '';
-    const frame = {
-      instanceId: instance.instance_id,
-      image,
-      container,
-      script,
-      dialect,
-      specHash,
-      request,
-      runs,
+
+  async function work(request: GradeRequest, environment: Environment): Promise<GradingEnd> {
+    const { config, signal, onPhase } = request;
+    onPhase?.('apply');
+    const patch = request.patch ?? '';
+    const files = Object.entries(rules.files(patch));
+    const folders = new Set(files.map(([path]) => shellWord(path.slice(0, path.lastIndexOf('/')))));
+    const setup = { cwd: '/', timeoutS: SETUP_TIMEOUT_S, signal };
+    await environment.execute(`mkdir -p ${[...folders].join(' ')}`, setup);
+    for (const [path, text] of files) await environment.putFile(path, text, 0o755);
+
+    onPhase?.('test');
+    const run = await runTests(environment, script, { timeoutS: config.timeout, cwd, signal });
+    const base = { script, exitCode: run.exitCode, repeatAlone: run.lost };
+    if (run.timedOut) return { ...base, ...timedOutEnding(instanceId, run, config.timeout) };
+
+    onPhase?.('grade');
+    const judged = await rules.judge(environment, run, request);
+    const { log } = judged;
+    if (!judged.ok)
+      return {
+        ...{ ...base, log, errorMessage: `${instanceId}: ${judged.message}` },
+        outcome: run.oomKilled ? 'infra' : judged.outcome,
+        resolved: judged.counts ? false : null,
+        infraReason: run.oomKilled ? 'oom' : null,
+      };
+    const { applied } = judged;
+    const { resolved, status } = judged.verdict;
+    const oom = !resolved && run.oomKilled;
+    const suspicion = ownDoubts(instance, patch, run);
+    return {
+      ...{ ...base, log, resolved, suspicion },
+      outcome: oom ? 'infra' : resolved ? 'resolved' : 'unresolved',
+      resolvedStrict: resolved && !suspicion.some(({ strict }) => strict),
+      report: {
+        [instanceId]: {
+          patch_is_None: false,
+          patch_exists: true,
+          patch_successfully_applied: applied,
+          resolved,
+          tests_status: status,
+        },
+      },
+      infraReason: oom ? 'oom' : null,
+      errorMessage: applied ? null : `${instanceId}: the patch does not apply; the tests ran without it`,
     };
-    return inFreshContainer(frame, (environment) => work(rules, request, environment));
-  };
+  }
+
+  const frame = { instanceId, image, container, script, dialect, specHash };
+  const grade = (request: GradeRequest): Promise<EvaluationResult> =>
+    inFreshContainer({ ...frame, request }, (environment) => work(request, environment));
   return { ok: true, plan: { specHash, grade } };
 }
 
@@ -187,11 +163,11 @@ export interface SetVerdict {
   readonly status: TestsStatus;
 }
 
-/** Expected tests by what a run says of them. */
+/** Expected tests by what a run says of them; one that it does not name has failed, unless `failed` says otherwise. */
 export function listsOf(
   { failToPass, passToPass }: Expected,
   passed: (name: string) => boolean,
-  failed: (name: string) => boolean,
+  failed: (name: string) => boolean = () => true,
 ): TestsStatus {
   const sort = (names: readonly string[]): TestLists => ({
     success: names.filter(passed),
@@ -200,18 +176,13 @@ export function listsOf(
   return {
     FAIL_TO_PASS: sort(failToPass),
     PASS_TO_PASS: sort(passToPass),
-    FAIL_TO_FAIL: { success: [], failure: [] },
-    PASS_TO_FAIL: { success: [], failure: [] },
+    FAIL_TO_FAIL: sort([]),
+    PASS_TO_FAIL: sort([]),
   };
 }
 
 /** Every expected test has passed, and a test that is missing has not. */
 export function allPassed(expected: Expected, passed: ReadonlySet<string>): SetVerdict {
-  const status = listsOf(
-    expected,
-    (name) => passed.has(name),
-    () => true,
-  );
-  const resolved = status.FAIL_TO_PASS.failure.length + status.PASS_TO_PASS.failure.length === 0;
-  return { resolved, status };
+  const status = listsOf(expected, (name) => passed.has(name));
+  return { resolved: status.FAIL_TO_PASS.failure.length + status.PASS_TO_PASS.failure.length === 0, status };
 }

@@ -117,3 +117,29 @@ export function readLog(raw: string, parser: LogParser, context: ParserContext, 
   }
   return { statuses, notFound: undefined, exitCode, fallback: fallback && statuses.size > 0, section, log };
 }
+
+// Signatures of a broken environment in a log. Advisory, as in the harness: a flagged instance keeps its verdict, so that printing one of these lines
+// cannot take an instance out of the count.
+
+export interface InfraSignature {
+  readonly reason: string;
+  readonly tier: 'environment' | 'ambiguous';
+}
+
+/** In order; the first hit wins. `(?<![^\n])` and `(?![^\n])` are Python's ^ and $ with MULTILINE. */
+const SIGNATURES: readonly [reason: string, tier: InfraSignature['tier'], pattern: RegExp][] = [
+  ['browser_launch_failed', 'environment', /Failed to launch|Failed to connect to the bus/],
+  ['display_unavailable', 'environment', /cannot open display|Missing X server|unable to open X display/],
+  ['out_of_memory', 'environment', /Cannot allocate memory|OutOfMemoryError|(?<![^\n])Killed(?![^\n])/],
+  ['container_unavailable', 'environment', /Error response from daemon|Cannot connect to the Docker daemon/],
+  ['network_unreachable', 'environment', /Could not resolve host|Temporary failure in name resolution/],
+  ['missing_module', 'ambiguous', /Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError/],
+  ['no_tests_collected', 'ambiguous', /no tests ran|collected 0 items/],
+  ['tests_timed_out', 'ambiguous', /Timeout error: \d+ seconds exceeded/],
+];
+
+export function classifyLog(...texts: readonly string[]): InfraSignature | undefined {
+  const text = universalNewlines(texts.join('\n'));
+  const hit = SIGNATURES.find(([, , pattern]) => pattern.test(text));
+  return hit && { reason: hit[0], tier: hit[1] };
+}

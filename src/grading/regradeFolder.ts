@@ -8,9 +8,9 @@ import { type InstanceReport, instanceReportText, reportedIds } from '../formats
 import { FILES, type FoundFolder, findInstanceFolders } from '../formats/harness/logFolders.ts';
 import { examine, type GradeSuspicion, LOG_HOLDS_SECRET } from './doubts/doubts.ts';
 import { gradeSafely } from './grade.ts';
-import { classifyLog, type InfraSignature } from './infra.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from './parsers/parserRegistry.ts';
+import { classifyLog, type InfraSignature } from './readLog.ts';
 import { type GradeSpec, resolveGradeSpec } from './specs/spec.ts';
 
 export interface FolderRegrade {
@@ -117,7 +117,7 @@ function gradeOutput(spec: GradeSpec, log: string, patch: string | null, options
   const graded = gradeSafely(spec, log, parser, spec.dialect);
   if (!graded.ok) return { error: graded.message };
   const { grade } = graded;
-  const { suspicion, resolvedStrict } = examine({ spec, patch: patch ?? '', grade });
+  const { suspicion, resolvedStrict } = examine(spec, patch ?? '', grade);
   return {
     report: { [spec.instanceId]: grade.verdict },
     resolved: grade.verdict.resolved,

@@ -21,7 +21,6 @@ export interface TestRun {
   readonly durationMs: number;
   /** Bytes that did not fit; the middle of the log is missing then. */
   readonly omittedBytes: number;
-  readonly replacedBytes: number;
   /** The script was still the one that was put in when it had ended. */
   readonly scriptKept: boolean;
   /** It came to its last line: no signal ended it, and what it prints at its end is there. */
@@ -42,15 +41,6 @@ const commandFor = (timeoutS: number): string =>
 
 const COMPARE_TIMEOUT_S = 60;
 
-/** One byte more than the script has is enough to see a difference, and keeps a file that grew out of memory. */
-async function stillThere(environment: Environment, script: string, signal?: AbortSignal): Promise<boolean> {
-  const { output } = await environment.execute(`head -c ${Buffer.byteLength(script) + 1} ${SCRIPT_PATH}`, {
-    timeoutS: COMPARE_TIMEOUT_S,
-    signal,
-  });
-  return output === script;
-}
-
 export async function runTests(
   environment: Environment,
   script: string,
@@ -58,30 +48,30 @@ export async function runTests(
 ): Promise<TestRun> {
   const { timeoutS, cwd, signal } = options;
   await environment.putFile(SCRIPT_PATH, script, 0o755);
-  const result: CommandResult = await environment.execute(commandFor(timeoutS), {
+  const result = await environment.execute(commandFor(timeoutS), {
     cwd,
     timeoutS: timeoutS > 0 ? timeoutS + KILL_AFTER_S + OUTER_GRACE_S : 0,
     signal,
   });
-  const inside = timeoutS > 0 && DEADLINE_CODES.has(result.exitCode) && result.durationMs >= timeoutS * 1000;
+  const { output, exitCode, oomKilled, durationMs, omittedBytes } = result;
+  const inside = timeoutS > 0 && DEADLINE_CODES.has(exitCode) && durationMs >= timeoutS * 1000;
   const timedOut = result.timedOut || inside;
+  // One byte more than the script has is enough to see a difference, and keeps a file that grew out of memory.
+  const head = `head -c ${Buffer.byteLength(script) + 1} ${SCRIPT_PATH}`;
+  const stillThere = async () =>
+    (await environment.execute(head, { timeoutS: COMPARE_TIMEOUT_S, signal })).output === script;
   return {
+    ...{ timedOut, oomKilled, exitCode, durationMs, omittedBytes },
     scriptEnded: timedOut || cameToItsEnd(script, result),
-    scriptKept: timedOut || (await stillThere(environment, script, signal)),
+    scriptKept: timedOut || (await stillThere()),
     // The note that the harness itself leaves behind a run it cut off.
-    log: timedOut ? `${result.output}\n\nTimeout error: ${timeoutS} seconds exceeded.` : result.output,
-    timedOut,
-    lost: result.exitCode === -1 && !timedOut,
-    oomKilled: result.oomKilled,
-    exitCode: result.exitCode,
+    log: timedOut ? `${output}\n\nTimeout error: ${timeoutS} seconds exceeded.` : output,
+    lost: exitCode === -1 && !timedOut,
     limitsMet: [
       /process limit \d+ reached/.exec(result.exceptionInfo)?.[0],
-      result.oomKilled && 'memory limit reached',
+      oomKilled && 'memory limit reached',
     ]
       .filter(Boolean)
       .join(', '),
-    durationMs: result.durationMs,
-    omittedBytes: result.omittedBytes,
-    replacedBytes: result.replacedBytes,
   };
 }

@@ -7,8 +7,8 @@ import { isEmptyPatch, type Prediction } from '../formats/predictions.ts';
 import type { Store } from '../store/open.ts';
 import { type EvaluationRow, gradableTrials, verdictsOf } from '../store/records/evaluations.ts';
 import { armsOf, instancesOf } from '../store/records/runs.ts';
-import { classifyLog, type InfraSignature } from './infra.ts';
 import type { HarnessDialect } from './parsers/logParser.ts';
+import { classifyLog, type InfraSignature } from './readLog.ts';
 
 export interface StoredReport {
   readonly arm: string;

@@ -40,7 +40,7 @@ describe.skipIf(!hasData)(`official logs (${WITHOUT_DATA})`, () => {
       if (!resolved.ok) throw new Error(resolved.reason);
       const { spec } = resolved;
       const grade = gradeLog(spec, entry.log, findParser(officialRegistry(), spec.logParser)!, dialect);
-      const { resolvedStrict } = examine({ spec, patch: entry.patch ?? '', grade });
+      const { resolvedStrict } = examine(spec, entry.patch ?? '', grade);
       return { ...entry, verdict: grade.verdict, strict: resolvedStrict };
     });
 

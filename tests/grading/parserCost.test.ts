@@ -3,10 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { parsePredictions } from '../../src/formats/predictions.ts';
 import { patchedPaths } from '../../src/grading/doubts/patchPaths.ts';
-import { classifyLog } from '../../src/grading/infra.ts';
 import { type LogParser, nameBudget, ParserError } from '../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS } from '../../src/grading/parsers/parserRegistry.ts';
-import { readLog } from '../../src/grading/readLog.ts';
+import { classifyLog, readLog } from '../../src/grading/readLog.ts';
 import { cpuMs } from '../support/cpuTime.ts';
 import { LOG_OPENINGS } from '../support/foreign/worstText.ts';
 import fc from '../support/property.ts';

@@ -1,13 +1,15 @@
 // Grade specs: rows of every kind, scripts made from facts, hashes, and reasons where a row cannot be graded.
 
 import { describe, expect, test } from 'vitest';
-import { type GradeSpec, resolveGradeSpec, withExitCode } from '../../src/grading/specs/spec.ts';
 import {
+  type GradeSpec,
   modifiedPaths,
+  resolveGradeSpec,
   synthesiseScript,
   testDirectives,
   touchedPaths,
-} from '../../src/grading/specs/synthesise.ts';
+  withExitCode,
+} from '../../src/grading/specs/spec.ts';
 import { normaliseRow } from '../support/suites.ts';
 import { hasData, OTHER_SPLITS, officialLogs, PYTHON_SPLITS, rowsOf, WITHOUT_DATA } from './officialData.ts';
 

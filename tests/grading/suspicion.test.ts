@@ -50,7 +50,7 @@ function look({
   const { spec } = found;
   const log = `${before}>>>>> Start Test Output\n${body}>>>>> End Test Output\n${after}`;
   const grade = gradeLog(spec, log, findParser(officialRegistry(), spec.logParser)!, 'v5');
-  const { suspicion, resolvedStrict } = examine({ spec, patch, grade, omittedBytes, scriptKept });
+  const { suspicion, resolvedStrict } = examine(spec, patch, grade, { omittedBytes, scriptKept });
   return {
     resolved: grade.verdict.resolved,
     resolvedStrict,

@@ -1,7 +1,7 @@
 /** Any program that the image, or the user's line, brings. It is told where the gateway is in the variables that clients read. */
+import { shellWord } from '../../base/text/shellWord.ts';
 import { render } from '../../template/render.ts';
 import { installedAgent } from './installedAgent.ts';
-import { shellWord } from './launch.ts';
 
 export const commandAgent = installedAgent({
   dialect: null,

@@ -1,7 +1,8 @@
 /** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
+import { shellWord } from '../../base/text/shellWord.ts';
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
-import { mcpEntries, objectOf, shellWord } from './launch.ts';
+import { mcpEntries, objectOf } from './launch.ts';
 
 function serverOf(server: McpServer) {
   if (server.transport === 'stdio') return { command: server.command, args: server.args };

@@ -65,6 +65,3 @@ export const mcpEntries = <Entry>(
   servers.length === 0
     ? {}
     : { [key]: Object.fromEntries(servers.map((server) => [server.name, entryOf(server)])) };
-
-/** One word of a POSIX shell, whatever is in it. */
-export const shellWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,7 +1,8 @@
 /** OpenCode: chat completions, its configuration in a variable. */
+import { shellWord } from '../../base/text/shellWord.ts';
 import type { McpServer } from '../../base/mcpServer.ts';
 import { installedAgent } from './installedAgent.ts';
-import { mcpEntries, shellWord } from './launch.ts';
+import { mcpEntries } from './launch.ts';
 
 const serverOf = (server: McpServer) =>
   server.transport === 'stdio'

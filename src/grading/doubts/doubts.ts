@@ -2,15 +2,16 @@
  * What the dialect's verdict does not ask: could the output be forged, did the row's own test files run, is there evidence that anything
  * ran. Flags never change `resolved`; those that are `strict` make `resolved_strict` false.
  */
+
 import { compact } from '../../base/compact.ts';
 import { withoutAnsi } from '../../base/python/text.ts';
 import type { Grade } from '../grade.ts';
 import { StatusMap } from '../parsers/logParser.ts';
 import { MARK, suiteRan } from '../readLog.ts';
 import type { GradeSpec } from '../specs/spec.ts';
-import { touchedPaths } from '../specs/synthesise.ts';
+import { touchedPaths } from '../specs/spec.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
-import { doubtfulPaths, few, finding, type PatchDoubt, runDoubts } from './patchDoubts.ts';
+import { type DoubtedRun, doubtfulPaths, few, finding, type PatchDoubt, runDoubts } from './patchDoubts.ts';
 import { patchedPaths } from './patchPaths.ts';
 
 export interface GradeSuspicion extends Suspicion {
@@ -26,11 +27,6 @@ export const LOG_HOLDS_SECRET: GradeSuspicion = {
   strict: false,
   inferred: false,
 };
-
-export interface Examined {
-  readonly suspicion: readonly GradeSuspicion[];
-  readonly resolvedStrict: boolean;
-}
 
 /**
  * Files that `git apply -v` says it has written, the new name where one was renamed. Only whole lines before the tests: the script also
@@ -216,27 +212,10 @@ function evidence(spec: GradeSpec, grade: Grade): PatchDoubt | undefined {
   );
 }
 
-export interface Examination {
-  readonly spec: GradeSpec;
-  readonly patch: string;
-  readonly grade: Grade;
-  readonly omittedBytes?: number;
-  readonly scriptKept?: boolean;
-  /** It came to its last line; not known of saved logs. */
-  readonly scriptEnded?: boolean;
-  readonly limitsMet?: string;
-}
+/** Nothing of this is known of a saved log. */
+const SAVED: DoubtedRun = { omittedBytes: 0, scriptKept: true, scriptEnded: true, limitsMet: '' };
 
-export function examine(examination: Examination): Examined {
-  const {
-    spec,
-    patch,
-    grade,
-    omittedBytes = 0,
-    scriptKept = true,
-    scriptEnded = true,
-    limitsMet = '',
-  } = examination;
+export function examine(spec: GradeSpec, patch: string, grade: Grade, run: Partial<DoubtedRun> = {}) {
   const { log } = grade.read;
   const section = once(() => withoutAnsi(grade.read.section));
   const findings = compact([
@@ -247,10 +226,8 @@ export function examine(examination: Examination): Examined {
     ...doubtfulPaths(spec, patch),
     grade.read.notFound !== 'no_markers' && testFiles(spec, patch, log),
     evidence(spec, grade),
-    ...runDoubts({ omittedBytes, scriptKept, scriptEnded, limitsMet }),
+    ...runDoubts({ ...SAVED, ...run }),
   ]);
-  return {
-    suspicion: findings.map((found) => ({ ...found, inferred: true })),
-    resolvedStrict: grade.verdict.resolved && !findings.some(({ strict }) => strict),
-  };
+  const suspicion: readonly GradeSuspicion[] = findings.map((found) => ({ ...found, inferred: true }));
+  return { suspicion, resolvedStrict: grade.verdict.resolved && !findings.some(({ strict }) => strict) };
 }

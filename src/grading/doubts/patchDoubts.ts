@@ -5,7 +5,7 @@
 import { compact } from '../../base/compact.ts';
 import type { TestRun } from '../runTests.ts';
 import type { GradeSpec } from '../specs/spec.ts';
-import { touchedPaths } from '../specs/synthesise.ts';
+import { touchedPaths } from '../specs/spec.ts';
 import type { Suspicion } from '../suspicion/commands.ts';
 import { patchedPaths } from './patchPaths.ts';
 

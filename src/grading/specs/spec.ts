@@ -6,21 +6,7 @@ import { type Instance, imageOf } from '../../dataset/instance.ts';
 import type { HarnessDialect } from '../parsers/logParser.ts';
 import { findParser, officialRegistry, type ParserRegistry } from '../parsers/parserRegistry.ts';
 import { type LogSuite, MARK } from '../readLog.ts';
-import pythonFacts from './python.json' with { type: 'json' };
-import gymFacts from './sweGym.json' with { type: 'json' };
-import {
-  type RepoFacts,
-  type ScriptFacts,
-  type ScriptRow,
-  synthesiseScript,
-  testDirectives,
-} from './synthesise.ts';
-
-/** A binary file that a text patch cannot carry (Multimodal): put in place just before the tests. */
-export interface Asset {
-  readonly path: string;
-  readonly url: string | undefined;
-}
+import repositories from './repositories.json' with { type: 'json' };
 
 export interface GradeSpec {
   readonly instanceId: string;
@@ -76,26 +62,51 @@ echo "${MARK.exitCode}: $SWEBENCH_TEST_EXIT_CODE"${lines.slice(end)}`;
   return `${SHEBANG}\n${FLAGS}\n${told}`;
 }
 
+/** A binary file that a text patch cannot carry (Multimodal): put in place just before the tests. */
 const assetSchema = z.object({ path: z.string().min(1), url: z.string().optional() });
+export type Asset = z.infer<typeof assetSchema>;
 const assetsSchema = z.object({
   test_patch: z.array(assetSchema).nullish(),
   patch: z.array(assetSchema).nullish(),
 });
 
 /** `image_assets` is JSON text in the published datasets and an object in task repositories. */
-function assetsOf(raw: unknown): Asset[] | { reason: string } {
+function assetsOf(raw: unknown): Asset[] | string {
   if (raw === undefined || raw === null || raw === '') return [];
   try {
     const parsed = assetsSchema.parse(typeof raw === 'string' ? JSON.parse(raw) : raw);
-    return [...(parsed.test_patch ?? []), ...(parsed.patch ?? [])].map(({ path, url }) => ({ path, url }));
+    return [...(parsed.test_patch ?? []), ...(parsed.patch ?? [])];
   } catch {
-    return no('its image_assets column cannot be read');
+    return 'its image_assets column cannot be read';
   }
 }
 
-const TABLES: Readonly<Record<string, RepoFacts>> = pythonFacts;
-const tableOf = (repo: string): RepoFacts | undefined =>
-  Object.hasOwn(TABLES, repo) ? TABLES[repo] : undefined;
+interface ScriptFacts {
+  readonly test_cmd: string;
+  readonly install?: string | undefined;
+  readonly eval_commands?: readonly string[] | null | undefined;
+}
+
+type VersionFacts = Partial<ScriptFacts> & { readonly versions?: string };
+
+/** What the harness had in its tables. Versions of a repository in groups differ from it in what the group says. */
+interface RepoFacts extends VersionFacts {
+  readonly log_parser: string;
+  readonly groups?: readonly VersionFacts[];
+}
+
+const USUAL = { test_cmd: 'pytest -rA', install: 'python -m pip install -e .' };
+const {
+  'swe-bench': TABLE,
+  'swe-gym': GYM_TABLE,
+}: Record<'swe-bench' | 'swe-gym', Readonly<Record<string, RepoFacts>>> = repositories;
+const repoIn = (table: typeof TABLE, repo: string): RepoFacts | undefined =>
+  Object.hasOwn(table, repo) ? table[repo] : undefined;
+
+function factsOf({ groups, ...repo }: RepoFacts, version: string): ScriptFacts | undefined {
+  const group = (groups ?? [repo]).find(({ versions = '' }) => versions.split(' ').includes(version));
+  return group && version !== '' ? { ...USUAL, ...repo, ...group } : undefined;
+}
 
 const textOrList = z.union([z.string(), z.array(z.string())]).nullish();
 const installConfigSchema = z.object({
@@ -108,31 +119,23 @@ const installConfigSchema = z.object({
 /** SWE-rebench images have no locale set: its harness puts this before both commands. */
 const REBENCH_LOCALE = 'LANG=C.UTF-8 LC_ALL=C.UTF-8';
 
-type Script = Pick<GradeSpec, 'evalScript' | 'logParser' | 'source' | 'suite'>;
-type ScriptResult = ({ ok: true } & Script) | { ok: false; reason: string };
-
-const no = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
-
-function fromInstallConfig(instance: Instance, raw: unknown): ScriptResult {
+/** A text is why there is none. */
+type Script = Pick<GradeSpec, 'evalScript' | 'logParser' | 'source' | 'suite'> | string;
+function fromInstallConfig(instance: Instance, raw: unknown): Script {
   const parsed = installConfigSchema.safeParse(raw);
-  if (!parsed.success) return no('its install_config has no usable test_cmd');
+  if (!parsed.success) return 'its install_config has no usable test_cmd';
   const { test_cmd, install, eval_commands, log_parser } = parsed.data;
   const logParser = log_parser ?? instance.log_parser;
-  if (!logParser) return no('its install_config names no log_parser');
+  if (!logParser) return 'its install_config names no log_parser';
   const test = Array.isArray(test_cmd) ? test_cmd.at(-1)! : test_cmd;
   const setup = Array.isArray(install) ? install.join(' ; ') : install;
-  const facts: ScriptFacts = {
+  const facts = {
     test_cmd: `${REBENCH_LOCALE} ${test}`,
-    ...(setup && { install: `${REBENCH_LOCALE} ${setup}` }),
-    ...(eval_commands && { eval_commands }),
+    install: setup ? `${REBENCH_LOCALE} ${setup}` : undefined,
+    eval_commands,
   };
-  return {
-    ok: true,
-    // Its harness is a fork of 4.x and resets existing test files only.
-    evalScript: synthesiseScript(instance, facts, 'v4.1'),
-    logParser,
-    source: 'install_config',
-  };
+  // Its harness is a fork of 4.x and resets existing test files only.
+  return { evalScript: synthesiseScript(instance, facts, 'v4.1'), logParser, source: 'install_config' };
 }
 
 /** Why a row of a related dataset cannot be graded here, so that it does not look like a broken row. */
@@ -148,76 +151,65 @@ function foreignReason(instance: Instance): string | undefined {
   return undefined;
 }
 
-function fromTables(instance: Instance, dialect: HarnessDialect): ScriptResult {
-  const gym = gymFactsOf(instance.repo);
-  const repo = tableOf(instance.repo) ?? gym;
-  if (!repo)
-    return no(
-      foreignReason(instance) ?? `it has no eval_script, and no test command is known for "${instance.repo}"`,
-    );
-  const facts = repo.groups.find(({ versions }) => versions.split(' ').includes(instance.version));
-  if (!facts || instance.version === '')
-    return no(
-      `it has no eval_script, and no test command is known for ${instance.repo} version "${instance.version}"`,
-    );
-  const logParser = instance.log_parser ?? repo.log_parser;
-  if (repo === gym)
-    return {
-      ...{ ok: true, evalScript: gymScript(instance, facts), logParser, source: 'tables', suite: 'swe-gym' },
-    };
-  return { ok: true, evalScript: synthesiseScript(instance, facts, dialect), logParser, source: 'tables' };
-}
-
-function scriptOf(instance: Instance, dialect: HarnessDialect): ScriptResult {
-  const { eval_script, log_parser, extra } = instance;
+function scriptOf(instance: Instance, dialect: HarnessDialect): Script {
+  const { repo, version, eval_script, log_parser, extra } = instance;
+  const table = repoIn(TABLE, repo);
   if (eval_script !== undefined) {
-    const known = log_parser ?? tableOf(instance.repo)?.log_parser;
-    if (known === undefined) return no('it has an eval_script but names no log_parser');
-    return { ok: true, evalScript: eval_script, logParser: known, source: 'row' };
+    const known = log_parser ?? table?.log_parser;
+    if (known === undefined) return 'it has an eval_script but names no log_parser';
+    return { evalScript: eval_script, logParser: known, source: 'row' };
   }
   if (instance.test_patch === '')
-    return no(foreignReason(instance) ?? 'it has neither an eval_script nor a test_patch');
+    return foreignReason(instance) ?? 'it has neither an eval_script nor a test_patch';
   if (extra.install_config != null) return fromInstallConfig(instance, extra.install_config);
-  return fromTables(instance, dialect);
+  // By repository in lower case, as the harness of SWE-Gym looks it up.
+  const known = table ?? repoIn(GYM_TABLE, repo.toLowerCase());
+  if (!known)
+    return foreignReason(instance) ?? `it has no eval_script, and no test command is known for "${repo}"`;
+  const facts = factsOf(known, version);
+  if (!facts) return `it has no eval_script, and no test command is known for ${repo} version "${version}"`;
+  const logParser = log_parser ?? known.log_parser;
+  if (table) return { evalScript: synthesiseScript(instance, facts, dialect), logParser, source: 'tables' };
+  const evalScript = synthesiseScript(instance, facts, 'swe-gym');
+  return { evalScript, logParser, source: 'tables', suite: 'swe-gym' };
 }
 
 /** For rows without the column: the repositories whose parsers record failures only, as 4.1 and 5.x list them. */
+const FAIL_ONLY_V41 = ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'];
 const FAIL_ONLY: Readonly<Record<HarnessDialect, readonly string[]>> = {
-  'v4.1': ['chartjs/Chart.js', 'processing/p5.js', 'markedjs/marked'],
-  v5: [
-    'chartjs/Chart.js',
-    'processing/p5.js',
-    'markedjs/marked',
-    'bpmn-io/bpmn-js',
-    'openlayers/openlayers',
-    'eslint/eslint',
-  ],
+  'v4.1': FAIL_ONLY_V41,
+  v5: [...FAIL_ONLY_V41, 'bpmn-io/bpmn-js', 'openlayers/openlayers', 'eslint/eslint'],
 };
-const evalTypeOf = ({ eval_type, repo }: Instance, dialect: HarnessDialect): GradeSpec['evalType'] =>
-  eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail');
 
 export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}): SpecResult {
   const asked = options.dialect ?? 'v5';
-  const refuse = (reason: string) => no(`${instance.instance_id} cannot be graded: ${reason}`);
+  const refuse = (why: string) =>
+    ({ ok: false, reason: `${instance.instance_id} cannot be graded: ${why}` }) as const;
   const script = scriptOf(instance, asked);
-  if (!script.ok) return refuse(script.reason);
-  const { suite } = script;
+  if (typeof script === 'string') return refuse(script);
+  const { suite, evalScript, logParser, source } = script;
   // Whatever dialect is asked for: a suite has one harness.
   const dialect = suite === undefined ? asked : 'v4.1';
-  if (!findParser(options.parsers ?? officialRegistry(), script.logParser))
-    return refuse(`no log parser is called "${script.logParser}"; give one under grading.parsers`);
-  if (instance.FAIL_TO_PASS.length + instance.PASS_TO_PASS.length === 0)
-    return refuse('it expects no tests at all');
+  if (!findParser(options.parsers ?? officialRegistry(), logParser))
+    return refuse(`no log parser is called "${logParser}"; give one under grading.parsers`);
+  const {
+    instance_id: instanceId,
+    repo,
+    version,
+    FAIL_TO_PASS: failToPass,
+    PASS_TO_PASS: passToPass,
+  } = instance;
+  if (failToPass.length + passToPass.length === 0) return refuse('it expects no tests at all');
   const assets = assetsOf(instance.extra.image_assets);
-  if (!Array.isArray(assets)) return refuse(assets.reason);
+  if (typeof assets === 'string') return refuse(assets);
 
   const decides = {
     image: imageOf(instance),
-    evalScript: script.evalScript,
-    logParser: script.logParser,
-    evalType: evalTypeOf(instance, dialect),
-    failToPass: instance.FAIL_TO_PASS,
-    passToPass: instance.PASS_TO_PASS,
+    evalScript,
+    logParser,
+    evalType: instance.eval_type ?? (FAIL_ONLY[dialect].includes(repo) ? 'fail_only' : 'pass_and_fail'),
+    failToPass,
+    passToPass,
     assets,
     ...(suite !== undefined && { suite }),
   } as const;
@@ -225,39 +217,66 @@ export function resolveGradeSpec(instance: Instance, options: SpecOptions = {}):
     ok: true,
     spec: {
       ...decides,
-      instanceId: instance.instance_id,
-      repo: instance.repo,
-      version: instance.version,
+      instanceId,
+      repo,
+      version,
       workdir: '/testbed',
-      scriptToRun: dialect === 'v5' ? withExitCode(script.evalScript) : script.evalScript,
+      scriptToRun: dialect === 'v5' ? withExitCode(evalScript) : evalScript,
       testPatch: instance.test_patch,
       goldPatch: instance.patch,
       dialect,
-      source: script.source,
+      source,
       specHash: sha256(JSON.stringify(decides)),
     },
   };
 }
 
-// SWE-Gym: rows of SWE-bench's columns for eleven more repositories. Its harness is an early fork of SWE-bench's, which sets no marks
-// around the tests, so it has its own script here, its own commands that apply a patch, and its own way to read a log.
+// The eval script of a classic row (12 columns, Python), from the facts the harness had in its tables. SWE-Gym has rows of SWE-bench's columns for
+// eleven more repositories. Its harness is an early fork of SWE-bench's, which sets no marks around the tests, so it has its own commands that apply
+// a patch, and its own way to read a log.
 
-/** By repository in lower case, as its harness looks it up. */
-const FACTS: Readonly<Record<string, RepoFacts>> = gymFacts;
-
-const gymFactsOf = (repo: string): RepoFacts | undefined => {
-  const name = repo.toLowerCase();
-  return Object.hasOwn(FACTS, name) ? FACTS[name] : undefined;
-};
-
+/** Files of these kinds are not named on the command line as tests; `csv` has no dot in the harness either. */
+const NOT_TESTS = ['.json', '.png', 'csv', '.txt', '.md', '.jpg', '.jpeg', '.pkl', '.yml', '.yaml', '.toml'];
 const HEREDOC = 'EOF_114329324912';
-const OLD_NAME = '--- a/';
+
+const HEADER = 'diff --git a/';
+
+/** Every `diff --git a/… b/…` in the patch: what stands after the last ` b/`. */
+export function touchedPaths(patch: string): string[] {
+  const paths: string[] = [];
+  eachLineWith(patch, HEADER, (line) => {
+    const path = line.lastIndexOf(' b/');
+    if (path >= line.indexOf(HEADER) + HEADER.length) paths.push(line.slice(path + 3));
+  });
+  return paths;
+}
+
+/** The paths that exist before the patch: `--- a/…` headers, which is what 4.1 resets. */
+export function modifiedPaths(patch: string): string[] {
+  const paths: string[] = [];
+  eachLineWith(patch, '--- a/', (line, end) => {
+    if (line.startsWith('--- a/') && patch.startsWith('+++ ', end + 1))
+      paths.push(line.slice(6).split('\t')[0]!);
+  });
+  return paths;
+}
+
+export function testDirectives(repo: string, testPatch: string): string[] {
+  const paths = touchedPaths(testPatch).filter((path) => !NOT_TESTS.some((ending) => path.endsWith(ending)));
+  if (repo !== 'django/django') return paths;
+  return paths.map((path) =>
+    path
+      .replace(/\.py$/, '')
+      .replace(/^tests\//, '')
+      .replaceAll('/', '.'),
+  );
+}
 
 /** Its harness takes everything behind the first `--- a/` of a line, wherever in the line that stands. */
 export function gymResetPaths(patch: string): string[] {
   const paths: string[] = [];
-  eachLineWith(patch, OLD_NAME, (line) => {
-    paths.push(line.slice(line.indexOf(OLD_NAME) + OLD_NAME.length));
+  eachLineWith(patch, '--- a/', (line) => {
+    paths.push(line.slice(line.indexOf('--- a/') + '--- a/'.length));
   });
   return paths;
 }
@@ -277,17 +296,22 @@ function caseNames(patch: string): string[] {
   return names;
 }
 
-const testCommand = (row: ScriptRow, facts: ScriptFacts): string =>
-  row.repo === 'python/mypy'
-    ? `${facts.test_cmd} "${caseNames(row.test_patch).join(' or ')}"`
-    : [facts.test_cmd, ...testDirectives(row.repo, row.test_patch)].join(' ');
-
-/** Byte for byte the eval script of its harness. */
-export function gymScript(row: ScriptRow, facts: ScriptFacts): string {
-  const reset = `git checkout ${row.base_commit} ${gymResetPaths(row.test_patch).join(' ')}`;
+/** Byte for byte the script that official rows carry, or that SWE-Gym makes; `v4.1` resets existing files only, with the bug that follows from it. */
+export function synthesiseScript(
+  { repo, base_commit, test_patch }: Pick<Instance, 'repo' | 'base_commit' | 'test_patch'>,
+  facts: ScriptFacts,
+  harness: HarnessDialect | LogSuite = 'v5',
+): string {
+  const gym = harness === 'swe-gym';
+  const files = { v5: touchedPaths, 'v4.1': modifiedPaths, 'swe-gym': gymResetPaths }[harness](test_patch);
+  const reset = `git checkout ${base_commit} ${files.join(' ')}`;
+  const test =
+    gym && repo === 'python/mypy'
+      ? `${facts.test_cmd} "${caseNames(test_patch).join(' or ')}"`
+      : [facts.test_cmd, ...testDirectives(repo, test_patch)].join(' ');
   const lines = [
     '#!/bin/bash',
-    'set -xo pipefail',
+    gym ? 'set -xo pipefail' : 'set -uxo pipefail',
     'source /opt/miniconda3/bin/activate',
     'conda activate testbed',
     'cd /testbed',
@@ -296,13 +320,13 @@ export function gymScript(row: ScriptRow, facts: ScriptFacts): string {
     'cd /testbed',
     'git status',
     'git show',
-    `git diff ${row.base_commit}`,
+    `git${gym ? '' : ' -c core.fileMode=false'} diff ${base_commit}`,
     'source /opt/miniconda3/bin/activate',
     'conda activate testbed',
     ...(facts.install === undefined ? [] : [facts.install]),
     reset,
-    `git apply -v - <<'${HEREDOC}'\n${row.test_patch}\n${HEREDOC}`,
-    testCommand(row, facts),
+    `git apply -v - <<'${HEREDOC}'\n${test_patch}\n${HEREDOC}`,
+    ...(gym ? [test] : [`: '${MARK.start}'`, test, `: '${MARK.end}'`]),
     reset,
   ];
   return `${lines.join('\n')}\n`;

@@ -2,6 +2,7 @@
  * SWE-bench-Live: rows that bring their commands and their log parser. The commands run in the row's image, and the parser, ours for pytest or
  * the row's own in Python, reads what they print.
  */
+
 import { z } from 'zod';
 import { tokens, withoutAnsi } from '../../base/python/text.ts';
 import { type Instance, imageOf } from '../../dataset/instance.ts';
@@ -12,6 +13,7 @@ import {
   type Expected,
   type Judged,
   listsOf,
+  lostResult,
   notGradable,
   planOwnRules,
   type SetVerdict,
@@ -134,18 +136,13 @@ async function judge(
   request: GradeRequest,
 ): Promise<Judged> {
   const printed = await textInside(environment, LIVE.log, request.signal);
-  const log = withoutAnsi(printed?.text ?? '').replaceAll('\r', '');
-  if (printed === undefined)
-    return { ok: false, outcome: 'invalid', message: 'its commands did not come to their end', log: run.log };
-  const where = { instanceId: instance.instance_id, image: imageOf(instance) };
-  const parsed = isPytest(parser)
-    ? ({ ok: true, statuses: livePytest(log) } as const)
-    : await runRowParser(parser, log, where, request);
-  if (!parsed.ok) return { ...parsed, log };
-  if (parsed.statuses.size === 0)
-    return { ok: false, outcome: 'invalid', message: 'its log names no test at all', log };
+  if (printed === undefined) return lostResult('its commands did not come to their end', run.log);
+  const log = withoutAnsi(printed.text).replaceAll('\r', '');
+  const read = isPytest(parser) ? livePytest(log) : await runRowParser(parser, log, instance, request);
+  if ('message' in read) return { ok: false, ...read, log };
+  if (read.size === 0) return lostResult('its log names no test at all', log);
   const applied = !run.log.split('\n').includes('>>>>> Patch Apply Failed');
-  return { ok: true, verdict: judgeLive(instance, parsed.statuses), log, applied };
+  return { ok: true, verdict: judgeLive(instance, read), log, applied };
 }
 
 const isPytest = (parser: string): boolean => parser.trim().toLowerCase() === 'pytest';
@@ -193,9 +190,8 @@ with open('${FOLDER}/statuses.json', 'w', encoding='utf-8') as out:
     json.dump(statuses or {}, out)
 `;
 
-type RowParsed =
-  | { readonly ok: true; readonly statuses: ReadonlyMap<string, string> }
-  | { readonly ok: false; readonly outcome: 'invalid' | 'infra' | 'ungradable'; readonly message: string };
+/** Test statuses, or why there are none. */
+type RowParsed = LiveStatuses | { readonly outcome: 'invalid' | 'ungradable'; readonly message: string };
 
 const statusesSchema = z.record(z.string(), z.string());
 
@@ -211,13 +207,13 @@ async function parseIn(
   await environment.putFile(`${FOLDER}/log.txt`, log);
   await environment.putFile(`${FOLDER}/run.py`, RUNNER);
   const ran = await environment.execute(`python3 ${FOLDER}/run.py`, at);
-  const lost = (message: string): RowParsed => ({ ok: false, outcome: 'invalid', message });
+  const lost = (message: string): RowParsed => ({ outcome: 'invalid', message });
   if (ran.timedOut) return lost(`its log parser did not end within ${TIMEOUT_S} s`);
   if (ran.exitCode !== 0)
     return lost(`its log parser gave up: ${ran.output.trim().split('\n').at(-1)?.slice(0, 300) ?? ''}`);
   const written = await environment.execute(`cat ${FOLDER}/statuses.json`, at);
   try {
-    return { ok: true, statuses: new Map(Object.entries(statusesSchema.parse(JSON.parse(written.output)))) };
+    return new Map(Object.entries(statusesSchema.parse(JSON.parse(written.output))));
   } catch {
     return lost('its log parser did not give a status for each test');
   }
@@ -227,19 +223,14 @@ async function parseIn(
 export async function runRowParser(
   source: string,
   log: string,
-  where: { readonly instanceId: string; readonly image: string },
+  instance: Pick<Instance, 'instance_id' | 'image'>,
   { factory, owner, signal }: GradeRequest,
 ): Promise<RowParsed> {
-  for (const image of [where.image, PYTHON_IMAGE]) {
-    const start = {
-      instanceId: where.instanceId,
-      image,
-      owner,
-      signal,
-      container: { network: 'none' },
-    } as const;
+  const lost = (message: string): RowParsed => ({ outcome: 'ungradable', message });
+  for (const image of [imageOf(instance), PYTHON_IMAGE]) {
+    const start = { instanceId: instance.instance_id, image, owner, signal };
     try {
-      const environment = await factory.start(start);
+      const environment = await factory.start({ ...start, container: { network: 'none' } });
       try {
         const found = await environment.execute('command -v python3', { cwd: '/', timeoutS: 60, signal });
         if (found.exitCode === 0) return await parseIn(environment, source, log, signal);
@@ -248,16 +239,8 @@ export async function runRowParser(
       }
     } catch (error) {
       if (!(error instanceof EnvironmentError) || image !== PYTHON_IMAGE) throw error;
-      return {
-        ok: false,
-        outcome: 'ungradable',
-        message: `its log parser is Python, its image has none, and ${PYTHON_IMAGE} is not on the engine`,
-      };
+      return lost(`its log parser is Python, its image has none, and ${PYTHON_IMAGE} is not on the engine`);
     }
   }
-  return {
-    ok: false,
-    outcome: 'ungradable',
-    message: `its log parser is Python, and ${PYTHON_IMAGE} has none`,
-  };
+  return lost(`its log parser is Python, and ${PYTHON_IMAGE} has none`);
 }

@@ -2,12 +2,20 @@
  * Multi-SWE-bench: no id column, issues apart from the task, tests as maps. Its image brings the script that applies the fix and runs the
  * tests. The run with the fix is compared with the runs that its row records, without any patch and with the tests alone.
  */
+
 import { z } from 'zod';
 import { isRecord } from '../../base/isRecord.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
-import { type Judged, notGradable, planOwnRules, type SetVerdict } from '../../grading/ownRules.ts';
+import {
+  type Judged,
+  listsOf,
+  lostResult,
+  notGradable,
+  planOwnRules,
+  type SetVerdict,
+} from '../../grading/ownRules.ts';
 import { ParserError } from '../../grading/parsers/logParser.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
@@ -64,19 +72,12 @@ export type MultiRow = z.infer<typeof multiRowSchema>;
 
 type Status = 'PASS' | 'FAIL' | 'SKIP' | 'NONE';
 
-function statuses({ passed, failed, skipped }: TestSets): Map<string, Status> {
-  const found = new Map<string, Status>();
-  for (const name of passed) found.set(name, 'PASS');
-  for (const name of failed) found.set(name, 'FAIL');
-  for (const name of skipped) found.set(name, 'SKIP');
-  return found;
+function statuses(
+  ...lists: readonly [passed: Iterable<string>, failed: Iterable<string>, skipped: Iterable<string>]
+) {
+  const words = ['PASS', 'FAIL', 'SKIP'] as const;
+  return new Map<string, Status>(lists.flatMap((names, at) => [...names].map((name) => [name, words[at]!])));
 }
-
-const setsOf = (run: z.infer<typeof runSchema>): TestSets => ({
-  passed: new Set(run.passed_tests),
-  failed: new Set(run.failed_tests),
-  skipped: new Set(run.skipped_tests),
-});
 
 /** A name on two lists: the harness refuses such a log, and the instance is an error there. */
 export const contradicts = ({ passed, failed, skipped }: TestSets): string | undefined =>
@@ -85,8 +86,10 @@ export const contradicts = ({ passed, failed, skipped }: TestSets): string | und
 
 /** Why the run with the fix is not what the row asks for; undefined when it is. */
 function broken(row: MultiRow, fix: ReadonlyMap<string, Status>): string | undefined {
-  const run = statuses(setsOf(row.run_result));
-  const test = statuses(setsOf(row.test_patch_result));
+  const said = (run: MultiRow['run_result']) =>
+    statuses(run.passed_tests, run.failed_tests, run.skipped_tests);
+  const run = said(row.run_result);
+  const test = said(row.test_patch_result);
   const all = [...new Set([...run.keys(), ...test.keys(), ...fix.keys()])];
   const of = (found: ReadonlyMap<string, Status>, name: string): Status => found.get(name) ?? 'NONE';
   if (fix.size === 0) return 'no test results were found in the log';
@@ -116,24 +119,14 @@ export function multiVerdict(
   row: MultiRow,
   fix: TestSets,
 ): SetVerdict & { readonly why: string | undefined } {
-  const why = broken(row, statuses(fix));
-  const sort = (lists: readonly MultiRow['p2p_tests'][]) => {
-    const all = lists.flatMap((list) => Object.keys(list ?? {}));
-    return {
-      success: all.filter((name) => fix.passed.has(name)),
-      failure: all.filter((name) => !fix.passed.has(name)),
-    };
+  const why = broken(row, statuses(fix.passed, fix.failed, fix.skipped));
+  const names = (...lists: readonly MultiRow['p2p_tests'][]) =>
+    lists.flatMap((list) => Object.keys(list ?? {}));
+  const expected = {
+    failToPass: names(row.f2p_tests, row.s2p_tests, row.n2p_tests),
+    passToPass: names(row.p2p_tests),
   };
-  return {
-    resolved: why === undefined,
-    why,
-    status: {
-      FAIL_TO_PASS: sort([row.f2p_tests, row.s2p_tests, row.n2p_tests]),
-      PASS_TO_PASS: sort([row.p2p_tests]),
-      FAIL_TO_FAIL: { success: [], failure: [] },
-      PASS_TO_FAIL: { success: [], failure: [] },
-    },
-  };
+  return { resolved: why === undefined, why, status: listsOf(expected, (name) => fix.passed.has(name)) };
 }
 
 const FIX_PATCH = '/home/fix.patch';
@@ -141,17 +134,17 @@ const SCRIPT = 'bash /home/fix-run.sh\n';
 
 /** The verdict on the text of a run. */
 export function judgeMultiLog(row: MultiRow, shape: Shape, log: string): Judged {
-  const lost = (message: string): Judged => ({ ok: false, outcome: 'invalid', message, log });
   try {
     const sets = shape(log);
     const twice = contradicts(sets);
-    if (twice !== undefined) return lost(`the log says of ${twice} that it passed and that it did not`);
+    if (twice !== undefined)
+      return lostResult(`the log says of ${twice} that it passed and that it did not`, log);
     if (sets.passed.size + sets.failed.size + sets.skipped.size === 0)
-      return lost('the log names no test at all');
+      return lostResult('the log names no test at all', log);
     return { ok: true, verdict: multiVerdict(row, sets), log, applied: !/^error: /m.test(log) };
   } catch (error) {
     if (!(error instanceof ParserError)) throw error;
-    return lost(`the log cannot be read: ${error.message}`);
+    return lostResult(`the log cannot be read: ${error.message}`, log);
   }
 }
 

@@ -2,13 +2,21 @@
  * SWE-bench Pro: its run_script.sh and its parser.py are data of the row. They run in the container, and nothing of them is ported. An
  * instance is resolved when every expected test is among those that the parser calls PASSED.
  */
+
 import { z } from 'zod';
 import { strip } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { parseTestIds } from '../../dataset/read/row.ts';
 import type { Environment } from '../../environment/environment.ts';
 import type { GradeRequest, PlannedGrading } from '../../grading/gradingFrame.ts';
-import { allPassed, type Judged, notGradable, planOwnRules, textInside } from '../../grading/ownRules.ts';
+import {
+  allPassed,
+  type Judged,
+  lostResult,
+  notGradable,
+  planOwnRules,
+  textInside,
+} from '../../grading/ownRules.ts';
 import type { TestRun } from '../../grading/runTests.ts';
 import type { SpecOptions } from '../../grading/specs/spec.ts';
 
@@ -44,8 +52,9 @@ export function passedIn(text: string): { passed: ReadonlySet<string> } | { mess
 const applied = (log: string): boolean =>
   !log.split('\n').some((line) => line.startsWith('error: ') && !line.startsWith('error: pathspec'));
 
+/** What the script left: its output, and the tests that the parser names. */
 async function judge(
-  instance: Instance,
+  { FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass }: Instance,
   environment: Environment,
   run: TestRun,
   { signal }: GradeRequest,
@@ -55,12 +64,11 @@ async function judge(
   const stderr = await inside('stderr.log');
   const output = await inside('output.json');
   const log = `${run.log}\n>>>>> stdout.log\n${stdout?.text ?? ''}\n>>>>> stderr.log\n${stderr?.text ?? ''}`;
-  const lost = (message: string): Judged => ({ ok: false, outcome: 'invalid', message, log, counts: true });
-  if (output === undefined) return lost("the row's parser.py wrote no output.json");
-  if (!output.whole) return lost("the output.json of the row's parser.py is too large to be read");
+  if (output === undefined) return lostResult("the row's parser.py wrote no output.json", log, true);
+  if (!output.whole)
+    return lostResult("the output.json of the row's parser.py is too large to be read", log, true);
   const read = passedIn(output.text);
-  if ('message' in read) return lost(read.message);
-  const { FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass } = instance;
+  if ('message' in read) return lostResult(read.message, log, true);
   return {
     ok: true,
     verdict: allPassed({ failToPass, passToPass }, read.passed),

@@ -3,6 +3,7 @@
  * command that runs them. An instance is resolved when the statuses in the short summary of pytest are exactly the expected ones: no test more,
  * none less, each with its status.
  */
+
 import { z } from 'zod';
 import { strip } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
@@ -10,6 +11,8 @@ import type { RawRow } from '../../dataset/read/row.ts';
 import type { PlannedGrading } from '../../grading/gradingFrame.ts';
 import {
   type Judged,
+  listsOf,
+  lostResult,
   notGradable,
   planOwnRules,
   type SetVerdict,
@@ -218,17 +221,12 @@ export function r2eStatuses(raw: string): Map<string, string> {
 
 export function judgeR2e(expected: ReadonlyMap<string, string>, log: string): SetVerdict {
   const found = r2eStatuses(log);
-  const same = (name: string) => found.get(name) === expected.get(name);
   const names = [...expected.keys()];
-  return {
-    resolved: found.size === expected.size && names.every(same),
-    status: {
-      FAIL_TO_PASS: { success: [], failure: [] },
-      PASS_TO_PASS: { success: names.filter(same), failure: names.filter((name) => !same(name)) },
-      FAIL_TO_FAIL: { success: [], failure: [] },
-      PASS_TO_FAIL: { success: [], failure: [] },
-    },
-  };
+  const status = listsOf(
+    { failToPass: [], passToPass: names },
+    (name) => found.get(name) === expected.get(name),
+  );
+  return { resolved: found.size === names.length && status.PASS_TO_PASS.failure.length === 0, status };
 }
 
 function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
@@ -247,12 +245,10 @@ function grading(instance: Instance, { dialect }: SpecOptions): PlannedGrading {
       judge: async (environment, run, { signal }): Promise<Judged> => {
         const printed = await textInside(environment, LOG, signal);
         const log = `${run.log}\n>>>>> tests.log\n${printed?.text ?? ''}`;
-        const lost = (message: string): Judged => ({
-          ...{ ok: false, outcome: 'invalid', message, log, counts: true },
-        });
-        if (printed === undefined) return lost('its tests were not run');
-        if (!printed.whole) return lost('the log of its tests is too large to be read');
-        if (!printed.text.includes(SUMMARY)) return lost('its log has no short summary of pytest');
+        if (printed === undefined) return lostResult('its tests were not run', log, true);
+        if (!printed.whole) return lostResult('the log of its tests is too large to be read', log, true);
+        if (!printed.text.includes(SUMMARY))
+          return lostResult('its log has no short summary of pytest', log, true);
         const applied = !run.log.split('\n').includes(MARK.applyFailed);
         return { ok: true, verdict: judgeR2e(expected, printed.text), log, applied };
       },

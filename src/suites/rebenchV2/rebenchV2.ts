@@ -2,6 +2,7 @@
  * SWE-rebench V2: rows with an install_config and an image of its own namespace. Both patches, then the test commands of the row; the tests
  * that passed have to be exactly the expected ones. A log shape that is not known is not gradable.
  */
+
 import { z } from 'zod';
 import { digitsEnd, isSpaceAt, strip, stripEnd, tokens } from '../../base/python/text.ts';
 import type { Instance } from '../../dataset/instance.ts';
@@ -11,6 +12,7 @@ import {
   allPassed,
   type Expected,
   type Judged,
+  lostResult,
   notGradable,
   planOwnRules,
   type SetVerdict,
@@ -107,17 +109,14 @@ function grading(instance: Instance, { dialect, parsers }: SpecOptions): Planned
   const expected = { failToPass: instance.FAIL_TO_PASS, passToPass: instance.PASS_TO_PASS };
   const judged = (log: string): Judged => {
     try {
-      const context = {
-        instanceId: instance.instance_id,
-        version: instance.version,
-        dialect: dialect ?? 'v5',
-      };
+      const { instance_id: instanceId, version } = instance;
+      const context = { instanceId, version, dialect: dialect ?? 'v5' };
       const statuses = new Map([...parser(log, context)].map(([name, s]) => [withoutTiming(name), s]));
       const passed = new Set([...statuses].filter(([, s]) => s === 'PASSED').map(([name]) => name));
       return { ok: true, verdict: sameSet(expected, passed), log, applied: !/^error: /m.test(log) };
     } catch (error) {
       if (!(error instanceof ParserError)) throw error;
-      return { ok: false, outcome: 'invalid', message: `the log cannot be read: ${error.message}`, log };
+      return lostResult(`the log cannot be read: ${error.message}`, log);
     }
   };
   return planOwnRules(

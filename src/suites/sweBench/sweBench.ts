@@ -1,4 +1,5 @@
 /** SWE-bench, and whatever has rows of its form. A prediction is evaluated in a fresh environment: patch, eval script, log, verdict. */
+import { shellWord } from '../../base/text/shellWord.ts';
 import type { Environment } from '../../environment/environment.ts';
 import {
   ALREADY_APPLIED,
@@ -8,7 +9,6 @@ import {
   readingGit,
 } from '../../grading/applyPatch.ts';
 import { examine } from '../../grading/doubts/doubts.ts';
-import { limitMet } from '../../grading/doubts/patchDoubts.ts';
 import { gradeSafely } from '../../grading/grade.ts';
 import {
   type EvaluationResult,
@@ -16,12 +16,12 @@ import {
   type GradingEnd,
   inFreshContainer,
   type RunLog,
+  timedOutEnding,
 } from '../../grading/gradingFrame.ts';
-import { classifyLog } from '../../grading/infra.ts';
 import { findParser, officialRegistry } from '../../grading/parsers/parserRegistry.ts';
-import { MARK } from '../../grading/readLog.ts';
+import { classifyLog, MARK } from '../../grading/readLog.ts';
 import { runTests, type TestRun } from '../../grading/runTests.ts';
-import { type Asset, type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
+import { type GradeSpec, resolveGradeSpec } from '../../grading/specs/spec.ts';
 import type { Suite } from '../suite.ts';
 
 export const sweBench: Suite = {
@@ -73,29 +73,18 @@ async function inEnvironment(
   const before = await diff();
   log.info(`Git diff before:\n${before}`);
 
-  const staged = await stageAssets(environment, spec.assets, request.fetchAsset ?? fetchAsset, signal);
-  for (const line of staged.missing) log.warn(line);
-  const script = withRestore(spec.scriptToRun, staged.restore);
+  const script = withRestore(spec.scriptToRun, await stageAssets(environment, request, log));
 
   request.onPhase?.('test');
   log.info(`Eval script for ${spec.instanceId} written to eval.sh; copying to container...`);
-  const run = await runTests(environment, script, {
-    timeoutS: config.timeout,
-    cwd,
-    signal,
-  });
+  const run = await runTests(environment, script, { timeoutS: config.timeout, cwd, signal });
   log.info(`Test runtime: ${grouped(run.durationMs / 1000)} seconds`);
   log.info(`Test output for ${spec.instanceId} written to test_output.txt`);
-  const base = {
-    applyMethod: applied.method,
-    script,
-    log: run.log,
-    exitCode: run.exitCode,
-    repeatAlone: run.lost,
-  } as const;
+  const { log: output, exitCode, lost } = run;
+  const base = { applyMethod: applied.method, script, log: output, exitCode, repeatAlone: lost };
   if (run.timedOut) {
     log.info(`Test timed out after ${config.timeout} seconds.`);
-    return { ...base, ...timedOut(request, run) };
+    return { ...base, ...timedOutEnding(spec.instanceId, run, config.timeout) };
   }
   const after = await diff();
   log.info(`Git diff after:\n${after}`);
@@ -115,16 +104,6 @@ function applyFailed(request: EvaluationRequest, applied: Applied, log: RunLog):
   };
 }
 
-function timedOut({ spec, config: { timeout: timeoutS } }: EvaluationRequest, run: TestRun): GradingEnd {
-  return {
-    outcome: run.oomKilled ? 'infra' : 'timeout',
-    infraReason: run.oomKilled ? 'oom' : 'tests_timed_out',
-    repeatAlone: !run.oomKilled,
-    suspicion: run.limitsMet === '' ? [] : [{ ...limitMet(run.limitsMet), inferred: true }],
-    errorMessage: `${spec.instanceId}: the tests did not end within ${timeoutS} s; to give them longer, evaluate again with --timeout SECONDS --again -i ${spec.instanceId}`,
-  };
-}
-
 function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): GradingEnd {
   const { spec, patch } = request;
   const parser = findParser(request.parsers ?? officialRegistry(), spec.logParser);
@@ -135,9 +114,7 @@ function verdictOf(request: EvaluationRequest, run: TestRun, log: RunLog): Gradi
 
   const { grade } = graded;
   const { verdict, read } = grade;
-  const { omittedBytes, scriptKept, scriptEnded, limitsMet } = run;
-  const facts = { omittedBytes, scriptKept, scriptEnded, limitsMet };
-  const examined = examine({ spec, patch: patch ?? '', grade, ...facts });
+  const examined = examine(spec, patch ?? '', grade, run);
   log.info(
     `report: ${JSON.stringify({ [spec.instanceId]: verdict })}\nResult for ${spec.instanceId}: resolved: ${verdict.resolved ? 'True' : 'False'}`,
   );
@@ -174,13 +151,11 @@ const NOT_FOUND = {
 } as const;
 
 export function evaluatePrediction(request: EvaluationRequest): Promise<EvaluationResult> {
-  const { spec, patch } = request;
+  const { spec } = request;
   return inFreshContainer(
     {
       ...{ instanceId: spec.instanceId, image: spec.image, script: spec.scriptToRun },
       ...{ dialect: spec.dialect, specHash: spec.specHash, request },
-      // The harness never runs an empty prediction.
-      runs: patch !== null && patch !== '',
     },
     (environment, log) => inEnvironment(environment, request, log),
   );
@@ -199,7 +174,7 @@ export const fetchAsset: FetchAsset = async (url, signal) => {
   return new Uint8Array(await response.arrayBuffer());
 };
 
-const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const pathWord = (path: string) => (/^[\w./-]+$/.test(path) ? path : shellWord(path));
 
 /** The script with commands put in just before the line of the start marker. */
 export function withRestore(script: string, commands: readonly string[]): string {
@@ -210,33 +185,24 @@ export function withRestore(script: string, commands: readonly string[]): string
   return [...lines.slice(0, start), ...commands, ...lines.slice(start)].join('\n');
 }
 
-interface StagedAssets {
-  readonly restore: readonly string[];
-  /** One sentence for each file that could not be fetched; the tests run without it, as in the harness. */
-  readonly missing: readonly string[];
-}
-
+/** Lays the files into the container. What cannot be fetched is told, and the tests run without it, as in the harness. Returns the commands that copy them. */
 async function stageAssets(
   environment: Environment,
-  assets: readonly Asset[],
-  fetchOne: FetchAsset,
-  signal?: AbortSignal,
-): Promise<StagedAssets> {
+  { spec: { assets }, fetchAsset: fetchOne = fetchAsset, signal }: EvaluationRequest,
+  log: RunLog,
+): Promise<string[]> {
   const restore: string[] = [];
-  const missing: string[] = [];
   if (assets.length > 0) await environment.execute('mkdir -p /image_assets');
   for (const { path, url } of assets) {
-    const flat = path.replaceAll('/', '__');
+    const flat = `/image_assets/${path.replaceAll('/', '__')}`;
     try {
       if (url === undefined) throw new Error('the row gives no address');
-      await environment.putFile(`/image_assets/${flat}`, await fetchOne(url, signal));
-      restore.push(
-        `mkdir -p $(dirname ${shellWord(path)}) && cp ${shellWord(`/image_assets/${flat}`)} ${shellWord(path)}`,
-      );
+      await environment.putFile(flat, await fetchOne(url, signal));
+      restore.push(`mkdir -p $(dirname ${pathWord(path)}) && cp ${pathWord(flat)} ${pathWord(path)}`);
     } catch (error) {
       signal?.throwIfAborted();
-      missing.push(`asset ${path} is missing: ${(error as Error).message}`);
+      log.warn(`asset ${path} is missing: ${(error as Error).message}`);
     }
   }
-  return { restore, missing };
+  return restore;
 }

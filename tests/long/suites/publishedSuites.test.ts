@@ -202,12 +202,13 @@ describe.skipIf(!have('RepoLaunch-trajectory-archive') || !available)(
       const one = async (row: ReturnType<typeof liveOutputs>[number]) => {
         const seen: (keyof typeof counts)[] = [];
         for (const output of row.outputs) {
-          const where = { instanceId: 'live', image };
+          const where = { instance_id: 'live', image };
           const parsed = await runRowParser(row.parser, output, where, {
             ...{ patch: null, factory, config, owner },
           });
-          seen.push(parsed.ok ? comparedTo(row.published, parsed.statuses) : 'failed');
-          for (const [name, status] of parsed.ok ? parsed.statuses : []) {
+          const statuses = parsed instanceof Map ? parsed : undefined;
+          seen.push(statuses ? comparedTo(row.published, statuses) : 'failed');
+          for (const [name, status] of statuses ?? []) {
             const told = row.published[name];
             names[told === status ? 'agree' : told === undefined ? 'unknown' : 'other']++;
           }

@@ -4,12 +4,18 @@ import { examine } from '../../../src/grading/doubts/doubts.ts';
 import { doubtfulPaths } from '../../../src/grading/doubts/patchDoubts.ts';
 import { patchedPaths } from '../../../src/grading/doubts/patchPaths.ts';
 import { gradeLog } from '../../../src/grading/grade.ts';
-import { classifyLog } from '../../../src/grading/infra.ts';
 import { ParserError } from '../../../src/grading/parsers/logParser.ts';
 import { OFFICIAL_PARSERS, SUITE_PARSERS } from '../../../src/grading/parsers/parserRegistry.ts';
-import { MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
-import { type GradeSpec, gymResetPaths, gymScript, withExitCode } from '../../../src/grading/specs/spec.ts';
-import { modifiedPaths, testDirectives, touchedPaths } from '../../../src/grading/specs/synthesise.ts';
+import { classifyLog, MARK, readLog, suiteRan } from '../../../src/grading/readLog.ts';
+import {
+  type GradeSpec,
+  gymResetPaths,
+  modifiedPaths,
+  synthesiseScript,
+  testDirectives,
+  touchedPaths,
+  withExitCode,
+} from '../../../src/grading/specs/spec.ts';
 import { rewardFromJson, rewardFromText } from '../../../src/suites/harbor/verifyTask.ts';
 import {
   judgeR2e,
@@ -51,7 +57,7 @@ export const PARSERS = [
 function graded(log: string, logParser: string, evalType: GradeSpec['evalType']): void {
   const parser = OFFICIAL_PARSERS[logParser]!;
   const spec = { ...SPEC, logParser, evalType };
-  examine({ spec, patch: '', grade: gradeLog(spec, log, parser, 'v5') });
+  examine(spec, '', gradeLog(spec, log, parser, 'v5'));
 }
 
 /** The log is the text, and the tests have printed the text. */
@@ -146,8 +152,12 @@ export const GRADING_READERS: readonly Reader[] = [
       touchedPaths,
       modifiedPaths,
       gymResetPaths,
-      'gymScript of mypy': (text) =>
-        gymScript({ repo: 'python/mypy', base_commit: 'a', test_patch: text }, { test_cmd: 'pytest -k' }),
+      'synthesiseScript of mypy': (text) =>
+        synthesiseScript(
+          { repo: 'python/mypy', base_commit: 'a', test_patch: text },
+          { test_cmd: 'pytest -k' },
+          'swe-gym',
+        ),
       r2eStatement,
       r2eGold,
       r2eExpected,
@@ -165,11 +175,7 @@ export const GRADING_READERS: readonly Reader[] = [
         );
       },
       'examine a patch': (text) =>
-        examine({
-          spec: SPEC,
-          patch: text,
-          grade: gradeLog(SPEC, 'a', OFFICIAL_PARSERS.parse_log_pytest!, 'v5'),
-        }),
+        examine(SPEC, text, gradeLog(SPEC, 'a', OFFICIAL_PARSERS.parse_log_pytest!, 'v5')),
       withExitCode,
       withRestore: (text) => withRestore(text, ['cp a b']),
     },
