@@ -1,6 +1,7 @@
 /** Gemini CLI: generateContent, settings in a file that it takes for the system's: it must lie where nobody else can write. It is JavaScript and brings its Node. */
-import { shellWord } from '../../base/text/shellWord.ts';
+
 import type { McpServer } from '../../base/mcpServer.ts';
+import { shellWord } from '../../base/text/shellWord.ts';
 import { installedAgent } from './installedAgent.ts';
 import { mcpEntries, objectOf } from './launch.ts';
 

@@ -1,6 +1,7 @@
 /** OpenCode: chat completions, its configuration in a variable. */
-import { shellWord } from '../../base/text/shellWord.ts';
+
 import type { McpServer } from '../../base/mcpServer.ts';
+import { shellWord } from '../../base/text/shellWord.ts';
 import { installedAgent } from './installedAgent.ts';
 import { mcpEntries } from './launch.ts';
 

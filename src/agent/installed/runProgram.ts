@@ -1,14 +1,14 @@
 /** The program from its start to its end, in one long command: whoever ends it, what it wrote last is kept. */
 
-import { shellWord } from '../../base/text/shellWord.ts';
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTimer } from '../../base/async/timer.ts';
+import { shellWord } from '../../base/text/shellWord.ts';
 import type { CommandResult, Environment } from '../../environment/environment.ts';
 import { environmentKindOf } from '../../environment/environments.ts';
-import { type Launch } from './launch.ts';
+import type { Launch } from './launch.ts';
 
 export interface ProgramFolders {
   /** Files of the launch; in a container only root writes there. */
