@@ -7,8 +7,6 @@ import * as multilingual from './multilingual.ts';
 import * as python from './python.ts';
 import * as reporters from './reporters.ts';
 
-const { gymPydantic, ...official } = { ...python, ...reporters, ...failuresOnly, ...multilingual };
-
 /** `parseJestJson` is `parse_log_jest_json`: a parser is exported under its official id. */
 const idOf = (name: string): string =>
   name
@@ -24,15 +22,25 @@ export const SAME_PARSER = {
   parseCarbon: ['react_pdf'],
 } as const;
 
+const modules = [
+  ...Object.entries(python),
+  ...Object.entries(reporters),
+  ...Object.entries(failuresOnly),
+  ...Object.entries(multilingual),
+];
+const named = new Map<string, LogParser>(modules);
+
 export const OFFICIAL_PARSERS: Readonly<Record<string, LogParser>> = Object.fromEntries([
-  ...Object.entries(official).map(([name, parser]) => [idOf(name), parser]),
+  ...modules.filter(([name]) => name.startsWith('parse')).map(([name, parser]) => [idOf(name), parser]),
   ...Object.entries(SAME_PARSER).flatMap(([name, ids]) =>
-    ids.map((id) => [`parse_log_${id}`, official[name as keyof typeof SAME_PARSER]]),
+    ids.map((id) => [`parse_log_${id}`, named.get(name)!]),
   ),
 ]);
 
 /** Of suites beside SWE-bench, whose rows name a parser that it does not have. */
-export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = { parse_log_pytest_pydantic: gymPydantic };
+export const SUITE_PARSERS: Readonly<Record<string, LogParser>> = {
+  parse_log_pytest_pydantic: python.gymPydantic,
+};
 
 export type ParserRegistry = ReadonlyMap<string, LogParser>;
 
