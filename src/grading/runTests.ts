@@ -5,7 +5,7 @@ import { MARK } from './readLog.ts';
 const SCRIPT_PATH = '/eval.sh';
 /** After the deadline inside: TERM, this long, KILL; then the deadline outside. */
 const KILL_AFTER_S = 5;
-const OUTER_GRACE_S = 15;
+export const OUTSIDE_S = KILL_AFTER_S + 15;
 /** `timeout` exits 124, or 137 when it had to kill. */
 const DEADLINE_CODES: ReadonlySet<number> = new Set([124, 137]);
 
@@ -34,10 +34,13 @@ function cameToItsEnd(script: string, { exitCode, output }: CommandResult): bool
 }
 
 /** `timeout` is looked up because small images lack it; then the outer deadline alone holds. */
-const commandFor = (timeoutS: number): string =>
+export const commandWithin = (timeoutS: number, command: string): string =>
   timeoutS > 0
-    ? `if command -v timeout >/dev/null 2>&1; then exec timeout -k ${KILL_AFTER_S} ${timeoutS} /bin/bash ${SCRIPT_PATH} 2>&1; else exec /bin/bash ${SCRIPT_PATH} 2>&1; fi`
-    : `exec /bin/bash ${SCRIPT_PATH} 2>&1`;
+    ? `if command -v timeout >/dev/null 2>&1; then exec timeout -k ${KILL_AFTER_S} ${timeoutS} ${command} 2>&1; else exec ${command} 2>&1; fi`
+    : `exec ${command} 2>&1`;
+
+export const isPastDeadline = (run: CommandResult, timeoutS: number): boolean =>
+  run.timedOut || (timeoutS > 0 && DEADLINE_CODES.has(run.exitCode) && run.durationMs >= timeoutS * 1000);
 
 const COMPARE_TIMEOUT_S = 60;
 
@@ -48,14 +51,13 @@ export async function runTests(
 ): Promise<TestRun> {
   const { timeoutS, cwd, signal } = options;
   await environment.putFile(SCRIPT_PATH, script, 0o755);
-  const result = await environment.execute(commandFor(timeoutS), {
+  const result = await environment.execute(commandWithin(timeoutS, `/bin/bash ${SCRIPT_PATH}`), {
     cwd,
-    timeoutS: timeoutS > 0 ? timeoutS + KILL_AFTER_S + OUTER_GRACE_S : 0,
+    timeoutS: timeoutS > 0 ? timeoutS + OUTSIDE_S : 0,
     signal,
   });
   const { output, exitCode, oomKilled, durationMs, omittedBytes } = result;
-  const inside = timeoutS > 0 && DEADLINE_CODES.has(exitCode) && durationMs >= timeoutS * 1000;
-  const timedOut = result.timedOut || inside;
+  const timedOut = isPastDeadline(result, timeoutS);
   // One byte more than the script has is enough to see a difference, and keeps a file that grew out of memory.
   const head = `head -c ${Buffer.byteLength(script) + 1} ${SCRIPT_PATH}`;
   const stillThere = async () =>

@@ -8,8 +8,7 @@ import type { EvaluationResult, GradeRequest, GradingEnd } from '../../grading/g
 import { OUTCOMES } from '../../outcome.ts';
 import type { HarborStep, HarborTask } from './harborTask.ts';
 import { type KeptStep, keptSteps, type Verify } from './steps.ts';
-import { ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
-import { mainOf } from './verifyTask.ts';
+import { mainOf, reportOf, ungradable, verification, verifierFrame, type Wanted } from './verification.ts';
 
 interface SteppedTask extends Omit<Wanted, 'testFolders'> {
   readonly steps: readonly HarborStep[];
@@ -104,10 +103,9 @@ const notBegun = (names: readonly string[]): GradeSuspicion => ({
 });
 
 function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified[]): GradingEnd {
-  const { strategy = 'mean' } = task;
   const id = instance.instance_id;
   const combined = combinedRewards(
-    strategy,
+    task.strategy,
     ran.map(({ rewards }) => rewards),
   );
   const broken = ran.find(({ rewards }) => rewards === null);
@@ -137,15 +135,6 @@ function endingOf({ instance, task, steps }: SteppedTask, ran: readonly Verified
   };
 }
 
-const reportOf = (id: string, patch: string | null, resolved: boolean | null | undefined) => ({
-  [id]: {
-    patch_is_None: patch === null,
-    patch_exists: patch !== null && patch !== '',
-    patch_successfully_applied: true,
-    resolved: resolved ?? false,
-  },
-});
-
 export async function gradeSteps(task: SteppedTask, request: GradeRequest): Promise<EvaluationResult> {
   const { instance } = task;
   const id = instance.instance_id;
@@ -166,7 +155,8 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
   const ending = endingOf(task, ran);
   const empty = await ungradable(frame, '');
   const results = ran.flatMap(({ result }) => result ?? []);
-  const judged = ending.resolved === undefined ? null : reportOf(id, request.patch, ending.resolved);
+  const { resolved } = ending;
+  const judged = resolved === undefined ? null : reportOf(id, request.patch, resolved ?? false);
   return {
     ...{ ...empty, errorMessage: null, report: judged },
     ...{ limits: results[0]?.limits ?? null, imageDigest: results[0]?.imageDigest ?? null },
@@ -182,7 +172,6 @@ export async function gradeSteps(task: SteppedTask, request: GradeRequest): Prom
 // The rewards of several steps as one, and the gate between steps: the rules are Harbor's, to the last bit.
 
 export type Rewards = Readonly<Record<string, number>>;
-type Strategy = 'mean' | 'final';
 
 /** As Python adds floats since 3.12: with what rounding lost, by Neumaier. */
 function pythonSum(values: readonly number[]): number {
@@ -196,28 +185,28 @@ function pythonSum(values: readonly number[]): number {
   return lost !== 0 && Number.isFinite(lost) ? sum + lost : sum;
 }
 
-const rewardNamed = (rewards: Rewards, name: string): number | undefined =>
-  Object.hasOwn(rewards, name) ? rewards[name] : undefined;
-
 /**
  * Of the steps that ran, in their order; null for a step whose verifier gave none. `final` takes the last as it is. `mean` takes the mean of
  * each name over the steps that have rewards; a name that one of them lacks counts as 0 there.
  */
-export function combinedRewards(strategy: Strategy, steps: readonly (Rewards | null)[]): Rewards | null {
+export function combinedRewards(
+  strategy: HarborTask['strategy'],
+  steps: readonly (Rewards | null)[],
+): Rewards | null {
   if (strategy === 'final') return steps.at(-1) ?? null;
   const given = steps.filter((rewards) => rewards !== null);
   const names = new Set(given.flatMap(Object.keys));
   if (names.size === 0) return null;
-  const mean = (name: string) =>
-    pythonSum(given.map((rewards) => rewardNamed(rewards, name) ?? 0)) / given.length;
   // A name may be that of a property which every object has.
+  const named = given.map((rewards) => new Map(Object.entries(rewards)));
+  const mean = (name: string) => pythonSum(named.map((rewards) => rewards.get(name) ?? 0)) / named.length;
   return Object.fromEntries([...names].map((name) => [name, mean(name)]));
 }
 
 /** Why the steps that follow are not begun; undefined where they are. A reward that is missing is below every limit. */
 export function gateFailure(rewards: Rewards | null, least: Rewards): string | undefined {
   for (const [name, limit] of Object.entries(least)) {
-    const reward = rewards === null ? undefined : rewardNamed(rewards, name);
+    const reward = rewards !== null && Object.hasOwn(rewards, name) ? rewards[name] : undefined;
     if (reward === undefined) return `it has no reward "${name}", and ${limit} is the least to go on`;
     if (reward < limit) return `its reward "${name}" is ${reward}, and ${limit} is the least to go on`;
   }

@@ -3,6 +3,7 @@
  * container that is made after the agent's is gone, or beside it between two steps: from the image that its end state was kept as, or from
  * that of the task for a patch from a file.
  */
+
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
@@ -16,7 +17,7 @@ import { type HarborTask, harborTaskOf } from './harborTask.ts';
 import { readTask } from './readTask.ts';
 import { type TaskStep, workThroughSteps } from './steps.ts';
 import { builtImage, TaskFolderError, taskFiles } from './taskFolder.ts';
-import { verification } from './verification.ts';
+import { roomNeeds, verification } from './verification.ts';
 
 export const harbor: Suite = {
   folders: { read: (dir) => tasksIn(dir).map(readTask), needed: true },
@@ -84,15 +85,13 @@ function containerOf(task: HarborTask): ContainerNeeds {
   const { workdir, network, room, env, healthcheck, agent } = task;
   const life = lifeOf(task);
   return {
+    ...roomNeeds(room),
     cwd: workdir ?? 'image',
     network,
     env,
-    ...(room.cpus !== undefined && { cpus: room.cpus }),
-    ...(room.memory_mb !== undefined && { memoryMb: room.memory_mb }),
-    ...(room.storage_mb !== undefined && { diskMb: room.storage_mb }),
-    ...(agent.user !== undefined && { user: agent.user }),
-    ...(life !== undefined && { lifetimeS: life + AROUND_S }),
-    ...(healthcheck !== undefined && { startupCommand: healthcheck }),
+    user: agent.user,
+    lifetimeS: life === undefined ? undefined : life + AROUND_S,
+    startupCommand: healthcheck,
   };
 }
 

@@ -1,10 +1,12 @@
 /** One Harbor task folder becomes an instance. What cannot be read or honoured becomes a reason; nothing here throws for a task. */
+
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseReference } from '../../base/imageReference.ts';
 import { sha256 } from '../../base/sha256.ts';
 import { errorText } from '../../base/text/errorText.ts';
 import { instanceIdProblem } from '../../base/text/instanceId.ts';
+import { shellWord } from '../../base/text/shellWord.ts';
 import { parseSize } from '../../base/text/units.ts';
 import { type Instance, instanceSchema } from '../../dataset/instance.ts';
 import type { FolderTask } from '../suite.ts';
@@ -131,92 +133,64 @@ const megabytes = (size: string): number => Math.floor(parseSize(size) / 2 ** 20
 function roomOf({ cpus, memory_mb, memory, storage_mb, storage }: TomlEnvironment): Room {
   const ram = memory_mb ?? (memory === undefined ? undefined : megabytes(memory));
   const disk = storage_mb ?? (storage === undefined ? undefined : megabytes(storage));
-  return {
-    ...(cpus !== undefined && { cpus }),
-    ...(ram !== undefined && { memory_mb: ram }),
-    ...(disk !== undefined && { storage_mb: disk }),
-  };
+  return { cpus, memory_mb: ram, storage_mb: disk };
 }
 
-/** What one verification goes by. The verifiers of a step and of its task, the nearest first. */
-interface Verification {
-  readonly verifiers: readonly { readonly verifier: TomlVerifier; readonly tests: readonly TaskFile[] }[];
-}
+/** The verifiers of a step and of its task, the nearest first. */
+type Verifiers = readonly { readonly verifier: TomlVerifier; readonly tests: readonly TaskFile[] }[];
 
 const modeOf = ({ environment_mode, environment }: TomlVerifier) =>
   environment_mode ?? (environment ? 'separate' : undefined);
 
-/** The definition of the nearest counts; so does, on its own, the image of the nearest that has one. */
-function separateVerifier({ toml, environment }: Folder, image: string, { verifiers }: Verification) {
-  const modes = verifiers.map(({ verifier }) => modeOf(verifier));
-  if ((modes.find((mode) => mode !== undefined) ?? 'shared') === 'shared') return undefined;
-  const own =
-    verifiers.find(({ verifier }) => verifier.environment)?.verifier.environment ?? toml.environment;
+function verifierOf(folder: Folder, image: string, verifiers: Verifiers): Verifier {
+  const { toml, environment } = folder;
+  const from = verifiers.map(({ verifier }) => verifier);
+  const isSeparate = from.map(modeOf).find((mode) => mode !== undefined) === 'separate';
+  // The definition of the nearest counts; so does, on its own, the image of the nearest that has one.
+  const own = (isSeparate && from.find((one) => one.environment)?.environment) || toml.environment;
   const [bundled] = verifiers.flatMap(
     ({ verifier, tests }) => imageOfFolder(verifier.environment?.docker_image, tests) ?? [],
   );
-  return {
-    own,
-    separate: {
-      image: bundled ?? imageOfFolder(toml.environment.docker_image, environment) ?? image,
-      bundled: bundled !== undefined,
-      ...(own.workdir !== undefined && { workdir: own.workdir }),
-      room: roomOf(own),
-      env: withDefaults(own.env),
-    },
-  };
-}
-
-function verifierOf(folder: Folder, image: string, verification: Verification): Verifier {
-  const [nearest, ...outer] = verification.verifiers.map(({ verifier }) => verifier);
-  const from = [nearest!, ...outer];
-  const separate = separateVerifier(folder, image, verification);
-  const user = from.find((one) => one.user !== undefined)?.user;
   const network_mode = from.find((one) => one.network_mode !== undefined)?.network_mode;
   return {
     // Harbor's steps have a limit of their own, which is never that of the task.
-    timeout_s: nearest!.timeout_sec,
-    ...(user !== undefined && { user }),
-    network: networkOf(separate?.own ?? folder.toml.environment, { network_mode }),
+    timeout_s: from[0]!.timeout_sec,
+    user: from.find((one) => one.user !== undefined)?.user,
+    network: networkOf(own, { network_mode }),
     env: withDefaults(Object.assign({}, ...from.map(({ env }) => env).reverse()) as Record<string, string>),
     collect: from
       .toReversed()
       .flatMap(({ collect }) => collect)
-      .map(({ command, timeout_sec, user: as }) => ({
-        ...{ command, timeout_s: timeout_sec },
-        ...(as !== undefined && { user: as }),
-      })),
-    ...(separate && { separate: separate.separate }),
+      .map(({ command, timeout_sec, user }) => ({ command, timeout_s: timeout_sec, user })),
+    separate: isSeparate
+      ? {
+          image: bundled ?? imageOfFolder(toml.environment.docker_image, environment) ?? image,
+          bundled: bundled !== undefined,
+          workdir: own.workdir,
+          room: roomOf(own),
+          env: withDefaults(own.env),
+        }
+      : undefined,
   };
 }
 
 const artifactsOf = (list: Folder['toml']['artifacts']): HarborTask['artifacts'] =>
   list.map(({ source, exclude }) => ({ source, exclude }));
 
-function stepOf(
-  folder: Folder,
-  image: string,
-  step: TomlStep,
-  { instruction, tests }: StepFolder,
-): HarborStep {
-  const { toml } = folder;
-  const { name, healthcheck, min_reward } = step;
-  const timeout = step.agent.timeout_sec ?? toml.agent.timeout_sec;
+function stepOf(folder: Folder, image: string, step: TomlStep, own: StepFolder): HarborStep {
+  const { toml, tests } = folder;
+  const { name, healthcheck, min_reward, verifier } = step;
   return {
     name,
-    instruction: instruction ?? '',
-    ...(timeout !== undefined && { agent_timeout_s: timeout }),
-    ...(healthcheck && { healthcheck: healthcheckScript(healthcheck) }),
-    ...(min_reward !== undefined && {
-      min_rewards: typeof min_reward === 'number' ? { reward: min_reward } : min_reward,
-    }),
+    instruction: own.instruction ?? '',
+    agent_timeout_s: step.agent.timeout_sec ?? toml.agent.timeout_sec,
+    healthcheck: healthcheck && healthcheckScript(healthcheck),
+    min_rewards: typeof min_reward === 'number' ? { reward: min_reward } : min_reward,
     artifacts: artifactsOf([...toml.artifacts, ...step.artifacts]),
-    verifier: verifierOf(folder, image, {
-      verifiers: [
-        { verifier: step.verifier, tests },
-        { verifier: toml.verifier, tests: folder.tests },
-      ],
-    }),
+    verifier: verifierOf(folder, image, [
+      { verifier, tests: own.tests },
+      { verifier: toml.verifier, tests },
+    ]),
   };
 }
 
@@ -240,30 +214,25 @@ function buildsIn(folder: Folder, images: readonly (string | undefined)[]): Harb
 function harborTask(folder: Folder, image: string): HarborTask {
   const { toml, path, hash, tests } = folder;
   const { environment, agent, artifacts } = toml;
-  const verifier = verifierOf(folder, image, { verifiers: [{ verifier: toml.verifier, tests }] });
+  const verifier = verifierOf(folder, image, [{ verifier: toml.verifier, tests }]);
   const steps = toml.steps.map((step, i) => stepOf(folder, image, step, folder.steps[i]!));
   const verifiers = steps.length > 0 ? steps.map((step) => step.verifier) : [verifier];
   return {
     folder: path,
     files_sha256: hash,
-    ...(environment.workdir !== undefined && { workdir: environment.workdir }),
+    workdir: environment.workdir,
     network: networkOf(environment, agent),
     room: roomOf(environment),
     env: withDefaults(environment.env),
-    ...(environment.healthcheck && { healthcheck: healthcheckScript(environment.healthcheck) }),
-    ...(environment.mcp_servers.length > 0 && { mcp_servers: mcpServersIn(environment.mcp_servers) }),
-    agent: {
-      ...(agent.timeout_sec !== undefined && { timeout_s: agent.timeout_sec }),
-      ...(agent.user !== undefined && { user: agent.user }),
-    },
+    healthcheck: environment.healthcheck && healthcheckScript(environment.healthcheck),
+    mcp_servers: environment.mcp_servers.length > 0 ? mcpServersIn(environment.mcp_servers) : undefined,
+    agent: { timeout_s: agent.timeout_sec, user: agent.user },
     builds: buildsIn(folder, [image, ...verifiers.map(({ separate }) => separate?.image)]),
     artifacts: artifactsOf(artifacts),
     verifier,
     ...(steps.length > 0 && { steps, strategy: toml.multi_step_reward_strategy ?? 'mean' }),
   };
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The healthcheck of a task as one command, run once after the start: it ends when the environment is ready, or fails. Failures in the start period do not count, as in Docker. */
 function healthcheckScript(check: NonNullable<TomlEnvironment['healthcheck']>): string {
@@ -272,7 +241,7 @@ function healthcheckScript(check: NonNullable<TomlEnvironment['healthcheck']>): 
     `check() { if command -v timeout >/dev/null 2>&1; then timeout ${Math.ceil(timeout_sec)} sh -c "$1"; else sh -c "$1"; fi; }`,
     `began=$(date +%s); failed=0`,
     `while :; do`,
-    `  check ${quoted(command)} && exit 0`,
+    `  check ${shellWord(command)} && exit 0`,
     `  if [ $(($(date +%s) - began)) -lt ${Math.ceil(start_period_sec)} ]; then sleep ${start_interval_sec}; continue; fi`,
     `  failed=$((failed + 1))`,
     `  if [ $failed -ge ${retries} ]; then echo "the healthcheck of the task failed ${retries} times"; exit 1; fi`,

@@ -3,7 +3,7 @@
  * and its end state is kept, from which the step is verified elsewhere, so that no test ever enters the container. A step with a least
  * reward is verified before the next begins.
  */
-import { posix } from 'node:path';
+
 import { z } from 'zod';
 import type { AgentResult } from '../../agent/contract.ts';
 import { errorText } from '../../base/text/errorText.ts';
@@ -11,6 +11,7 @@ import { EnvironmentError } from '../../environment/environment.ts';
 import type { GradeRequest } from '../../grading/gradingFrame.ts';
 import { isFinalReason } from '../../outcome.ts';
 import type { AgentPart, LedAttempt } from '../suite.ts';
+import { placedFiles } from './taskFolder.ts';
 
 export interface TaskStep extends AgentPart {
   /** What goes into the work tree before it begins, by paths below that. Throws when the folder is no longer what it was. */
@@ -88,9 +89,7 @@ async function prepare(step: TaskStep, attempt: LedAttempt, index: number): Prom
   if (files.length > 0) {
     const { output } = await environment.execute('pwd', { signal });
     const folder = output.trim();
-    const placed = files.map(({ path, content, executable }) => ({
-      ...{ path: posix.join(folder, path), content, mode: executable ? 0o755 : 0o644 },
-    }));
+    const placed = placedFiles(folder, files);
     for (const { path, content, mode } of placed)
       if (!environment.putFiles) await environment.putFile(path, content, mode);
     await environment.putFiles?.(placed);

@@ -1,8 +1,10 @@
 /** What lies in a task folder. Nothing of it is judged here. */
+
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { join, posix, sep } from 'node:path';
 import { OWN_HOST } from '../../base/imageReference.ts';
 import { sha256 } from '../../base/sha256.ts';
+import type { PlacedFile } from '../../environment/environment.ts';
 import type { TaskToml } from './taskToml.ts';
 
 export interface StepFolder {
@@ -65,7 +67,7 @@ export function readFolder(path: string, toml: TaskToml): Folder {
 export interface TaskFile {
   /** Below the folder that was asked for, with "/". */
   readonly path: string;
-  readonly content: Buffer;
+  readonly content: Uint8Array;
   readonly executable: boolean;
 }
 
@@ -129,6 +131,12 @@ export function taskFiles(task: string, folder: string): TaskFile[] {
   if (stat.isDirectory()) walk('');
   return files;
 }
+
+/** Below a folder of a container. */
+export const placedFiles = (folder: string, files: readonly TaskFile[]): PlacedFile[] =>
+  files.map(({ path, content, executable }) => ({
+    ...{ path: posix.join(folder, path), content, mode: executable ? 0o755 : 0o644 },
+  }));
 
 /** One file of the task as text; undefined where it is not there. Throws TaskFolderError. */
 export function taskText(task: string, name: string): string | undefined {

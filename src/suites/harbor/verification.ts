@@ -1,5 +1,7 @@
-/** One verification: in the agent's end state, or in a container of its own that gets the files the task names. */
+/** One verification: in the agent's end state, or in a container of its own that gets the files the task names. Its tests run with a deadline, and leave a reward. */
 import type { ContainerNeeds } from '../../base/containerNeeds.ts';
+import { isRecord } from '../../base/isRecord.ts';
+import { shellWord } from '../../base/text/shellWord.ts';
 import type { Instance } from '../../dataset/instance.ts';
 import { type Environment, FilesTooLargeError, type PlacedFile } from '../../environment/environment.ts';
 import { applyPatch, PATCH_PATH } from '../../grading/applyPatch.ts';
@@ -11,124 +13,16 @@ import {
   inFreshContainer,
   type RunLog,
 } from '../../grading/gradingFrame.ts';
+import { commandWithin, isPastDeadline, OUTSIDE_S } from '../../grading/runTests.ts';
 import type { HarborTask } from './harborTask.ts';
 import { readTask } from './readTask.ts';
-import { taskFiles } from './taskFolder.ts';
-import { asUser, TEST_SCRIPT, TESTS_FOLDER, verify } from './verifyTask.ts';
-
-interface Grading {
-  readonly instance: Instance;
-  readonly task: HarborTask;
-  readonly request: GradeRequest;
-  readonly frame: GradingFrame;
-}
-
-const PATCH_TIMEOUT_S = 600;
-/** Beside the tests: the start, the collection, the files. */
-const AROUND_S = 1800;
-
-const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
-  ...(cpus !== undefined && { cpus }),
-  ...(memory_mb !== undefined && { memoryMb: memory_mb }),
-  ...(storage_mb !== undefined && { diskMb: storage_mb }),
-});
-
-/** Where the agent's end state is: as it worked, with the network of the verifier. */
-function workNeeds({ workdir, room, env, verifier }: HarborTask): ContainerNeeds {
-  const { network, separate, timeout_s } = verifier;
-  return {
-    ...{ ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS: timeout_s + AROUND_S },
-    network: separate ? 'none' : network,
-  };
-}
-
-/** Files of the folders of tests as they were when the run began, the later ones over the earlier; undefined when the task has changed or is gone. */
-function testsOf({ folder, files_sha256 }: HarborTask, folders: readonly string[]): PlacedFile[] | undefined {
-  const now = readTask(folder);
-  if (now.refused !== undefined || now.hash !== files_sha256) return undefined;
-  const files = folders.flatMap((part) => taskFiles(folder, part));
-  const placed = files.map(({ path, content, executable }) => ({
-    ...{ path: `${TESTS_FOLDER}/${path}`, content, mode: executable ? 0o755 : 0o644 },
-  }));
-  return [...new Map(placed.map((file) => [file.path, file])).values()];
-}
-
-/** A prediction from a file: its patch is all that is known of the work. */
-async function applied(
-  environment: Environment,
-  log: RunLog,
-  { instance, request }: Grading,
-): Promise<GradingEnd | undefined> {
-  const { patch, work, signal } = request;
-  if (work !== undefined || patch === null || patch === '') return undefined;
-  await environment.putFile(PATCH_PATH, patch);
-  const { cwd } = environment.templateVars();
-  const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
-  const done = await applyPatch(environment, { dialect: 'v5', ...at });
-  if (done.method !== null) return undefined;
-  const { instance_id } = instance;
-  log.info(`the patch of ${instance_id} does not apply:\n${done.output}`);
-  return {
-    outcome: 'apply_failed',
-    errorMessage: `${instance_id}: the patch does not apply. Last output: ${done.output.trim().slice(-2000)}`,
-  };
-}
-
-const verifierRun = ({ instance, task, request }: Grading, tests: readonly PlacedFile[] | undefined) => ({
-  ...{ instanceId: instance.instance_id, tests, env: task.verifier.env, patch: request.patch },
-  user: task.verifier.user,
-  ...{ timeoutS: task.verifier.timeout_s, signal: request.signal },
-});
-
-const inSharedContainer = (grading: Grading, tests: readonly PlacedFile[]): Promise<EvaluationResult> =>
-  inFreshContainer(grading.frame, async (environment, log) => {
-    const failed = await applied(environment, log, grading);
-    if (failed) return failed;
-    const { task, instance, request } = grading;
-    if (task.verifier.collect.length > 0)
-      await runCollectCommands(environment, log, {
-        ...{ task, instanceId: instance.instance_id, signal: request.signal },
-      });
-    return verify(environment, log, verifierRun(grading, tests));
-  });
-
-/** Two containers, one after the other: the verifier never sees the agent's. */
-async function inOwnContainer(
-  grading: Grading,
-  separate: NonNullable<HarborTask['verifier']['separate']>,
-  tests: readonly PlacedFile[],
-): Promise<EvaluationResult> {
-  const { task, instance, request, frame } = grading;
-  let files: readonly PlacedFile[] | undefined;
-  const collecting = await inFreshContainer(frame, async (environment, log) => {
-    const failed = await applied(environment, log, grading);
-    if (failed) return failed;
-    const found = await collect(environment, log, {
-      ...{ task, instanceId: instance.instance_id, signal: request.signal },
-    });
-    if (!found.ok) return found.ending;
-    files = found.files;
-    return { outcome: 'unresolved' };
-  });
-  if (!files) return collecting;
-  const given = files;
-  const { network, timeout_s } = task.verifier;
-  const container = {
-    ...{ ...roomNeeds(separate.room), env: separate.env, cwd: separate.workdir ?? 'image', network },
-    lifetimeS: timeout_s + AROUND_S,
-  };
-  return inFreshContainer({ ...frame, image: separate.image, container }, async (environment, log) => {
-    const ready = verifierRun(grading, separate.bundled ? undefined : tests);
-    await environment.putFiles?.(given);
-    return verify(environment, log, ready);
-  });
-}
+import { placedFiles, taskFiles } from './taskFolder.ts';
 
 export interface Wanted {
   readonly instance: Instance;
   /** With the verifier and the artifacts that count. */
   readonly task: HarborTask;
-  /** Below the task, in the order in which they are put in. */
+  /** Below the task, in the order in which they are put in: the later ones go over the earlier. */
   readonly testFolders: readonly string[];
   /** Where it begins: the agent's end state, else the task's own image. */
   readonly image: string;
@@ -136,13 +30,41 @@ export interface Wanted {
   readonly dialect: GradingFrame['dialect'];
 }
 
-export const verifierFrame = (
+const TESTS_FOLDER = '/tests';
+const TEST_SCRIPT = `${TESTS_FOLDER}/test.sh`;
+const LOGS = '/logs/verifier';
+const PATCH_TIMEOUT_S = 600;
+const PREPARE_TIMEOUT_S = 120;
+/** Beside the tests: the start, the collection, the files. */
+const AROUND_S = 1800;
+
+export const roomNeeds = ({ cpus, memory_mb, storage_mb }: HarborTask['room']): ContainerNeeds => ({
+  cpus,
+  memoryMb: memory_mb,
+  diskMb: storage_mb,
+});
+
+/** Begins where the agent's end state is: as it worked, with the network of the verifier. */
+export function verifierFrame(
   { instance, task, image, specHash, dialect }: Omit<Wanted, 'testFolders'>,
   request: GradeRequest,
-): GradingFrame => ({
-  ...{ instanceId: instance.instance_id, image, container: workNeeds(task) },
-  ...{ script: TEST_SCRIPT, dialect, specHash, request, runs: true },
-});
+): GradingFrame {
+  const { workdir, room, env, verifier } = task;
+  const network = verifier.separate ? 'none' : verifier.network;
+  const lifetimeS = verifier.timeout_s + AROUND_S;
+  return {
+    ...{
+      instanceId: instance.instance_id,
+      image,
+      script: TEST_SCRIPT,
+      dialect,
+      specHash,
+      request,
+      runs: true,
+    },
+    container: { ...roomNeeds(room), env, cwd: workdir ?? 'image', lifetimeS, network },
+  };
+}
 
 /** A grading that cannot begin. */
 export async function ungradable(frame: GradingFrame, errorMessage: string): Promise<EvaluationResult> {
@@ -150,19 +72,67 @@ export async function ungradable(frame: GradingFrame, errorMessage: string): Pro
   return { ...nothing, outcome: 'ungradable', errorMessage };
 }
 
-export function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
+export async function verification(wanted: Wanted, request: GradeRequest): Promise<EvaluationResult> {
   const { instance, task, testFolders } = wanted;
+  const id = instance.instance_id;
   const frame = verifierFrame(wanted, request);
-  const grading = { instance, task, request, frame };
-  const tests = testsOf(task, testFolders);
-  if (!tests)
+  const now = readTask(task.folder);
+  // The tests as they were when the run began.
+  if (now.refused !== undefined || now.hash !== task.files_sha256)
     return ungradable(
       frame,
-      `${instance.instance_id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
+      `${id}: the folder of its task has changed or is gone since the run began: ${task.folder}`,
     );
-  const { separate } = task.verifier;
-  return separate ? inOwnContainer(grading, separate, tests) : inSharedContainer(grading, tests);
+  const placed = testFolders.flatMap((part) => placedFiles(TESTS_FOLDER, taskFiles(task.folder, part)));
+  const tests = [...new Map(placed.map((file) => [file.path, file])).values()];
+  const { separate, collect, network, timeout_s } = task.verifier;
+  let given: readonly PlacedFile[] | undefined;
+  const shared = await inFreshContainer(frame, async (environment, log) => {
+    const failed = await applied(environment, log, id, request);
+    if (failed) return failed;
+    if (separate || collect.length > 0) await runCollectCommands(environment, log, id, task, request.signal);
+    if (!separate) return verify(environment, log, id, task.verifier, tests, request);
+    const files = await collected(environment, log, id, task);
+    if ('outcome' in files) return files;
+    given = files;
+    return { outcome: 'unresolved' };
+  });
+  if (!separate || !given) return shared;
+  // Two containers, one after the other: the verifier never sees the agent's.
+  const files = given;
+  const { room, env, workdir: cwd = 'image' } = separate;
+  const container = { ...roomNeeds(room), env, cwd, network, lifetimeS: timeout_s + AROUND_S };
+  return inFreshContainer({ ...frame, image: separate.image, container }, async (environment, log) => {
+    await environment.putFiles?.(files);
+    return verify(environment, log, id, task.verifier, separate.bundled ? undefined : tests, request);
+  });
 }
+
+/** A prediction from a file: its patch is all that is known of the work. */
+async function applied(
+  environment: Environment,
+  log: RunLog,
+  id: string,
+  { patch, work, signal }: GradeRequest,
+): Promise<GradingEnd | undefined> {
+  if (work !== undefined || !patch) return undefined;
+  await environment.putFile(PATCH_PATH, patch);
+  const { cwd } = environment.templateVars();
+  const at = { cwd: typeof cwd === 'string' ? cwd : '/', timeoutS: PATCH_TIMEOUT_S, signal };
+  const done = await applyPatch(environment, { dialect: 'v5', ...at });
+  if (done.method !== null) return undefined;
+  log.info(`the patch of ${id} does not apply:\n${done.output}`);
+  return {
+    outcome: 'apply_failed',
+    errorMessage: `${id}: the patch does not apply. Last output: ${done.output.trim().slice(-2000)}`,
+  };
+}
+
+/** A command as another user of the container; root is who runs otherwise. */
+const asUser = (command: string, user: string | undefined): string =>
+  user === undefined || user === 'root' || user === '0'
+    ? command
+    : `su -s /bin/sh -c ${shellWord(command)} ${shellWord(user)}`;
 
 // What a verifier of its own gets from the agent's container: the files that the task names, after its own commands have made them.
 
@@ -170,14 +140,21 @@ export function verification(wanted: Wanted, request: GradeRequest): Promise<Eva
 const ARTIFACTS = '/logs/artifacts';
 const MAX_BYTES = 512 * 2 ** 20;
 
-type Collected =
-  | { readonly ok: true; readonly files: readonly PlacedFile[] }
-  | { readonly ok: false; readonly ending: GradingEnd };
-
-interface Collecting {
-  readonly task: HarborTask;
-  readonly instanceId: string;
-  readonly signal?: AbortSignal | undefined;
+/** The commands of `[[verifier.collect]]`, in the container that the agent left. */
+async function runCollectCommands(
+  environment: Environment,
+  log: RunLog,
+  id: string,
+  task: HarborTask,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await environment.execute(`mkdir -p ${ARTIFACTS} && chmod 777 ${ARTIFACTS}`, { cwd: '/', signal });
+  for (const { command, timeout_s, user } of task.verifier.collect) {
+    const done = await environment.execute(asUser(command, user), { timeoutS: timeout_s, signal });
+    // The verifier judges what is there: Harbor goes on too.
+    if (done.exitCode !== 0)
+      log.warn(`a collect command of ${id} ended with ${done.exitCode}: ${done.output.slice(-400).trim()}`);
+  }
 }
 
 const isLeftOut = (path: string, source: string, exclude: readonly string[]): boolean => {
@@ -185,43 +162,177 @@ const isLeftOut = (path: string, source: string, exclude: readonly string[]): bo
   return exclude.some((name) => below.includes(name.replace(/^\.\//, '')));
 };
 
-/** The commands of `[[verifier.collect]]`, in the container that the agent left. */
-async function runCollectCommands(
+async function collected(
   environment: Environment,
   log: RunLog,
-  { task, instanceId, signal }: Collecting,
-): Promise<void> {
-  await environment.execute(`mkdir -p ${ARTIFACTS} && chmod 777 ${ARTIFACTS}`, { cwd: '/', signal });
-  for (const { command, timeout_s, user } of task.verifier.collect) {
-    const done = await environment.execute(asUser(command, user), { timeoutS: timeout_s, signal });
-    // The verifier judges what is there: Harbor goes on too.
-    if (done.exitCode !== 0)
-      log.warn(
-        `a collect command of ${instanceId} ended with ${done.exitCode}: ${done.output.slice(-400).trim()}`,
-      );
-  }
-}
-
-async function collect(environment: Environment, log: RunLog, collecting: Collecting): Promise<Collected> {
-  const { task, instanceId } = collecting;
-  await runCollectCommands(environment, log, collecting);
-  const wanted = [{ source: ARTIFACTS, exclude: [] as string[] }, ...task.artifacts];
+  id: string,
+  task: HarborTask,
+): Promise<readonly PlacedFile[] | GradingEnd> {
   const files = new Map<string, PlacedFile>();
   try {
-    for (const { source, exclude } of wanted)
+    for (const { source, exclude } of [{ source: ARTIFACTS, exclude: [] }, ...task.artifacts])
       for (const file of (await environment.getFiles?.(source, MAX_BYTES)) ?? [])
         if (!isLeftOut(file.path, source, exclude)) files.set(file.path, file);
   } catch (error) {
     if (!(error instanceof FilesTooLargeError)) throw error;
     // Whoever worked in the container chose that.
-    const errorMessage = `${instanceId}: ${error.message}, which is more than a verifier is given`;
+    const errorMessage = `${id}: ${error.message}, which is more than a verifier is given`;
+    return { outcome: 'invalid', resolved: false, resolvedStrict: false, errorMessage };
+  }
+  log.info(`${files.size} files of ${id} go to its verifier: ${[...files.keys()].slice(0, 20).join(', ')}`);
+  return [...files.values()];
+}
+
+/** The tests in a started container; none where the image brings them. */
+export async function verify(
+  environment: Environment,
+  log: RunLog,
+  id: string,
+  { timeout_s: timeoutS, env, user }: Pick<HarborTask['verifier'], 'timeout_s' | 'env' | 'user'>,
+  tests: readonly PlacedFile[] | undefined,
+  { patch, signal }: Pick<GradeRequest, 'patch' | 'signal'>,
+): Promise<GradingEnd> {
+  // What the agent left where the tests go is no test, and what it wrote as a reward is no reward.
+  const ready = await environment.execute(
+    `rm -rf ${LOGS}${tests ? ` ${TESTS_FOLDER}` : ''} && mkdir -p ${LOGS} /logs/agent /logs/artifacts && chmod 777 ${LOGS}`,
+    { cwd: '/', timeoutS: PREPARE_TIMEOUT_S, signal },
+  );
+  if (ready.exitCode !== 0)
     return {
-      ok: false,
-      ending: { outcome: 'invalid', resolved: false, resolvedStrict: false, errorMessage },
+      ...{ outcome: 'infra', infraReason: 'verifier_setup' },
+      errorMessage: `${id}: the folders of the verifier could not be made: ${ready.output.slice(-400).trim()}`,
+    };
+  if (tests) await environment.putFiles?.(tests);
+  log.info(`Running ${TEST_SCRIPT} of ${id}...`);
+  const seconds = Math.ceil(timeoutS);
+  const run = await environment.execute(
+    `chmod +x ${TEST_SCRIPT} 2>/dev/null\n${commandWithin(seconds, asUser(TEST_SCRIPT, user))}`,
+    { env, signal, timeoutS: timeoutS > 0 ? timeoutS + OUTSIDE_S : 0 },
+  );
+  log.info(`${TEST_SCRIPT} ended with exit code ${run.exitCode}`);
+  const base = { log: run.output, exitCode: run.exitCode, repeatAlone: run.exitCode === -1 && !run.timedOut };
+  if (isPastDeadline(run, seconds))
+    return {
+      ...{ ...base, outcome: 'timeout', infraReason: 'tests_timed_out', repeatAlone: true },
+      errorMessage: `${id}: the tests did not end within the ${timeoutS} s that task.toml gives its verifier`,
+    };
+  const read = await rewardOf(environment);
+  if (!read.ok) {
+    log.error(`${id}: ${read.message}`);
+    const last = run.output.trimEnd().slice(-400);
+    return {
+      ...{ ...base, outcome: 'infra', infraReason: run.oomKilled ? 'oom' : 'no_reward' },
+      errorMessage: `${id}: ${read.message}; the tests ended with exit code ${run.exitCode}. ${last === '' ? 'They printed nothing' : `Their last output: ${last}`}`,
     };
   }
-  log.info(
-    `${files.size} files of ${instanceId} go to its verifier: ${[...files.keys()].slice(0, 20).join(', ')}`,
-  );
-  return { ok: true, files: [...files.values()] };
+  const { reward, rewards } = read.found;
+  const resolved = reward >= 1;
+  log.info(`Result for ${id}: reward ${reward}, resolved: ${resolved ? 'True' : 'False'}`);
+  // The reward does not come from the log.
+  const truncated = {
+    rule: 'log_truncated',
+    says: 'the middle of the log is missing',
+    evidence: `${run.omittedBytes} bytes did not fit`,
+    ...{ strict: false, inferred: false },
+  };
+  return {
+    ...{ ...base, outcome: resolved ? 'resolved' : 'unresolved', resolved, reward, rewards },
+    suspicion: run.omittedBytes > 0 ? [truncated] : [],
+    resolvedStrict: resolved,
+    report: reportOf(id, patch, resolved),
+  };
+}
+
+/** What the harness would write: a report knows a patch alone. */
+export const reportOf = (id: string, patch: string | null, resolved: boolean) => ({
+  [id]: {
+    patch_is_None: patch === null,
+    patch_exists: patch !== null && patch !== '',
+    patch_successfully_applied: true,
+    resolved,
+  },
+});
+
+// The reward that a verifier wrote: reward.json before reward.txt, as Harbor reads them.
+
+interface Reward {
+  /** Between 0 and 1. */
+  readonly reward: number;
+  /** Everything that was written, by name. */
+  readonly rewards: Readonly<Record<string, number>>;
+}
+type ReadReward =
+  | { readonly ok: true; readonly found: Reward }
+  | { readonly ok: false; readonly message: string };
+
+/** A file of one number, or of some names. */
+const MAX_REWARD_BYTES = 2 ** 20;
+
+async function rewardOf(environment: Environment): Promise<ReadReward> {
+  try {
+    for (const [name, read] of [
+      ['reward.json', rewardFromJson],
+      ['reward.txt', rewardFromText],
+    ] as const) {
+      const path = `${LOGS}/${name}`;
+      const found = (await environment.getFiles?.(path, MAX_REWARD_BYTES)) ?? [];
+      // Of a folder of that name come the files below it, which are no reward.
+      const file = found.find((one) => one.path === path);
+      if (file) return read(Buffer.from(file.content).toString('utf8'));
+    }
+    return no(`the tests wrote neither ${LOGS}/reward.txt nor ${LOGS}/reward.json`);
+  } catch (error) {
+    if (error instanceof FilesTooLargeError) return no(error.message);
+    throw error;
+  }
+}
+
+const MAIN = 'reward';
+
+const no = (message: string): ReadReward => ({ ok: false, message });
+const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? 'nothing';
+const inRange = (value: number): boolean => value >= 0 && value <= 1;
+
+/** The one called "reward" counts, else the only one, else the mean of all. Others may be counts of anything. */
+export function mainOf(rewards: Readonly<Record<string, number>>): ReadReward {
+  const named = Object.hasOwn(rewards, MAIN) ? { [MAIN]: rewards[MAIN]! } : rewards;
+  const bad = Object.entries(named).find(([, value]) => !inRange(value));
+  if (bad) return no(`the reward "${bad[0]}" is ${bad[1]}, which is not between 0 and 1`);
+  const values = Object.values(named);
+  return {
+    ok: true,
+    found: { reward: values.reduce((sum, value) => sum + value, 0) / values.length, rewards },
+  };
+}
+
+/** Python writes NaN and Infinity, which are no JSON: they are refused as what they are. */
+export function rewardFromJson(text: string): ReadReward {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return no(`reward.json is not JSON: ${shown(text)}`);
+  }
+  const entries = isRecord(parsed) ? Object.entries(parsed) : [[MAIN, parsed] as const];
+  if (entries.length === 0) return no('reward.json names no reward');
+  const rewards: Record<string, number> = Object.create(null) as Record<string, number>;
+  for (const [name, value] of entries) {
+    // True and false are numbers to Python.
+    const number = typeof value === 'boolean' ? Number(value) : value;
+    if (typeof number !== 'number' || !Number.isFinite(number))
+      return no(`the reward ${shown(name)} of reward.json is ${shown(value)}, which is not a number`);
+    rewards[name] = number;
+  }
+  return mainOf({ ...rewards });
+}
+
+/** No other spellings of numbers, such as 0x1. */
+const NUMBER = /^[\d.eE+-]+$/;
+
+export function rewardFromText(text: string): ReadReward {
+  const trimmed = text.trim();
+  if (trimmed === '') return no('reward.txt is empty');
+  const value = NUMBER.test(trimmed) ? Number(trimmed) : Number.NaN;
+  if (!Number.isFinite(value)) return no(`reward.txt holds ${shown(trimmed)}, which is not a number`);
+  return mainOf({ [MAIN]: value });
 }

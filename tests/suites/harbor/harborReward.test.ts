@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/environment/environment.ts';
 import type { RunLog } from '../../../src/grading/gradingFrame.ts';
-import { rewardFromJson, rewardFromText, verify } from '../../../src/suites/harbor/verifyTask.ts';
+import { rewardFromJson, rewardFromText, verify } from '../../../src/suites/harbor/verification.ts';
 
 const found = (reward: number, rewards: Record<string, number>) => ({ ok: true, found: { reward, rewards } });
 
@@ -81,7 +81,10 @@ describe('where the reward is read', () => {
         getFiles: async (path: string) => files.filter((one) => one.path.startsWith(path)),
       } as unknown as Environment,
       { info() {}, warn() {}, error() {} } as unknown as RunLog,
-      { instanceId: 'a', timeoutS: 5, tests: undefined, env: {}, user: undefined, patch: '' },
+      'a',
+      { timeout_s: 5, env: {} },
+      undefined,
+      { patch: '' },
     );
 
   test('a file of that name is, and JSON goes first', async () => {

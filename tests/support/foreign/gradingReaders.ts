@@ -16,7 +16,7 @@ import {
   touchedPaths,
   withExitCode,
 } from '../../../src/grading/specs/spec.ts';
-import { rewardFromJson, rewardFromText } from '../../../src/suites/harbor/verifyTask.ts';
+import { rewardFromJson, rewardFromText } from '../../../src/suites/harbor/verification.ts';
 import {
   judgeR2e,
   r2eExpected,
