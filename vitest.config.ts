@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts'],
     exclude: ['tests/long/**', 'tests/kubernetes/**', 'tests/podman/**', 'node_modules/**'],
-    globalSetup: ['tests/support/temporaryFolder.ts'],
+    globalSetup: ['tests/support/temporaryFolder.ts', 'tests/support/builtProgram.ts'],
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },

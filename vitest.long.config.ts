@@ -6,7 +6,7 @@ process.env.TZ = 'UTC';
 export default defineConfig({
   test: {
     include: ['tests/long/**/*.test.ts'],
-    globalSetup: ['tests/support/temporaryFolder.ts'],
+    globalSetup: ['tests/support/temporaryFolder.ts', 'tests/support/builtProgram.ts'],
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 1_800_000,

@@ -10,11 +10,19 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exitCode = 2;
 } else {
   await tuneFor(process.argv[2]);
+  await keepCode();
   const { crashed, main } = await import('./main.ts');
   process.on('uncaughtException', crashed);
   process.exitCode = await main(process.argv.slice(2));
   const { closeConnections } = await import('./verbs.ts');
   await closeConnections();
+}
+
+/** Of the start of the program a third is compiling. What was compiled is kept beside the program, where that may be written. */
+async function keepCode(): Promise<void> {
+  if (!import.meta.filename.endsWith('.js')) return;
+  const { enableCompileCache } = await import('node:module');
+  enableCompileCache(`${import.meta.dirname}/../.code`);
 }
 
 /** A verb that works for hours takes little memory; one that answers a question meanwhile takes little time. */

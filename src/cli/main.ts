@@ -16,9 +16,11 @@ import {
 } from './flags/commandLine.ts';
 import type { Verb } from './flags/verb.ts';
 import { EXIT, explain, forTerminal, lostOutput, printData, printJson, say } from './terminal/context.ts';
+import { nameSourceLines } from './terminal/sourceLines.ts';
 import { loadVerbs, VERBS } from './verbs.ts';
 
 export async function main(given: readonly string[]): Promise<number> {
+  nameSourceLines();
   const json = given.includes('--json');
   let args = given;
   let verb: Verb | undefined;

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cli, REPO } from '../support/cli.ts';
+import { BIN, cli, REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 
 const docker = await dockerAvailable();
@@ -55,10 +55,7 @@ const saidBy = (said: ReturnType<typeof follow>, part: string) =>
 beforeAll(() => {
   mkdirSync(join(home, 'bin'));
   const program = join(home, 'bin', 'swebatch');
-  writeFileSync(
-    program,
-    `#!/bin/sh\nexec '${process.execPath}' '${join(REPO, 'src', 'cli', 'bin.ts')}' "$@"\n`,
-  );
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
   chmodSync(program, 0o755);
   symlinkSync(join(REPO, 'datasets'), join(home, 'datasets'));
 });

@@ -11,7 +11,7 @@ import { dockerAvailable } from '../support/docker.ts';
 const docker = await dockerAvailable();
 const sh = (script: string) =>
   promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: REPO, encoding: 'utf8' });
-const swebatch = `'${process.execPath}' src/cli/bin.ts`;
+const swebatch = `'${process.execPath}' dist/cli/bin.js`;
 const IDS = ['swebatch__tabular-23', 'swebatch__mdlite-26', 'swebatch__routelet-23'];
 const DEMO = ['--subset', 'datasets/demo/demo.jsonl', '-m', 'scripted:datasets/demo/replies'];
 const how = ['-c', 'configs/demo.yaml', '--model-latency', '0'];

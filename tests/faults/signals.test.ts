@@ -1,8 +1,7 @@
 // Signals: once stops starting, twice captures and cleans up, the run is always resumable; a closed stdout is harmless.
 import { execFileSync, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { REPO } from '../support/cli.ts';
+import { BIN, REPO } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import {
   type Bench,
@@ -65,7 +64,7 @@ describe.skipIf(!docker)('signals', () => {
 
   test('SIGHUP and a reader that goes away change nothing [T-52]', async () => {
     bench = await faultBench();
-    const child = spawn(process.execPath, [join(REPO, 'src/cli/bin.ts'), ...bench.args(bench.id, '--json')], {
+    const child = spawn(process.execPath, [BIN, ...bench.args(bench.id, '--json')], {
       cwd: REPO,
       env: { PATH: process.env.PATH, HOME: process.env.HOME, FAKE_KEY: 'sk-canary-7Q2x/9vLw+Zk41TmR8' },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -103,7 +102,7 @@ describe.skipIf(!docker)('signals', () => {
 
   test('T-52 a reader that takes one line and goes, with stdin closed and no terminal, ends nothing', async () => {
     bench = await faultBench();
-    const line = [process.execPath, join(REPO, 'src/cli/bin.ts'), ...bench.args(bench.id, '--json')]
+    const line = [process.execPath, BIN, ...bench.args(bench.id, '--json')]
       .map((word) => `'${word}'`)
       .join(' ');
     // The exit code is that of the program, not of head.
@@ -127,7 +126,7 @@ describe.skipIf(!docker)('containers of others', () => {
     await bench.server.waitForRequests(3);
     const mine = containersOf(bench.id).length;
     expect(mine).toBeGreaterThan(0);
-    execFileSync(process.execPath, [join(REPO, 'src/cli/bin.ts'), 'clean'], { stdio: 'ignore' });
+    execFileSync(process.execPath, [BIN, 'clean'], { stdio: 'ignore' });
     expect(containersOf(bench.id).length).toBeGreaterThan(0);
     running.process.kill('SIGINT');
     running.process.kill('SIGINT');

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { REPO, tempDir } from '../support/cli.ts';
+import { BIN, tempDir } from '../support/cli.ts';
 import { dockerAvailable } from '../support/docker.ts';
 import { buildProgramImage, docker } from '../support/program/programImage.ts';
 
@@ -57,11 +57,9 @@ describe.skipIf(!ready || !existsSync('/var/run/docker.sock'))('swebatch in a co
   });
 
   test('the record is one that a program outside reads, and goes on with', () => {
-    const outside = spawnSync(
-      process.execPath,
-      [join(REPO, 'src/cli/bin.ts'), 'verify', 'inside', '-o', results],
-      { encoding: 'utf8' },
-    );
+    const outside = spawnSync(process.execPath, [BIN, 'verify', 'inside', '-o', results], {
+      encoding: 'utf8',
+    });
     expect(outside.stdout + outside.stderr).not.toMatch(/error/);
     expect(outside.status).toBe(0);
     expect(docker(...inContainer('report', 'inside')).stdout).toContain('2/2 = 100.0 %');

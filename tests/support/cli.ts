@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const REPO = join(import.meta.dirname, '..', '..');
-const BIN = join(REPO, 'src', 'cli', 'bin.ts');
+/** Built by builtProgram.ts. */
+export const BIN = join(REPO, 'dist', 'cli', 'bin.js');
 
 export interface CliResult {
   readonly code: number | null;

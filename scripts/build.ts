@@ -1,0 +1,136 @@
+// `npm run build`: dist as it is published. The program is a bundle: every module of src and of the packages that it uses, in files that load
+// fast; a module that is imported when it is needed stays a file of its own. Beside it lie the declarations of the library and what the
+// program reads at run time (SQL, shell, JSON, the relay), each at its place below src.
+import { execFile } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { type Plugin, rolldown } from 'rolldown';
+import { checkoutFacts } from '../src/run/plan/manifest.ts';
+import { buildRelay } from './buildRelay.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SOURCE = join(ROOT, 'src');
+export const TARGET = join(ROOT, 'dist');
+/** Newer than every source that the bundle was made of. */
+export const LAST_WRITTEN = join(TARGET, 'licences.txt');
+const COMMAND = join(SOURCE, 'cli', 'bin.ts');
+
+/** Stay packages: what is native or loaded by a worker from its path, and what a person installs for one cloud. */
+const PACKAGES = ['better-sqlite3', 'hyparquet', 'hyparquet-compressors', 'cpu-features'];
+const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+};
+const staysPackage = (id: string): boolean =>
+  id.endsWith('.node') ||
+  [...PACKAGES, ...Object.keys(peerDependencies)].some((name) => id === name || id.startsWith(`${name}/`));
+
+/** A module knows its place below src from that of the file that it came into: all files of the bundle but the command lie in dist itself. */
+const ownPlace: Plugin = {
+  name: 'own-place',
+  transform(code, id) {
+    if (!id.startsWith(SOURCE) || id === COMMAND || !code.includes('import.meta.')) return null;
+    const place = (path: string) =>
+      `new URL(${JSON.stringify(`./${relative(SOURCE, path)}`)}, import.meta.url)`;
+    const changed = code
+      .replaceAll('import.meta.url', `${place(id)}.href`)
+      .replaceAll(
+        'import.meta.dirname',
+        `process.getBuiltinModule('node:url').fileURLToPath(${place(dirname(id))})`,
+      );
+    // The lines stay where they are.
+    return { code: changed, map: null };
+  },
+};
+
+/** The client of the engine loads ssh and gRPC when it is loaded itself; here when an engine behind ssh or a build by BuildKit needs them. */
+const whenNeeded: Plugin = {
+  name: 'when-needed',
+  transform(code, id) {
+    const [name, path] = id.endsWith('/docker-modem/lib/modem.js')
+      ? ['ssh', './ssh']
+      : id.endsWith('/dockerode/lib/docker.js')
+        ? ['withSession', './session']
+        : [];
+    if (name === undefined) return null;
+    const changed = code.replace(
+      `${name} = require('${path}')`,
+      `${name} = (...given) => require('${path}')(...given)`,
+    );
+    if (changed === code) throw new Error(`${id} does not load ${path} where this build looks for it`);
+    return { code: changed, map: null };
+  },
+};
+
+/** Licences ask that their text comes with the code. */
+function licencesOf(modules: readonly string[]): string {
+  const folders = new Set<string>();
+  for (const id of modules) {
+    const at = id.lastIndexOf(`${sep}node_modules${sep}`);
+    if (at < 0) continue;
+    const names = id.slice(at + 14).split(sep);
+    folders.add(id.slice(0, at + 14) + names.slice(0, names[0]!.startsWith('@') ? 2 : 1).join(sep));
+  }
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(
+        readFileSync(join(folder, 'package.json'), 'utf8'),
+      ) as Record<string, unknown>;
+      const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+      const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+      return `${name} ${version} (${String(license)})\n${text}`;
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** The program and the library, without declarations. A few seconds. */
+export async function bundle(): Promise<void> {
+  const build = await rolldown({
+    input: { 'cli/bin': COMMAND, index: join(SOURCE, 'index.ts') },
+    platform: 'node',
+    external: (id) => staysPackage(id),
+    plugins: [ownPlace, whenNeeded],
+  });
+  const { output } = await build.write({
+    dir: TARGET,
+    format: 'esm',
+    chunkFileNames: '[name]-[hash].js',
+    sourcemap: true,
+  });
+  await build.close();
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  chmodSync(join(TARGET, 'cli', 'bin.js'), 0o755);
+  writeFileSync(LAST_WRITTEN, licencesOf(modules));
+}
+
+/** What is read at run time. The page has a build of its own (`npm run build:viewer`). */
+export function copyAssets(): void {
+  for (const entry of readdirSync(SOURCE, { recursive: true, withFileTypes: true })) {
+    const path = relative(SOURCE, join(entry.parentPath, entry.name));
+    if (!entry.isFile() || /\.tsx?$/.test(path) || path.startsWith(join('viewer', 'page'))) continue;
+    mkdirSync(dirname(join(TARGET, path)), { recursive: true });
+    cpSync(join(SOURCE, path), join(TARGET, path));
+  }
+  // An installed package has no repository to ask which commit it is.
+  writeFileSync(join(TARGET, 'build.json'), `${JSON.stringify(checkoutFacts())}\n`);
+}
+
+if (import.meta.main) {
+  mkdirSync(TARGET, { recursive: true });
+  // Not in bundle(): a program that a test has started may still load a part that a later bundle does not have.
+  for (const file of readdirSync(TARGET))
+    if (/^\.code$|\.js(?:\.map)?$/.test(file)) rmSync(join(TARGET, file), { recursive: true });
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const declarations = promisify(execFile)(process.execPath, [
+    tsc,
+    '-p',
+    join(ROOT, 'tsconfig.build.json'),
+  ]).catch(({ stdout }: { readonly stdout: string }) => {
+    throw new Error(`the declarations cannot be written:\n${stdout}`);
+  });
+  copyAssets();
+  await bundle();
+  process.stderr.write(`${buildRelay()}\n`);
+  await declarations;
+}
