@@ -7,8 +7,8 @@
  */
 import { exitClassOf, isFinalReason } from '../outcome.ts';
 import { assertInPlace, onFullDisk } from '../store/open.ts';
+import { insertEvent } from '../store/records/attemptBodies.ts';
 import { type RunStatus, setRunStatus } from '../store/records/runs.ts';
-import { insertEvent } from '../store/records/steps.ts';
 import { classCounts, heartbeat, markNotRun } from '../store/records/trials.ts';
 import { type AttemptOutcome, runAttempt } from './attempt.ts';
 import type { Run } from './contract.ts';

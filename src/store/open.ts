@@ -6,8 +6,6 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { errorText } from '../base/text/errorText.ts';
 import { newestBackup } from './backup.ts';
-import { ATTEMPT_COSTS } from './safeSum.ts';
-
 /** `using store = …` closes it at the end of its block. */
 export type Store = Database.Database & Disposable;
 
@@ -237,6 +235,10 @@ export function guarded<T>(db: Store, work: () => T): T {
   }
 }
 
+/** All of it or nothing, and no other writer in between. */
+export const together = <T>(db: Store, work: () => T): T =>
+  guarded(db, () => db.transaction(work).immediate());
+
 /** A write that survives a power cut, together with all writes before it. */
 export function durably<T>(db: Store, work: () => T): T {
   // The pragma cannot change inside a larger transaction (an import), whose own commit counts.
@@ -304,3 +306,20 @@ const NETWORK_FILESYSTEMS: Readonly<Record<number, string>> = {
   1937076805: 'Coda',
   2020557398: 'a folder shared by VirtualBox',
 };
+
+/**
+ * Sums numbers of a provider or a file. A sum of integers fails once it passes 2^63, so one absurd row would break the whole query. A sum of
+ * reals is as exact as a JavaScript number.
+ */
+export const safeSum = (expression: string): string => `sum(CAST(${expression} AS REAL))`;
+
+export const TOKENS = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'].map(
+  (kind) => `${kind}_tokens`,
+);
+
+/** Hides the view of the same name, which sums integers. */
+const ATTEMPT_COSTS = `CREATE TEMP VIEW attempt_costs AS
+  SELECT attempt_id, count(*) AS calls, ${safeSum('cost_nano')} AS cost_nano,
+    sum(state <> 'in_flight' AND cost_nano IS NULL) AS unknown_calls,
+    ${TOKENS.map((column) => `${safeSum(column)} AS ${column}`).join(', ')}
+  FROM main.model_calls GROUP BY attempt_id`;

@@ -1,23 +1,86 @@
-/** The three ways in which SQL is asked: for rows, for one row, for a change. Statements are prepared once for each database. */
+/**
+ * SQL as tagged templates: `first(db)`SELECT * FROM runs WHERE id = ${id}``. What stands in `${}` is bound as a value and never read as SQL.
+ * Statements are prepared once for each database.
+ */
+import type { Statement } from 'better-sqlite3';
 import { guarded, type Store, statement } from './open.ts';
 
-export const all = <Row>(db: Store, sql: string, ...values: unknown[]): Row[] =>
-  statement(db, sql).all(...values) as Row[];
+/** SQL inside of SQL, with the values of its question marks. Its text is ours and never a user's. */
+class Sql {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  constructor(text: string, values: readonly unknown[]) {
+    this.text = text;
+    this.values = values;
+  }
+}
 
-export const first = <Row>(db: Store, sql: string, ...values: unknown[]): Row | undefined =>
-  statement(db, sql).get(...values) as Row | undefined;
+export const raw = (text: string, ...values: unknown[]): Sql => new Sql(text, values);
+
+/** `a = ?, b = ?` for the keys of a row, which are names of columns. */
+export const assignments = (row: object): Sql =>
+  raw(
+    Object.keys(row)
+      .map((column) => `${column} = ?`)
+      .join(', '),
+    ...Object.values(row),
+  );
+
+function ask<Result>(
+  db: Store,
+  parts: TemplateStringsArray,
+  given: readonly unknown[],
+  how: (asked: Statement, values: readonly unknown[]) => Result,
+): Result {
+  let text = parts[0]!;
+  const values: unknown[] = [];
+  for (const [i, value] of given.entries()) {
+    const sql = value instanceof Sql ? value : raw('?', value);
+    text += sql.text + parts[i + 1]!;
+    values.push(...sql.values);
+  }
+  return how(statement(db, text), values);
+}
+
+type Template = [parts: TemplateStringsArray, ...values: unknown[]];
+
+export const all =
+  (db: Store) =>
+  <Row>(...[parts, ...values]: Template): Row[] =>
+    ask(db, parts, values, (asked, bound) => asked.all(...bound) as Row[]);
+
+/** One at a time, where there are many or large ones. */
+export const each =
+  (db: Store) =>
+  <Row>(...[parts, ...values]: Template): Iterable<Row> =>
+    ask(db, parts, values, (asked, bound) => asked.iterate(...bound) as Iterable<Row>);
+
+export const first =
+  (db: Store) =>
+  <Row>(...[parts, ...values]: Template): Row | undefined =>
+    ask(db, parts, values, (asked, bound) => asked.get(...bound) as Row | undefined);
+
+/** The only column of the first row, which there is. */
+export const cell =
+  (db: Store) =>
+  <Value>(...[parts, ...values]: Template): Value =>
+    ask(db, parts, values, (asked, bound) => Object.values(asked.get(...bound) as object)[0] as Value);
+
+/** The only column of every row. */
+export const column =
+  (db: Store) =>
+  <Value>(...[parts, ...values]: Template): Value[] =>
+    ask(db, parts, values, (asked, bound) =>
+      asked.all(...bound).map((row) => Object.values(row as object)[0] as Value),
+    );
 
 /** Returns how many rows it changed. */
-export const change = (db: Store, sql: string, ...values: unknown[]): number =>
-  guarded(db, () => statement(db, sql).run(...values).changes);
+export const change =
+  (db: Store) =>
+  (...[parts, ...values]: Template): number =>
+    guarded(db, () => ask(db, parts, values, (asked, bound) => asked.run(...bound).changes));
 
-/** `a = @a, b = @b` for the keys of a row, which are column names of ours (never of a user). */
-export const assignments = (row: object): string =>
-  Object.keys(row)
-    .map((column) => `${column} = @${column}`)
-    .join(', ');
-
-/** Inserts one row whose keys are column names of ours too. Returns its id. */
+/** Inserts one row whose keys are names of columns. Returns its id. */
 export function insert(db: Store, table: string, row: object): number {
   const columns = Object.keys(row);
   const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((c) => `@${c}`).join(', ')})`;

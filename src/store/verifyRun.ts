@@ -2,96 +2,61 @@
 import { sha256 } from '../base/sha256.ts';
 import { EXIT_REASONS } from '../outcome.ts';
 import { type Store, statement } from './open.ts';
-import { all } from './query.ts';
+import { each } from './query.ts';
 import type { RunRow } from './records/runs.ts';
-
-interface Check {
-  readonly name: string;
-  /** Rows that break the invariant. */
-  readonly sql: string;
-}
 
 const KNOWN_ENDINGS = Object.entries(EXIT_REASONS).map(([reason, facts]) => `'${reason}/${facts.class}'`);
 
-const CHECKS: readonly Check[] = [
-  {
-    name: 'a sealed trial has exactly one final attempt, and it has ended',
-    sql: `SELECT t.id FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id
-          WHERE t.run_id = @run AND t.state = 'sealed' AND (f.id IS NULL OR f.state <> 'ended' OR f.trial_id <> t.id)`,
-  },
-  {
-    name: 'no attempt runs unless its trial is running',
-    sql: `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' AND t.state <> 'running'`,
-  },
-  {
-    name: 'a trial has at most one running attempt',
-    sql: `SELECT t.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' GROUP BY t.id HAVING count(*) > 1`,
-  },
-  {
-    name: 'every instance, arm and epoch has its trial (planned = arms x instances x epochs)',
-    sql: `SELECT 1 WHERE (SELECT count(*) FROM trials WHERE run_id = @run) <>
-          (SELECT count(*) FROM arms WHERE run_id = @run) * (SELECT count(*) FROM instances WHERE run_id = @run) *
-          coalesce((SELECT max(epoch) FROM trials WHERE run_id = @run), 1)`,
-  },
-  {
-    name: 'attempts of a trial are numbered 1, 2, 3',
-    sql: `SELECT t.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run GROUP BY t.id HAVING max(a.number) <> count(*)`,
-  },
-  {
-    name: 'messages of an attempt have no gaps',
-    sql: `SELECT m.attempt_id FROM messages m JOIN attempts a ON a.id = m.attempt_id JOIN trials t ON t.id = a.trial_id
-          WHERE t.run_id = @run GROUP BY m.attempt_id HAVING max(m.seq) - min(m.seq) + 1 <> count(*) OR min(m.seq) <> 0`,
-  },
-  {
-    name: 'no call of an ended attempt is still in flight',
-    sql: `SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
-          WHERE t.run_id = @run AND a.state = 'ended' AND c.state = 'in_flight'`,
-  },
-  {
-    name: 'no cost is negative',
-    sql: `SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
-          WHERE t.run_id = @run AND c.cost_nano < 0`,
-  },
-  {
-    name: 'every verdict of a trial is about a patch that one of its attempts left',
-    sql: `SELECT e.id FROM evaluations e WHERE e.run_id = @run AND e.trial_id IS NOT NULL AND NOT EXISTS
-          (SELECT 1 FROM attempts a WHERE a.trial_id = e.trial_id AND a.patch_sha256 = e.patch_sha256)`,
-  },
-  {
-    name: 'exit class and exit reason fit each other',
-    sql: `SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'ended'
-          AND a.exit_reason || '/' || coalesce(a.exit_class, '') NOT IN (${KNOWN_ENDINGS.join(', ')})`,
-  },
-  {
-    name: 'a trial is sealed by its newest attempt, and never by one that was cancelled or not run',
-    sql: `SELECT t.id FROM trials t JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = @run AND t.state = 'sealed'
-          AND (f.exit_class IN ('cancelled', 'not_run', 'config') OR EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.number > f.number))`,
-  },
-  {
-    name: 'a call that has ended says what it cost, or that nobody knows',
-    sql: `SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
-          WHERE t.run_id = @run AND c.state <> 'in_flight' AND c.cost_nano IS NULL AND c.notes = '[]'`,
-  },
-  {
-    name: 'every answered call of a program is in the ledger',
-    sql: `SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run
-          AND p.failure IS NULL AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = p.attempt_id AND c.call = p.call)`,
-  },
-  {
-    name: "the answer of a program's call is a message of the model",
-    sql: `SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
-          LEFT JOIN messages m ON m.attempt_id = p.attempt_id AND m.seq = p.reply_message
-          WHERE t.run_id = @run AND p.reply_message IS NOT NULL AND m.role IS NOT 'assistant'`,
-  },
-];
+/** By its name, the rows that break the invariant. */
+const CHECKS: Readonly<Record<string, string>> = {
+  'a sealed trial has exactly one final attempt, and it has ended': `
+    SELECT t.id FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id
+    WHERE t.run_id = @run AND t.state = 'sealed' AND (f.id IS NULL OR f.state <> 'ended' OR f.trial_id <> t.id)`,
+  'no attempt runs unless its trial is running': `
+    SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' AND t.state <> 'running'`,
+  'a trial has at most one running attempt': `
+    SELECT t.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'running' GROUP BY t.id HAVING count(*) > 1`,
+  'every instance, arm and epoch has its trial (planned = arms x instances x epochs)': `
+    SELECT 1 WHERE (SELECT count(*) FROM trials WHERE run_id = @run) <>
+    (SELECT count(*) FROM arms WHERE run_id = @run) * (SELECT count(*) FROM instances WHERE run_id = @run) *
+    coalesce((SELECT max(epoch) FROM trials WHERE run_id = @run), 1)`,
+  'attempts of a trial are numbered 1, 2, 3': `
+    SELECT t.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run GROUP BY t.id HAVING max(a.number) <> count(*)`,
+  'messages of an attempt have no gaps': `
+    SELECT m.attempt_id FROM messages m JOIN attempts a ON a.id = m.attempt_id JOIN trials t ON t.id = a.trial_id
+    WHERE t.run_id = @run GROUP BY m.attempt_id HAVING max(m.seq) - min(m.seq) + 1 <> count(*) OR min(m.seq) <> 0`,
+  'no call of an ended attempt is still in flight': `
+    SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
+    WHERE t.run_id = @run AND a.state = 'ended' AND c.state = 'in_flight'`,
+  'no cost is negative': `
+    SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
+    WHERE t.run_id = @run AND c.cost_nano < 0`,
+  'every verdict of a trial is about a patch that one of its attempts left': `
+    SELECT e.id FROM evaluations e WHERE e.run_id = @run AND e.trial_id IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM attempts a WHERE a.trial_id = e.trial_id AND a.patch_sha256 = e.patch_sha256)`,
+  'exit class and exit reason fit each other': `
+    SELECT a.id FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run AND a.state = 'ended'
+    AND a.exit_reason || '/' || coalesce(a.exit_class, '') NOT IN (${KNOWN_ENDINGS.join(', ')})`,
+  'a trial is sealed by its newest attempt, and never by one that was cancelled or not run': `
+    SELECT t.id FROM trials t JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = @run AND t.state = 'sealed'
+    AND (f.exit_class IN ('cancelled', 'not_run', 'config') OR EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.number > f.number))`,
+  'a call that has ended says what it cost, or that nobody knows': `
+    SELECT c.id FROM model_calls c JOIN attempts a ON a.id = c.attempt_id JOIN trials t ON t.id = a.trial_id
+    WHERE t.run_id = @run AND c.state <> 'in_flight' AND c.cost_nano IS NULL AND c.notes = '[]'`,
+  'every answered call of a program is in the ledger': `
+    SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id WHERE t.run_id = @run
+    AND p.failure IS NULL AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = p.attempt_id AND c.call = p.call)`,
+  "the answer of a program's call is a message of the model": `
+    SELECT p.call FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+    LEFT JOIN messages m ON m.attempt_id = p.attempt_id AND m.seq = p.reply_message
+    WHERE t.run_id = @run AND p.reply_message IS NOT NULL AND m.role IS NOT 'assistant'`,
+};
 
 /** Counts attempts whose patch does not have its recorded hash. */
 function changedPatches(db: Store, runId: number): number {
-  const rows = statement(
-    db,
-    `SELECT a.model_patch AS patch, a.patch_sha256 AS hash FROM attempts a JOIN trials t ON t.id = a.trial_id
-     WHERE t.run_id = ? AND a.state = 'ended' AND a.patch_sha256 IS NOT NULL`,
-  ).iterate(runId) as Iterable<{ patch: string | null; hash: string }>;
+  const rows = each(db)<{ patch: string | null; hash: string }>`
+    SELECT a.model_patch AS patch, a.patch_sha256 AS hash FROM attempts a JOIN trials t ON t.id = a.trial_id
+    WHERE t.run_id = ${runId} AND a.state = 'ended' AND a.patch_sha256 IS NOT NULL`;
   let changed = 0;
   for (const { patch, hash } of rows) if (sha256(patch ?? '') !== hash) changed += 1;
   return changed;
@@ -109,7 +74,9 @@ export function verifyRun(db: Store, run: RunRow): Verification {
     found('the database is intact (integrity_check)', integrity === 'ok' ? 0 : 1),
     found('every row belongs to what it names', (db.pragma('foreign_key_check') as unknown[]).length),
     found('a patch is the one that its hash was made of', changedPatches(db, run.id)),
-    ...CHECKS.map(({ name, sql }) => found(name, all(db, sql, { run: run.id }).length)),
+    ...Object.entries(CHECKS).map(([name, sql]) =>
+      found(name, statement(db, sql).all({ run: run.id }).length),
+    ),
   ];
   return { ok: checks.every((c) => c.ok), checks };
 }

@@ -1,10 +1,10 @@
 // A run in a real database, written through the store's own functions; tests say what happened to each trial.
 import { type ExitReason, exitClassOf, type Outcome, SEALED_CLASSES } from '../../src/outcome.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
+import { insertCommand, insertMessage } from '../../src/store/records/attemptBodies.ts';
 import { insertEvaluation } from '../../src/store/records/evaluations.ts';
 import { beginCall, endCall } from '../../src/store/records/modelCalls.ts';
 import { insertRun, setRunStatus } from '../../src/store/records/runs.ts';
-import { insertCommand, insertMessage } from '../../src/store/records/steps.ts';
 import {
   beginAttempt,
   endAttempt,

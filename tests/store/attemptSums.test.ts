@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Store } from '../../src/store/open.ts';
-import { all, insert } from '../../src/store/query.ts';
+import { all, insert, raw } from '../../src/store/query.ts';
 import { attemptRecord } from '../../src/store/records/attemptBodies.ts';
 import { endCall } from '../../src/store/records/modelCalls.ts';
 import { loadRunData } from '../../src/store/records/reportQueries.ts';
@@ -62,7 +62,7 @@ function recorded(path: string): { store: Store; run: number; attempts: number[]
 }
 
 const written = (store: Store) =>
-  all<{ attempt_id: number }>(store, 'SELECT * FROM attempt_sums').map((r) => r.attempt_id);
+  all(store)<{ attempt_id: number }>`SELECT * FROM attempt_sums`.map((r) => r.attempt_id);
 const shown = (store: Store, run: number) => {
   const { costs, ledger, phases } = loadRunData(store, run)!;
   return { costs, ledger, phases };
@@ -101,11 +101,9 @@ test('a report is the same with and without what was written down', () => {
 
 test('a call that changes after the end of its attempt counts as it is then', () => {
   const { store, run, attempts } = recorded(':memory:');
-  const [late] = all<{ id: number }>(
-    store,
-    'SELECT id FROM model_calls WHERE attempt_id = ? ORDER BY id',
-    attempts[0],
-  );
+  const [late] = all(store)<{
+    id: number;
+  }>`SELECT id FROM model_calls WHERE attempt_id = ${attempts[0]} ORDER BY id`;
   endCall(store, late!.id, { state: 'ok', cost_nano: 5 } as Parameters<typeof endCall>[2]);
   expect(written(store)).toEqual([attempts[1]]);
   expect(shown(store, run).costs[0]!.costNano).toBe(9_007_199_254_740_005);
@@ -129,5 +127,5 @@ test('a removed run leaves nothing written down', () => {
   const { store, run } = recorded(':memory:');
   removeRun(store, run);
   for (const table of ['attempt_sums', 'attempt_ledger', 'attempt_phases'])
-    expect(all(store, `SELECT * FROM ${table}`)).toEqual([]);
+    expect(all(store)`SELECT * FROM ${raw(table)}`).toEqual([]);
 });

@@ -24,8 +24,8 @@ import {
   SCHEMA_VERSION,
   StorageError,
 } from '../../src/store/open.ts';
+import { insertEvent } from '../../src/store/records/attemptBodies.ts';
 import { runByName } from '../../src/store/records/runs.ts';
-import { insertEvent } from '../../src/store/records/steps.ts';
 import { planted } from './storeFixtures.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'store-'));

@@ -8,7 +8,7 @@ import { openForReading, requireRun, resultsRoot } from '../../run/resultsRoot.t
 import { UserError } from '../../run/userError.ts';
 import type { Store } from '../../store/open.ts';
 import { storedJson } from '../../store/query.ts';
-import { observedIn } from '../../store/records/attemptBodies.ts';
+import { commandsOf, messagesOf, observedIn } from '../../store/records/attemptBodies.ts';
 import {
   armsOf,
   findRun,
@@ -17,7 +17,6 @@ import {
   storedConfig,
   storedManifest,
 } from '../../store/records/runs.ts';
-import { commandsOf, messagesOf } from '../../store/records/steps.ts';
 import { attemptsOf, classCounts, type TrialLine, trialLines } from '../../store/records/trials.ts';
 import { viewerQueries } from '../../store/records/viewerQueries.ts';
 import type { AttemptDocument, MessageChunk } from '../../viewer/documents/documents.ts';

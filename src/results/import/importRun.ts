@@ -19,6 +19,7 @@ import { exitClassOf, SEALED_CLASSES } from '../../outcome.ts';
 import { choosePatch } from '../../run/attempt/choosePatch.ts';
 import { guarded, type Store } from '../../store/open.ts';
 import { insert } from '../../store/query.ts';
+import { insertMessage } from '../../store/records/attemptBodies.ts';
 import {
   armsOf as armRowsOf,
   insertRun,
@@ -26,7 +27,6 @@ import {
   type RunRow,
   setRunStatus,
 } from '../../store/records/runs.ts';
-import { insertMessage } from '../../store/records/steps.ts';
 import { beginAttempt, endAttempt, leaseTrial, trialsOf } from '../../store/records/trials.ts';
 
 export interface ImportRequest {

@@ -6,6 +6,7 @@ import { locateDataset } from '../../dataset/read/locate.ts';
 import { gradingHashOf } from '../../dataset/read/row.ts';
 import { dollarsToNano } from '../../money.ts';
 import type { Store } from '../../store/open.ts';
+import { insertEvent } from '../../store/records/attemptBodies.ts';
 import {
   imagesOfRun,
   instancesOf,
@@ -16,7 +17,6 @@ import {
   storedManifest,
   wholeConfig,
 } from '../../store/records/runs.ts';
-import { insertEvent } from '../../store/records/steps.ts';
 import type { Caller, Tell, Variables } from '../caller.ts';
 import { contentsHere, type ImageContent } from '../places/imageContents.ts';
 import { UserError } from '../userError.ts';

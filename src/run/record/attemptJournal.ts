@@ -8,9 +8,9 @@ import type { CapturedPatch, EnvironmentInfo } from '../../environment/environme
 import { environmentKindOf } from '../../environment/environments.ts';
 import { type AttemptSuspicion, createScan, type Scan } from '../../grading/suspicion/commands.ts';
 import { exitClassOf } from '../../outcome.ts';
+import * as steps from '../../store/records/attemptBodies.ts';
 import { noteWork } from '../../store/records/evaluations.ts';
 import { wholeArm } from '../../store/records/runs.ts';
-import * as steps from '../../store/records/steps.ts';
 import * as trials from '../../store/records/trials.ts';
 import type { PatchFacts } from '../attempt/choosePatch.ts';
 import type { Run } from '../contract.ts';
@@ -115,8 +115,8 @@ export function openJournal(run: Run, turn: Turn, abort: AbortController): Attem
     environmentStarted(info) {
       notes.push(...info.notes);
       trials.noteEnvironment(store, attempt.id, {
-        containerId: info.containerId ?? null,
-        imageDigest: info.imageDigest ?? null,
+        container_id: info.containerId ?? null,
+        image_digest: info.imageDigest ?? null,
         history: info.history,
         transport: info.transport,
       });

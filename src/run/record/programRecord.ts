@@ -13,6 +13,7 @@ import { DIALECT_NAMES, type DialectName } from '../../model/dialects/dialects.t
 import { type Message, MODEL_ERROR_CODES, type ModelErrorResponse } from '../../model/model.ts';
 import type { RecordedProgram, RecordedWire, RecordedWireCall } from '../../model/offline/replayedWire.ts';
 import type { Store } from '../../store/open.ts';
+import { messagesOf } from '../../store/records/attemptBodies.ts';
 import {
   endedCalls,
   firstProgramCall,
@@ -20,7 +21,6 @@ import {
   programCallsOf,
 } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { messagesOf } from '../../store/records/steps.ts';
 import { callOf } from './ledgerRow.ts';
 
 type Body = Readonly<Record<string, unknown>>;

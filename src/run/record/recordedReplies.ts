@@ -13,9 +13,9 @@ import type { RecordedReply, ReplaySource } from '../../model/offline/replayed.t
 import { EXIT_REASONS, type ExitReason, exitClassOf } from '../../outcome.ts';
 import type { Store } from '../../store/open.ts';
 import { all, first } from '../../store/query.ts';
+import { messagesOf } from '../../store/records/attemptBodies.ts';
 import { type EndedCallRow, endedCalls } from '../../store/records/modelCalls.ts';
 import type { RunRow } from '../../store/records/runs.ts';
-import { messagesOf } from '../../store/records/steps.ts';
 import { type AttemptRow, attemptById } from '../../store/records/trials.ts';
 import { callOf } from './ledgerRow.ts';
 import { programOf, recordedWireOf } from './programRecord.ts';
@@ -42,12 +42,9 @@ const KINDS: Partial<Record<ExitReason, ModelFailureKind>> = {
 /** The replies of every trial, for a recording. */
 export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTrial> {
   // Reads all ids first, so that no statement is open while the rows of a trial are read.
-  const rows = all<{ id: number; arm: string; instance_id: string; epoch: number }>(
-    store,
-    `SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
-     JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ? AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`,
-    run.id,
-  );
+  const rows = all(store)<{ id: number; arm: string; instance_id: string; epoch: number }>`
+    SELECT t.id, m.name AS arm, i.instance_id, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk
+     JOIN arms m ON m.id = t.arm_id WHERE t.run_id = ${run.id} AND t.final_attempt_id IS NOT NULL ORDER BY m.position, i.position, t.epoch`;
   for (const { id, ...trial } of rows)
     for (const [attempt, played] of playedAttempts(store, id).entries())
       yield { ...trial, attempt, replies: repliesOf(store, played) };
@@ -56,16 +53,10 @@ export function* recordedTrials(store: Store, run: RunRow): Generator<RecordedTr
 /** By instance and epoch: of one arm, or of the first one that has the instance. */
 export function replaySourceOf(store: Store, run: RunRow, armId?: number): ReplaySource {
   const playedFor = (instanceId: string, epoch: number, earlier: number): Played | undefined => {
-    const trial = first<{ id: number }>(
-      store,
-      `SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
-         WHERE t.run_id = ? AND i.instance_id = ? AND t.epoch = ? AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(?, t.arm_id)
-         ORDER BY t.arm_id LIMIT 1`,
-      run.id,
-      instanceId,
-      epoch,
-      armId ?? null,
-    );
+    const trial = first(store)<{ id: number }>`
+    SELECT t.id FROM trials t JOIN instances i ON i.id = t.instance_pk
+         WHERE t.run_id = ${run.id} AND i.instance_id = ${instanceId} AND t.epoch = ${epoch} AND t.final_attempt_id IS NOT NULL AND t.arm_id = ifnull(${armId ?? null}, t.arm_id)
+         ORDER BY t.arm_id LIMIT 1`;
     const attempts = trial ? playedAttempts(store, trial.id) : [];
     return attempts[Math.min(earlier, attempts.length - 1)];
   };
@@ -95,14 +86,13 @@ interface Played {
  * ledger. Interrupted attempts are left out, because a replay is not interrupted.
  */
 const playedAttempts = (store: Store, trialId: number): Played[] =>
-  all<{ id: number; again: number }>(
-    store,
-    `SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
-       WHERE t.id = ? AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
+  all(store)<{ id: number; again: number }>`
+    SELECT a.id, a.id IS NOT t.final_attempt_id AS again FROM attempts a JOIN trials t ON t.id = a.trial_id
+       WHERE t.id = ${trialId} AND (a.id = t.final_attempt_id OR (a.state = 'ended' AND a.exit_class = 'infra'
          AND a.number < (SELECT f.number FROM attempts f WHERE f.id = t.final_attempt_id)
-         AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`,
-    trialId,
-  ).map(({ id, again }) => ({ id, again: again === 1 }));
+         AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id))) ORDER BY a.number`.map(
+    ({ id, again }) => ({ id, again: again === 1 }),
+  );
 
 function repliesOf(store: Store, { id, again }: Played): RecordedReply[] {
   const kept = keptResponses(store, id);

@@ -5,8 +5,8 @@ import type { AgentCallbacks, AgentContext, CommandRecord, ProgramCallRecord } f
 import type { Redactor } from '../../base/text/redact.ts';
 import type { Message } from '../../model/model.ts';
 import type { NanoDollars } from '../../money.ts';
+import * as steps from '../../store/records/attemptBodies.ts';
 import { beginCall, endCall, insertProgramCall, loseCall } from '../../store/records/modelCalls.ts';
-import * as steps from '../../store/records/steps.ts';
 import type { Run } from '../contract.ts';
 import type { Settle } from '../control/budget.ts';
 import { crashPoint } from '../control/crash.ts';

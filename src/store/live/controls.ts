@@ -22,40 +22,30 @@ type NewControl = Pick<ControlRow, 'run_id' | 'asked_at' | 'asked_by' | 'command
 export const insertControl = (db: Store, row: NewControl): number => insert(db, 'controls', row);
 
 export const controlById = (db: Store, id: number): ControlRow | undefined =>
-  first(db, 'SELECT * FROM controls WHERE id = ?', id);
+  first(db)`SELECT * FROM controls WHERE id = ${id}`;
 
 /** In the order in which they were asked. */
 export const unansweredControls = (db: Store, runId: number, state: 'open' | 'taken'): ControlRow[] =>
-  all(
-    db,
-    `SELECT * FROM controls WHERE run_id = ? AND state IN ('open', 'taken') AND state = ? ORDER BY id`,
-    runId,
-    state,
-  );
+  all(db)`
+    SELECT * FROM controls WHERE run_id = ${runId} AND state IN ('open', 'taken') AND state = ${state} ORDER BY id`;
 
 /** False when it was withdrawn in the meantime. */
 export const takeControl = (db: Store, id: number): boolean =>
-  change(db, `UPDATE controls SET state = 'taken' WHERE id = ? AND state = 'open'`, id) === 1;
+  change(db)`UPDATE controls SET state = 'taken' WHERE id = ${id} AND state = 'open'` === 1;
 
 export const answerControl = (
   db: Store,
   id: number,
   answered: { readonly state: 'done' | 'refused'; readonly answer: string; readonly at: string },
 ): boolean =>
-  change(
-    db,
-    `UPDATE controls SET state = @state, answer = @answer, answered_at = @at WHERE id = @id AND state IN ('open', 'taken')`,
-    { ...answered, id },
-  ) === 1;
+  change(db)`
+    UPDATE controls SET state = ${answered.state}, answer = ${answered.answer}, answered_at = ${answered.at}
+    WHERE id = ${id} AND state IN ('open', 'taken')` === 1;
 
 /** Nobody waits for it any more. False when the process has taken it. */
 export const withdrawControl = (db: Store, id: number, at: string): boolean =>
-  change(
-    db,
-    `UPDATE controls SET state = 'withdrawn', answered_at = ? WHERE id = ? AND state = 'open'`,
-    at,
-    id,
-  ) === 1;
+  change(db)`
+    UPDATE controls SET state = 'withdrawn', answered_at = ${at} WHERE id = ${id} AND state = 'open'` === 1;
 
 // What a process that works on a run would know alone, for those who look on. The newest state only.
 
@@ -81,18 +71,13 @@ const liveStateSchema = z.object({
 export type LiveState = z.infer<typeof liveStateSchema>;
 
 export const writeLiveState = (db: Store, runId: number, atMs: number, state: LiveState): number =>
-  change(
-    db,
-    `INSERT INTO live_states (run_id, at_ms, data) VALUES (?, ?, ?)
-     ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms, data = excluded.data`,
-    runId,
-    atMs,
-    JSON.stringify(state),
-  );
+  change(db)`
+    INSERT INTO live_states (run_id, at_ms, data) VALUES (${runId}, ${atMs}, ${JSON.stringify(state)})
+     ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms, data = excluded.data`;
 
 /** Null where there is none, and for a row that another program wrote. */
 export function readLiveState(db: Store, runId: number): LiveState | null {
-  const row = first<{ data: string }>(db, 'SELECT data FROM live_states WHERE run_id = ?', runId);
+  const row = first(db)<{ data: string }>`SELECT data FROM live_states WHERE run_id = ${runId}`;
   try {
     return row ? liveStateSchema.parse(JSON.parse(row.data)) : null;
   } catch {

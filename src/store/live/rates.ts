@@ -1,5 +1,5 @@
 /** Requests and tokens of the last minute on one key and model, over all processes of a results root. Every transaction is short. */
-import { guarded, type Store } from '../open.ts';
+import { type Store, together } from '../open.ts';
 import { all, change, first } from '../query.ts';
 
 const SLOT_MS = 250;
@@ -28,36 +28,31 @@ export interface Used {
 const slotAt = (ms: number): number => Math.floor(ms / SLOT_MS);
 
 /** Takes one request and its tokens out of the limits. Returns 0, or after how many milliseconds there may be room. */
-export function takeRate(db: Store, ask: RateAsk): number {
-  const { account, at } = ask;
-  const work = db.transaction((): number => {
-    const from = slotAt(at - MINUTE_MS - LATE_MS);
+export const takeRate = (db: Store, ask: RateAsk): number =>
+  take(db, ask, MINUTE_MS + LATE_MS, (used) => waitFor(used, ask));
+
+/** Counts the use where nothing has to be waited for. What lies further back than the window is forgotten. */
+function take(
+  db: Store,
+  { account, at, tokens }: Pick<RateAsk, 'account' | 'at' | 'tokens'>,
+  windowMs: number,
+  wait: (used: readonly Used[]) => number,
+): number {
+  const from = slotAt(at - windowMs);
+  return together(db, () => {
     // What a clock of the future wrote would otherwise count for ever.
-    const used = all<Used>(
-      db,
-      'SELECT slot, requests, tokens FROM rate_uses WHERE account = ? AND slot >= ? AND slot <= ? ORDER BY slot',
-      account,
-      from,
-      slotAt(at) + 4,
-    );
-    const waitMs = waitFor(used, ask);
+    const used = all(db)<Used>`
+      SELECT slot, requests, tokens FROM rate_uses
+      WHERE account = ${account} AND slot >= ${from} AND slot <= ${slotAt(at) + 4} ORDER BY slot`;
+    const waitMs = wait(used);
     if (waitMs > 0) return waitMs;
-    change(db, 'DELETE FROM rate_uses WHERE account = ? AND slot < ?', account, from);
-    countUse(db, account, at, ask.tokens);
+    change(db)`DELETE FROM rate_uses WHERE account = ${account} AND slot < ${from}`;
+    change(db)`
+      INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (${account}, ${slotAt(at)}, 1, ${tokens})
+      ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`;
     return 0;
   });
-  return guarded(db, () => work.immediate());
 }
-
-const countUse = (db: Store, account: string, at: number, tokens: number): number =>
-  change(
-    db,
-    `INSERT INTO rate_uses (account, slot, requests, tokens) VALUES (?, ?, 1, ?)
-     ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
-    account,
-    slotAt(at),
-    tokens,
-  );
 
 /** Pure: until enough of what was used is old enough, in the minute and in the short span. */
 export function waitFor(used: readonly Used[], { at, rpm, tpm, tokens }: RateAsk): number {
@@ -92,13 +87,8 @@ function freeAfter(
 
 /** What a call took beside what was reserved for it, where it was reserved. */
 export const correctRate = (db: Store, account: string, at: number, tokens: number): number =>
-  change(
-    db,
-    'UPDATE rate_uses SET tokens = max(0, tokens + ?) WHERE account = ? AND slot = ?',
-    Math.round(tokens),
-    account,
-    slotAt(at),
-  );
+  change(db)`
+    UPDATE rate_uses SET tokens = max(0, tokens + ${Math.round(tokens)}) WHERE account = ${account} AND slot = ${slotAt(at)}`;
 
 export interface LearnedLimits {
   readonly rpm: number | null;
@@ -106,80 +96,46 @@ export interface LearnedLimits {
 }
 
 export const learnRates = (db: Store, account: string, { rpm, tpm }: LearnedLimits, at: number): number =>
-  change(
-    db,
-    `INSERT INTO rate_limits (account, rpm, tpm, told_at_ms) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET rpm = coalesce(excluded.rpm, rpm), tpm = coalesce(excluded.tpm, tpm), told_at_ms = excluded.told_at_ms`,
-    account,
-    rpm,
-    tpm,
-    at,
-  );
+  change(db)`
+    INSERT INTO rate_limits (account, rpm, tpm, told_at_ms) VALUES (${account}, ${rpm}, ${tpm}, ${at})
+     ON CONFLICT DO UPDATE SET rpm = coalesce(excluded.rpm, rpm), tpm = coalesce(excluded.tpm, tpm), told_at_ms = excluded.told_at_ms`;
 
 /** What was said longer ago may have changed. */
 const KNOWN_FOR_MS = 3_600_000;
 
 export const learnedRates = (db: Store, account: string, at: number): LearnedLimits =>
-  first<LearnedLimits>(
-    db,
-    'SELECT rpm, tpm FROM rate_limits WHERE account = ? AND told_at_ms > ?',
-    account,
-    at - KNOWN_FOR_MS,
-  ) ?? { rpm: null, tpm: null };
+  first(db)<LearnedLimits>`
+    SELECT rpm, tpm FROM rate_limits WHERE account = ${account} AND told_at_ms > ${at - KNOWN_FOR_MS}` ?? {
+    rpm: null,
+    tpm: null,
+  };
 
 /** Nobody asks for a longer one and is heeded: a later moment was written by a clock that was wrong. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** The later moment holds where two processes were asked to wait. */
 export const pauseRate = (db: Store, account: string, until: number, at: number): number =>
-  change(
-    db,
-    `INSERT INTO rate_limits (account, told_at_ms, paused_until_ms) VALUES (@account, 0, @until)
+  change(db)`
+    INSERT INTO rate_limits (account, told_at_ms, paused_until_ms) VALUES (${account}, 0, ${Math.ceil(until)})
      ON CONFLICT DO UPDATE SET paused_until_ms =
-       CASE WHEN paused_until_ms BETWEEN @until AND @latest THEN paused_until_ms ELSE @until END`,
-    { account, until: Math.ceil(until), latest: Math.ceil(at) + LONGEST_PAUSE_MS },
-  );
+       CASE WHEN paused_until_ms BETWEEN ${Math.ceil(until)} AND ${Math.ceil(at) + LONGEST_PAUSE_MS} THEN paused_until_ms ELSE ${Math.ceil(until)} END`;
 
 /** Milliseconds since 1970; 0 where nobody has to wait. */
 export function ratePausedUntil(db: Store, account: string, at: number): number {
-  const row = first<{ until: number | null }>(
-    db,
-    'SELECT paused_until_ms AS until FROM rate_limits WHERE account = ?',
-    account,
-  );
+  const row = first(db)<{ until: number | null }>`
+    SELECT paused_until_ms AS until FROM rate_limits WHERE account = ${account}`;
   const until = row?.until ?? 0;
   return until > at && until <= at + LONGEST_PAUSE_MS ? until : 0;
 }
 
-interface PullAsk {
-  readonly registry: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly pulls: number;
-  readonly windowMs: number;
-}
-
-// Pulls from one registry, over all engines and processes of a results root, are requests on an account like those of a model: the account is
-// the registry.
-
-/** Counts the pull and returns 0, or after how many milliseconds there may be room. */
-export function takePull(db: Store, { registry, at, pulls, windowMs }: PullAsk): number {
-  const account = `pulls from ${registry}`;
-  const work = db.transaction((): number => {
-    const from = slotAt(at - windowMs);
-    // What a clock of the future wrote would otherwise count for ever.
-    const used = all<Used>(
-      db,
-      'SELECT slot, requests, tokens FROM rate_uses WHERE account = ? AND slot >= ? AND slot <= ? ORDER BY slot',
-      account,
-      from,
-      slotAt(at) + 4,
-    );
-    const waitMs = freeAfter(used, 'requests', pulls - 1, windowMs, at);
-    if (waitMs > 0) return waitMs;
-    change(db, 'DELETE FROM rate_uses WHERE account = ? AND slot < ?', account, from);
-    countUse(db, account, at, 0);
-    return 0;
-  });
-  return guarded(db, () => work.immediate());
-}
+/**
+ * Counts a pull and returns 0, or after how many milliseconds there may be room. Pulls from one registry, over all engines and processes of a
+ * results root, are requests on an account like those of a model: the account is the registry.
+ */
+export const takePull = (
+  db: Store,
+  ask: { readonly registry: string; readonly at: number; readonly pulls: number; readonly windowMs: number },
+): number =>
+  take(db, { account: `pulls from ${ask.registry}`, at: ask.at, tokens: 0 }, ask.windowMs, (used) =>
+    freeAfter(used, 'requests', ask.pulls - 1, ask.windowMs, ask.at),
+  );

@@ -1,6 +1,6 @@
 /** Baselines: names for runs that later runs are compared with, the newest run that can be one, and what the gate said about a run. */
 import type { Store } from '../open.ts';
-import { all, change, first, insert } from '../query.ts';
+import { all, change, first, insert, raw } from '../query.ts';
 import { knownCost } from './modelCalls.ts';
 import { armsOf, type RunRow, runByName } from './runs.ts';
 import { IS_RESULT, type TrialResultRow } from './trials.ts';
@@ -13,25 +13,18 @@ export interface BaselineRow {
 }
 
 export const setBaseline = (db: Store, name: string, runId: number, at: string): number =>
-  change(
-    db,
-    'INSERT INTO baselines (name, run_id, set_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id, set_at = excluded.set_at',
-    name,
-    runId,
-    at,
-  );
+  change(db)`
+    INSERT INTO baselines (name, run_id, set_at) VALUES (${name}, ${runId}, ${at}) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id, set_at = excluded.set_at`;
 
 export const removeBaseline = (db: Store, name: string): boolean =>
-  change(db, 'DELETE FROM baselines WHERE name = ?', name) === 1;
+  change(db)`DELETE FROM baselines WHERE name = ${name}` === 1;
 
 export const listBaselines = (db: Store): BaselineRow[] =>
-  all(
-    db,
-    'SELECT b.name, b.run_id, r.name AS run, b.set_at FROM baselines b JOIN runs r ON r.id = b.run_id ORDER BY b.name',
-  );
+  all(db)`
+    SELECT b.name, b.run_id, r.name AS run, b.set_at FROM baselines b JOIN runs r ON r.id = b.run_id ORDER BY b.name`;
 
 export const baselineRun = (db: Store, name: string): RunRow | undefined =>
-  first(db, 'SELECT r.* FROM baselines b JOIN runs r ON r.id = b.run_id WHERE b.name = ?', name);
+  first(db)`SELECT r.* FROM baselines b JOIN runs r ON r.id = b.run_id WHERE b.name = ${name}`;
 
 /** A run before another one with the same configuration and dataset, and what decides whether it can be its baseline. */
 export interface ComparableRow extends RunRow {
@@ -48,21 +41,18 @@ export interface ComparableRow extends RunRow {
  * source. Runs that measured another one again are left out.
  */
 export const comparableRuns = (db: Store, run: RunRow): ComparableRow[] =>
-  all(
-    db,
-    `SELECT r.*, EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded,
+  all(db)`
+    SELECT r.*, EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded,
        EXISTS (SELECT 1 FROM baselines b WHERE b.run_id = r.id) AS chosen,
        (SELECT nullif(json_group_array(json_object('exit_code', v.exit_code, 'failed', json(v.failed))), '[]') FROM verdicts v
         WHERE v.id IN (SELECT max(id) FROM verdicts WHERE run_id = r.id GROUP BY arm) AND v.exit_code IS NOT 0) AS objections
-     FROM runs r WHERE r.id < @id AND r.config_hash = @config_hash
-       AND r.dataset_source = @dataset_source AND json_extract(r.manifest, '$.remeasures') IS NULL
-     ORDER BY r.dataset_hash = @dataset_hash DESC, r.id DESC`,
-    run,
-  );
+     FROM runs r WHERE r.id < ${run.id} AND r.config_hash = ${run.config_hash}
+       AND r.dataset_source = ${run.dataset_source} AND json_extract(r.manifest, '$.remeasures') IS NULL
+     ORDER BY r.dataset_hash = ${run.dataset_hash} DESC, r.id DESC`;
 
 /** Runs that measured instances of this one again (manifest `remeasures`). */
 export const remeasurementsOfRun = (db: Store, runName: string): RunRow[] =>
-  all(db, `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures.run') = ? ORDER BY id`, runName);
+  all(db)`SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures.run') = ${runName} ORDER BY id`;
 
 /** Every valid or missing result of some instances over all runs, oldest first. */
 export interface NightRow extends TrialResultRow {
@@ -72,38 +62,27 @@ export interface NightRow extends TrialResultRow {
   graded: number;
 }
 
-export const nightsOf = (db: Store, runId: number): NightRow[] =>
-  all(
-    db,
-    `SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
+const NIGHTS = raw(`SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
        EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
-     FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
-     WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ?)
-     ORDER BY r.created_at, r.id, v.position`,
-    runId,
-  );
+     FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id`);
+
+export const nightsOf = (db: Store, runId: number): NightRow[] =>
+  all(db)`${NIGHTS}
+    WHERE (v.model, v.instance_id) IN (SELECT model, instance_id FROM trial_results WHERE run_id = ${runId})
+    ORDER BY r.created_at, r.id, v.position`;
 
 /**
  * Results of some instances in a run and the runs before it with the same configuration, arm and rows, newest first. Re-measurements are left
  * out: they were made because of a result.
  */
 export const resultsUpTo = (db: Store, run: RunRow, arm: string, ids: readonly string[]): NightRow[] =>
-  all(
-    db,
-    `SELECT v.*, r.created_at AS at, f.model_patch = '' AS patch_empty,
-       EXISTS (SELECT 1 FROM evaluations e WHERE e.run_id = r.id) AS graded
-     FROM trial_results v JOIN runs r ON r.id = v.run_id LEFT JOIN attempts f ON f.id = v.attempt_id
-     JOIN instances i ON i.run_id = r.id AND i.instance_id = v.instance_id
-     JOIN instances own ON own.run_id = ? AND own.instance_id = v.instance_id AND own.row_hash = i.row_hash
-     WHERE r.id <= ? AND r.config_hash = ? AND v.arm = ? AND json_extract(r.manifest, '$.remeasures') IS NULL
-       AND v.instance_id IN (SELECT value FROM json_each(?))
-     ORDER BY r.id DESC, v.position DESC`,
-    run.id,
-    run.id,
-    run.config_hash,
-    arm,
-    JSON.stringify(ids),
-  );
+  all(db)`${NIGHTS}
+    JOIN instances i ON i.run_id = r.id AND i.instance_id = v.instance_id
+    JOIN instances own ON own.run_id = ${run.id} AND own.instance_id = v.instance_id AND own.row_hash = i.row_hash
+    WHERE r.id <= ${run.id} AND r.config_hash = ${run.config_hash} AND v.arm = ${arm}
+      AND json_extract(r.manifest, '$.remeasures') IS NULL
+      AND v.instance_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))
+    ORDER BY r.id DESC, v.position DESC`;
 
 /** Ended attempts of the past for a forecast: what instances cost and took, newest first. */
 export interface PastRow {
@@ -116,81 +95,54 @@ export interface PastRow {
 }
 
 export const pastAttempts = (db: Store, model: string, limit = 5000): PastRow[] =>
-  all(
-    db,
-    `SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN r.imported AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id) THEN NULL ELSE ${knownCost('a.id')} END AS costNano,
+  all(db)`
+    SELECT m.model, i.instance_id AS instanceId, i.repo, CASE WHEN r.imported AND NOT EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id) THEN NULL ELSE ${raw(knownCost('a.id'))} END AS costNano,
        a.elapsed_ms AS elapsedMs,
        (SELECT e.duration_ms FROM evaluations e WHERE e.trial_id = t.id AND e.attempt_id = a.id AND e.source = 'native' AND e.outcome <> 'infra'
         ORDER BY e.id DESC LIMIT 1) AS gradeMs
      FROM attempts a JOIN trials t ON t.id = a.trial_id JOIN runs r ON r.id = t.run_id JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-     WHERE m.model = ? AND a.exit_class ${IS_RESULT} ORDER BY a.id DESC LIMIT ?`,
-    model,
-    limit,
-  );
+     WHERE m.model = ${model} AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id DESC LIMIT ${limit}`;
 
 /** How long pulls of images took, newest first. */
 export const pastPulls = (db: Store, limit = 2000): { image: string; ms: number }[] =>
-  all<{ image: string; ms: number }>(
-    db,
-    `SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT ?`,
-    limit,
-  );
-
-/** What the gate said about an arm of a run. */
-interface GateVerdict {
-  readonly verdict: string;
-  readonly exitCode: number;
-  /** Names of the rules that failed. */
-  readonly failed: readonly string[];
-}
-
-interface Begun {
-  readonly run_id: number;
-  readonly arm: string;
-  readonly baseline: string | null;
-  readonly judged_at: string;
-}
+  all(db)<{ image: string; ms: number }>`
+    SELECT json_extract(data, '$.image') AS image, json_extract(data, '$.ms') AS ms FROM events WHERE type = 'pulled' ORDER BY seq DESC LIMIT ${limit}`;
 
 /**
  * A gate begins, or the night that it will judge: until it ends, the run is one whose gate was not finished. One that is open already is gone
  * on with. Returns the id of the verdict.
  */
-export function beginVerdict(db: Store, of: Begun): number {
-  const open = first<{ id: number }>(
-    db,
-    `SELECT id FROM verdicts WHERE exit_code IS NULL
-       AND id = (SELECT max(id) FROM verdicts WHERE run_id = @run_id AND arm = @arm)`,
-    of,
-  );
-  if (open === undefined) return insert(db, 'verdicts', { ...of });
-  change(
-    db,
-    'UPDATE verdicts SET baseline = ?, judged_at = ? WHERE id = ?',
-    of.baseline,
-    of.judged_at,
-    open.id,
-  );
+export function beginVerdict(
+  db: Store,
+  of: {
+    readonly run_id: number;
+    readonly arm: string;
+    readonly baseline: string | null;
+    readonly judged_at: string;
+  },
+): number {
+  const open = first(db)<{ id: number }>`
+    SELECT id FROM verdicts WHERE exit_code IS NULL
+      AND id = (SELECT max(id) FROM verdicts WHERE run_id = ${of.run_id} AND arm = ${of.arm})`;
+  if (open === undefined) return insert(db, 'verdicts', of);
+  change(db)`
+    UPDATE verdicts SET baseline = ${of.baseline}, judged_at = ${of.judged_at} WHERE id = ${open.id}`;
   return open.id;
 }
 
 /** Whether the gate of a night was begun, or was to follow, and has not ended. */
 export const runAwaitsVerdict = (db: Store, runId: number): boolean =>
-  first(
-    db,
-    `SELECT 1 FROM verdicts WHERE exit_code IS NULL
-       AND id IN (SELECT max(id) FROM verdicts WHERE run_id = ? GROUP BY arm)`,
-    runId,
-  ) !== undefined;
+  first(db)`SELECT 1 FROM verdicts WHERE exit_code IS NULL
+       AND id IN (SELECT max(id) FROM verdicts WHERE run_id = ${runId} GROUP BY arm)` !== undefined;
 
-export const endVerdict = (db: Store, id: number, { verdict, exitCode, failed }: GateVerdict): number =>
-  change(
-    db,
-    'UPDATE verdicts SET verdict = ?, exit_code = ?, failed = ? WHERE id = ?',
-    verdict,
-    exitCode,
-    JSON.stringify(failed),
-    id,
-  );
+/** `failed` names the rules that did. */
+export const endVerdict = (
+  db: Store,
+  id: number,
+  said: { readonly verdict: string; readonly exitCode: number; readonly failed: readonly string[] },
+): number => change(db)`
+  UPDATE verdicts SET verdict = ${said.verdict}, exit_code = ${said.exitCode},
+    failed = ${JSON.stringify(said.failed)} WHERE id = ${id}`;
 
 /** A night that is to be judged: if it stops before its gate, `resume` makes it complete, and it is no baseline until it was judged. */
 export function leaveUnjudged(store: Store, name: string): void {

@@ -2,7 +2,7 @@
 
 import type { ExitClass, Outcome } from '../../outcome.ts';
 import type { Store } from '../open.ts';
-import { all, change, first, insert } from '../query.ts';
+import { all, change, column, first, insert, raw } from '../query.ts';
 import { IS_RESULT, newestVerdict } from './trials.ts';
 
 export interface EvaluationRow {
@@ -49,11 +49,8 @@ export const insertEvaluation = (db: Store, row: NewEvaluation): number => inser
 
 /** The verdict that counts for each trial that has one, keyed by trial. */
 export function verdictsOf(db: Store, runId: number): Map<number, EvaluationRow> {
-  const rows = all<EvaluationRow>(
-    db,
-    'SELECT e.* FROM trial_results v JOIN evaluations e ON e.id = v.evaluation_id WHERE v.run_id = ?',
-    runId,
-  );
+  const rows = all(db)<EvaluationRow>`
+    SELECT e.* FROM trial_results v JOIN evaluations e ON e.id = v.evaluation_id WHERE v.run_id = ${runId}`;
   return new Map(rows.map((r) => [r.trial_id!, r]));
 }
 
@@ -70,53 +67,40 @@ export interface Gradable {
   work_image: string | null;
 }
 
-const GRADABLE = `SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
+const GRADABLE =
+  raw(`SELECT t.id AS trial_id, f.id AS attempt_id, t.arm_id, t.instance_pk, t.epoch, a.model, f.model_patch,
        coalesce(f.patch_sha256, '') AS patch_sha256, f.work_image
      FROM trials t JOIN attempts f ON f.id = t.final_attempt_id JOIN arms a ON a.id = t.arm_id
-     WHERE t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL`;
+     WHERE t.state = 'sealed' AND f.exit_class ${IS_RESULT} AND f.model_patch IS NOT NULL`);
 
 /** Sealed trials whose attempt is a result and left a patch, empty or not. */
 export const gradableTrials = (db: Store, runId: number): Gradable[] =>
-  all(db, `${GRADABLE} AND t.run_id = ? ORDER BY t.position`, runId);
+  all(db)`${GRADABLE} AND t.run_id = ${runId} ORDER BY t.position`;
 
 /** One of them; undefined for a trial that is none. */
 export const gradableTrial = (db: Store, runId: number, trialId: number): Gradable | undefined =>
-  first(db, `${GRADABLE} AND t.run_id = ? AND t.id = ?`, runId, trialId);
+  first(db)`${GRADABLE} AND t.run_id = ${runId} AND t.id = ${trialId}`;
 
 /** What is kept of the work of an attempt, as it goes on; null: nothing any more. */
 export const noteWork = (db: Store, attemptId: number, work: string | null): number =>
-  change(db, 'UPDATE attempts SET work_image = ? WHERE id = ?', work, attemptId);
+  change(db)`UPDATE attempts SET work_image = ${work} WHERE id = ${attemptId}`;
 
 /** What is kept of attempts whose results do not count. */
 export const abandonedWorks = (db: Store, runId: number): { id: number; work_image: string }[] =>
-  all(
-    db,
-    `SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
-     WHERE t.run_id = ? AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${IS_RESULT}`,
-    runId,
-  );
+  all(db)`SELECT a.id, a.work_image FROM attempts a JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ${runId} AND a.work_image IS NOT NULL AND a.state = 'ended' AND a.exit_class NOT ${raw(IS_RESULT)}`;
 
 /** What the record has of the work that came from one container; the id of a container is one attempt's alone. */
 export const worksOfContainer = (
   db: Store,
   containerId: string,
 ): { is_result: 0 | 1; work_image: string | null }[] =>
-  all(
-    db,
-    `SELECT a.state = 'ended' AND a.exit_class ${IS_RESULT} AS is_result, a.work_image
-     FROM attempts a WHERE a.container_id = ?`,
-    containerId,
-  );
+  all(db)`SELECT a.state = 'ended' AND a.exit_class ${raw(IS_RESULT)} AS is_result, a.work_image
+     FROM attempts a WHERE a.container_id = ${containerId}`;
 
 /** Milliseconds of each grading of a run that ran something. */
 export const gradingDurations = (db: Store, runId: number): number[] =>
-  all<{ ms: number }>(
-    db,
-    'SELECT duration_ms AS ms FROM evaluations WHERE run_id = ? AND duration_ms > 0',
-    runId,
-  ).map(({ ms }) => ms);
-
-const ATTEMPTS = 'attempts a JOIN trials t ON t.id = a.trial_id';
+  column(db)`SELECT duration_ms FROM evaluations WHERE run_id = ${runId} AND duration_ms > 0`;
 
 /** The first result of a trial that ran again although it had one. */
 export interface FirstResult {
@@ -126,45 +110,35 @@ export interface FirstResult {
   readonly resolved: boolean | null;
 }
 
-const FIRST_RESULTS = `SELECT t.id AS trialId, a.exit_class AS exitClass, a.model_patch = '' AS patchEmpty, e.outcome, e.resolved
-  FROM ${ATTEMPTS} LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
-  WHERE t.run_id = ? AND a.id <> t.final_attempt_id AND a.number =
-    (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${IS_RESULT})`;
-
 /** By trial. */
-export const firstResultsOf = (db: Store, runId: number): Map<number, FirstResult> =>
-  new Map(
-    all<FirstRow>(db, FIRST_RESULTS, runId).map(({ trialId, patchEmpty, resolved, ...result }) => [
+export function firstResultsOf(db: Store, runId: number): Map<number, FirstResult> {
+  type Row = Pick<FirstResult, 'exitClass' | 'outcome'>;
+  const rows = all(db)<Row & { trialId: number; patchEmpty: number; resolved: number | null }>`
+    SELECT t.id AS trialId, a.exit_class AS exitClass, a.model_patch = '' AS patchEmpty, e.outcome, e.resolved
+    FROM attempts a JOIN trials t ON t.id = a.trial_id LEFT JOIN evaluations e ON e.id = ${raw(newestVerdict('t', 'a'))}
+    WHERE t.run_id = ${runId} AND a.id <> t.final_attempt_id AND a.number =
+      (SELECT min(b.number) FROM attempts b WHERE b.trial_id = t.id AND b.exit_class ${raw(IS_RESULT)})`;
+  return new Map(
+    rows.map(({ trialId, patchEmpty, resolved, ...result }) => [
       trialId,
       { ...result, patchEmpty: patchEmpty === 1, resolved: resolved === null ? null : resolved === 1 },
     ]),
   );
-
-type FirstRow = Pick<FirstResult, 'exitClass' | 'outcome'> & {
-  readonly trialId: number;
-  readonly patchEmpty: number;
-  readonly resolved: number | null;
-};
+}
 
 /** Verdicts of the trials that earlier sittings decided. */
 export const gradedSoFar = (db: Store, runId: number): { resolved: number; total: number } =>
-  all<{ resolved: number; total: number }>(
-    db,
-    `SELECT count(e.id) AS total, coalesce(sum(e.resolved), 0) AS resolved FROM trials t
-       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${newestVerdict('t', 'a')}
-       WHERE t.run_id = ? AND t.state = 'sealed'`,
-    runId,
-  )[0]!;
+  first(db)<{ resolved: number; total: number }>`
+    SELECT count(e.id) AS total, coalesce(sum(e.resolved), 0) AS resolved FROM trials t
+       JOIN attempts a ON a.id = t.final_attempt_id JOIN evaluations e ON e.id = ${raw(newestVerdict('t', 'a'))}
+       WHERE t.run_id = ${runId} AND t.state = 'sealed'`!;
 
 /** Instances that were attempted again after a result: no pass@1. */
 export const redoneTrials = (db: Store, runId: number): { instanceId: string; arm: string }[] =>
-  all<{ instanceId: string; arm: string }>(
-    db,
-    `SELECT DISTINCT i.instance_id AS instanceId, m.name AS arm FROM ${ATTEMPTS}
+  all(db)<{ instanceId: string; arm: string }>`
+    SELECT DISTINCT i.instance_id AS instanceId, m.name AS arm FROM attempts a JOIN trials t ON t.id = a.trial_id
        JOIN arms m ON m.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
-       WHERE t.run_id = ? AND a.exit_class ${IS_RESULT} AND a.id <> t.final_attempt_id ORDER BY 1`,
-    runId,
-  );
+       WHERE t.run_id = ${runId} AND a.exit_class ${raw(IS_RESULT)} AND a.id <> t.final_attempt_id ORDER BY 1`;
 
 /** How the gold patch of an instance did here. */
 export type GoldStanding = 'passes' | 'fails' | 'flaky';
@@ -186,13 +160,11 @@ export interface Calibrated {
  * separately, because gold that fails only without the network is not flaky. The newest of an instance comes last.
  */
 export function calibration(db: Store): Calibrated[] {
-  const rows = all<Omit<Calibrated, 'standing'>>(
-    db,
-    `SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
+  const rows = all(db)<Omit<Calibrated, 'standing'>>`
+    SELECT instance_id, image_digest, spec_hash, dialect, network, sum(outcome = 'resolved') AS resolved, count(*) AS evaluations,
        max(started_at) AS last_at
      FROM evaluations WHERE model = 'gold' AND source = 'native' AND outcome NOT IN ('infra', 'ungradable', 'empty_patch')
-     GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`,
-  );
+     GROUP BY instance_id, image_digest, spec_hash, dialect, network ORDER BY instance_id, last_at`;
   return rows.map((row) => ({
     ...row,
     standing: row.resolved === row.evaluations ? 'passes' : row.resolved === 0 ? 'fails' : 'flaky',

@@ -3,9 +3,8 @@
  * programs; and what the calls and phases of attempts come to.
  */
 import type { ExitReason } from '../../outcome.ts';
-import { durably, type Store, statement } from '../open.ts';
-import { all, assignments, change, first, insert, storedList } from '../query.ts';
-import { safeSum, TOKENS } from '../safeSum.ts';
+import { durably, type Store, safeSum, TOKENS } from '../open.ts';
+import { all, assignments, change, each, first, insert, raw, storedList } from '../query.ts';
 import { armsOf, type RunRow } from './runs.ts';
 
 export interface ModelCallRow {
@@ -97,25 +96,22 @@ export function beginCall(db: Store, call: CallBegan): number {
 }
 
 export const endCall = (db: Store, id: number, call: CallEnded): number =>
-  change(db, `UPDATE model_calls SET ${assignments(call)} WHERE id = @id`, { ...call, id });
+  change(db)`UPDATE model_calls SET ${assignments(call)} WHERE id = ${id}`;
 
 /** A call whose attempt ended before its answer came. */
 export const loseCall = (db: Store, id: number): number =>
-  lose(db, 'id = ?', id, 'the attempt ended before the answer was there');
+  lose(db, raw('id = ?', id), 'the attempt ended before the answer was there');
 
 /** Marks calls of dead processes; their cost stays unknown. Returns how many there were. */
 export const abandonCalls = (db: Store, attemptId: number): number =>
-  lose(db, 'attempt_id = ?', attemptId, 'the process died before the answer was recorded');
+  lose(db, raw('attempt_id = ?', attemptId), 'the process died before the answer was recorded');
 
-const lose = (db: Store, which: string, id: number, why: string): number =>
-  change(
-    db,
-    `UPDATE model_calls SET state = 'aborted', notes = '["possibly billed: ${why}"]' WHERE ${which} AND state = 'in_flight'`,
-    id,
-  );
+const lose = (db: Store, which: ReturnType<typeof raw>, why: string): number => change(db)`
+  UPDATE model_calls SET state = 'aborted', notes = ${`["possibly billed: ${why}"]`}
+  WHERE ${which} AND state = 'in_flight'`;
 
 export const endedCalls = (db: Store, attemptId: number): EndedCallRow[] =>
-  all(db, `SELECT * FROM model_calls WHERE attempt_id = ? AND state <> 'in_flight' ORDER BY id`, attemptId);
+  all(db)`SELECT * FROM model_calls WHERE attempt_id = ${attemptId} AND state <> 'in_flight' ORDER BY id`;
 
 /** A call of an installed program: what it asked and what it got. */
 export interface ProgramCallRow {
@@ -146,16 +142,12 @@ export type ProgramCallFacts = Pick<
 export const insertProgramCall = (db: Store, row: ProgramCallRow): number => insert(db, 'program_calls', row);
 
 export const programCallsOf = (db: Store, attemptId: number): ProgramCallRow[] =>
-  all(db, 'SELECT * FROM program_calls WHERE attempt_id = ? ORDER BY call', attemptId);
+  all(db)`SELECT * FROM program_calls WHERE attempt_id = ${attemptId} ORDER BY call`;
 
 /** In the order in which they came to their ends. */
 export const programCallFacts = (db: Store, attemptId: number): ProgramCallFacts[] =>
-  all(
-    db,
-    `SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
-     WHERE attempt_id = ? ORDER BY rowid`,
-    attemptId,
-  );
+  all(db)`SELECT call, step, label, thread, first_message, reply_message, answer, status FROM program_calls
+     WHERE attempt_id = ${attemptId} ORDER BY rowid`;
 
 /** The first call of the agent's own turns in a run, or in one arm of it. */
 export const firstProgramCall = (
@@ -163,42 +155,32 @@ export const firstProgramCall = (
   runId: number,
   armId: number | null,
 ): (Pick<ProgramCallRow, 'dialect' | 'model'> & { arm: number }) | undefined =>
-  first(
-    db,
-    `SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
-     WHERE t.run_id = ? AND t.arm_id = ifnull(?, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`,
-    runId,
-    armId,
-  );
+  first(db)`
+    SELECT p.dialect, p.model, t.arm_id AS arm FROM program_calls p JOIN attempts a ON a.id = p.attempt_id JOIN trials t ON t.id = a.trial_id
+     WHERE t.run_id = ${runId} AND t.arm_id = ifnull(${armId}, t.arm_id) ORDER BY t.arm_id, p.label IS NOT NULL, p.attempt_id, p.call LIMIT 1`;
 
 // What the calls and phases of attempts come to, for reports. Ended attempts have it written down; for any other one, and for one whose calls
 // changed after its end, it is added up from its calls and phases.
 
 /** Calls of attempts by answering model, as the columns of attempt_ledger. */
-const LINE = `c.attempt_id, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls, sum(c.state <> 'ok') AS failed_calls,
+const LINE =
+  raw(`c.attempt_id, coalesce(c.model_answered, c.model_asked) AS model, count(*) AS calls, sum(c.state <> 'ok') AS failed_calls,
   sum(${costUnknown('c')}) AS unknown_calls, ${safeSum('c.cost_nano')} AS cost_nano,
   ${TOKENS.map((column) => `${safeSum(`c.${column}`)} AS ${column}`).join(', ')},
   coalesce(${safeSum(`iif(c.cache_write_tokens > 0 AND json_valid(c.usage),
     c.usage ->> '$.cache_creation.ephemeral_1h_input_tokens', 0)`)}, 0.0) AS cache_write_1h_tokens,
   json_group_array(DISTINCT c.model_asked) FILTER (WHERE c.state = 'ok') AS asked,
-  json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS price_versions`;
+  json_group_array(DISTINCT c.price_version) FILTER (WHERE c.price_version IS NOT NULL) AS price_versions`);
 
 /** Writes down the sums of an attempt that has just ended. */
 export function sumAttempt(db: Store, attemptId: number): void {
   for (const table of ['attempt_ledger', 'attempt_phases'])
-    change(db, `DELETE FROM ${table} WHERE attempt_id = ?`, attemptId);
-  change(
-    db,
-    `INSERT INTO attempt_ledger SELECT ${LINE} FROM model_calls c WHERE c.attempt_id = ? GROUP BY 1, 2`,
-    attemptId,
-  );
-  change(
-    db,
-    `INSERT INTO attempt_phases SELECT attempt_id, name, ${safeSum('duration_ms')} FROM phases
-     WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY 1, 2`,
-    attemptId,
-  );
-  change(db, 'INSERT OR IGNORE INTO attempt_sums (attempt_id) VALUES (?)', attemptId);
+    change(db)`DELETE FROM ${raw(table)} WHERE attempt_id = ${attemptId}`;
+  change(db)`
+    INSERT INTO attempt_ledger SELECT ${LINE} FROM model_calls c WHERE c.attempt_id = ${attemptId} GROUP BY 1, 2`;
+  change(db)`INSERT INTO attempt_phases SELECT attempt_id, name, ${raw(safeSum('duration_ms'))} FROM phases
+     WHERE attempt_id = ${attemptId} AND offset_ms >= 0 GROUP BY 1, 2`;
+  change(db)`INSERT OR IGNORE INTO attempt_sums (attempt_id) VALUES (${attemptId})`;
 }
 
 /** A row of attempt_ledger. */
@@ -219,19 +201,18 @@ interface AttemptLine {
   readonly price_versions: string;
 }
 
-const OF_RUN =
-  'trials t JOIN attempts a ON a.trial_id = t.id LEFT JOIN attempt_sums k ON k.attempt_id = a.id';
+const OF_RUN = raw(
+  'trials t JOIN attempts a ON a.trial_id = t.id LEFT JOIN attempt_sums k ON k.attempt_id = a.id',
+);
 
 /** By attempt. */
 const attemptLines = (db: Store, runId: number): Iterable<AttemptLine> =>
-  statement(
-    db,
-    `SELECT l.* FROM ${OF_RUN} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = @run
-     UNION ALL
-     SELECT * FROM (SELECT ${LINE} FROM ${OF_RUN} JOIN model_calls c ON c.attempt_id = a.id
-       WHERE t.run_id = @run AND k.attempt_id IS NULL GROUP BY 1, 2)
-     ORDER BY 1`,
-  ).iterate({ run: runId }) as Iterable<AttemptLine>;
+  each(db)`
+    SELECT l.* FROM ${OF_RUN} JOIN attempt_ledger l ON l.attempt_id = k.attempt_id WHERE t.run_id = ${runId}
+    UNION ALL
+    SELECT * FROM (SELECT ${LINE} FROM ${OF_RUN} JOIN model_calls c ON c.attempt_id = a.id
+      WHERE t.run_id = ${runId} AND k.attempt_id IS NULL GROUP BY 1, 2)
+    ORDER BY 1`;
 
 /** Where the time went, summed over the attempts of an arm. */
 export interface PhaseTotal {
@@ -242,16 +223,12 @@ export interface PhaseTotal {
 }
 
 export const phaseTotals = (db: Store, runId: number): PhaseTotal[] =>
-  all(
-    db,
-    `SELECT m.name AS arm, p.name, coalesce(sum(p.ms), 0) AS totalMs, count(*) AS attempts FROM (
-       SELECT t.arm_id, s.name, s.total_ms AS ms FROM ${OF_RUN} JOIN attempt_phases s ON s.attempt_id = k.attempt_id WHERE t.run_id = @run
+  all(db)`SELECT m.name AS arm, p.name, coalesce(sum(p.ms), 0) AS totalMs, count(*) AS attempts FROM (
+       SELECT t.arm_id, s.name, s.total_ms AS ms FROM ${OF_RUN} JOIN attempt_phases s ON s.attempt_id = k.attempt_id WHERE t.run_id = ${runId}
        UNION ALL
-       SELECT t.arm_id, p.name, ${safeSum('p.duration_ms')} AS ms FROM ${OF_RUN} JOIN phases p ON p.attempt_id = a.id
-       WHERE t.run_id = @run AND k.attempt_id IS NULL AND p.offset_ms >= 0 GROUP BY a.id, p.name
-     ) p JOIN arms m ON m.id = p.arm_id GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`,
-    { run: runId },
-  );
+       SELECT t.arm_id, p.name, ${raw(safeSum('p.duration_ms'))} AS ms FROM ${OF_RUN} JOIN phases p ON p.attempt_id = a.id
+       WHERE t.run_id = ${runId} AND k.attempt_id IS NULL AND p.offset_ms >= 0 GROUP BY a.id, p.name
+     ) p JOIN arms m ON m.id = p.arm_id GROUP BY m.name, p.name ORDER BY m.position, totalMs DESC`;
 
 /** What one attempt cost, sealed or not. */
 export interface AttemptCost extends LedgerSums {
@@ -276,9 +253,6 @@ export interface LedgerLine extends LedgerSums {
   readonly cacheWrite1hTokens?: number;
   readonly priceVersions: readonly string[];
 }
-
-const ATTEMPTS = `SELECT a.id AS attemptId, t.id AS trialId, a.number, a.exit_reason AS exitReason
-  FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ?`;
 
 type Attempt = Pick<AttemptCost, 'attemptId' | 'trialId' | 'number' | 'exitReason'>;
 
@@ -325,7 +299,10 @@ export function moneyOf(
 ): { costs: AttemptCost[]; ledger: LedgerLine[] } {
   const trialOf = new Map(trials.map((trial) => [trial.trialId, trial]));
   const attempts = new Map<number, Mutable<AttemptCost>>();
-  for (const attempt of statement(db, ATTEMPTS).iterate(run.id) as Iterable<Attempt>) {
+  const rows = each(db)<Attempt>`
+    SELECT a.id AS attemptId, t.id AS trialId, a.number, a.exit_reason AS exitReason
+    FROM trials t JOIN attempts a ON a.trial_id = t.id WHERE t.run_id = ${run.id}`;
+  for (const attempt of rows) {
     const { arm, instanceId, epoch } = trialOf.get(attempt.trialId)!;
     const { attemptId, trialId, number, exitReason } = attempt;
     attempts.set(attemptId, { attemptId, trialId, number, exitReason, arm, instanceId, epoch, ...nothing() });

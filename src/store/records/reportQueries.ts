@@ -4,14 +4,15 @@
  */
 import { recordOf } from '../../base/isRecord.ts';
 import type { ExitClass, ExitReason, Outcome, PatchSource, PatchState } from '../../outcome.ts';
-import { type Store, statement } from '../open.ts';
-import { all, first, storedJson, storedList } from '../query.ts';
+import type { Store } from '../open.ts';
+import { all, each, raw, storedJson, storedList } from '../query.ts';
 import { type FirstResult, firstResultsOf, type GoldStanding, goldStandings } from './evaluations.ts';
 import { type AttemptCost, type LedgerLine, moneyOf, type PhaseTotal, phaseTotals } from './modelCalls.ts';
 import {
   type ArmRow,
   armsOf,
   type RunRow,
+  runById,
   type StoredArm,
   type StoredConfig,
   type StoredManifest,
@@ -117,14 +118,14 @@ const flag = (value: unknown): boolean | null => (value === null ? null : value 
 
 /** `undefined` when there is no such run. */
 export function loadRunData(db: Store, runId: number): RunData | undefined {
-  const row = first<RunRow>(db, 'SELECT * FROM runs WHERE id = ?', runId);
+  const row = runById(db, runId);
   if (!row) return undefined;
   // One read transaction: the run may still be going on, and the parts must fit each other.
   const read = db.transaction(() => {
     const trials = trialsOf(db, runId);
     return {
       run: runOf(row),
-      arms: all<ArmRow>(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId).map(armOf),
+      arms: armsOf(db, runId).map(armOf),
       trials,
       ...moneyOf(db, row, trials),
       phases: phaseTotals(db, runId),
@@ -155,7 +156,8 @@ const runOf = (row: RunRow): ReportRun => ({
 const armOf = (row: ArmRow): ReportArm => ({ name: row.name, model: row.model, config: storedArm(row) });
 
 // Without the view trial_results: what belongs to an arm or an instance is the same text for many trials, and is read once.
-const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.position, f.id AS attemptId,
+const TRIALS =
+  raw(`SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS instancePk, t.epoch, t.state, t.position, f.id AS attemptId,
     (SELECT count(*) FROM attempts a WHERE a.trial_id = t.id) AS attempts, f.exit_reason AS exitReason, f.exit_class AS exitClass,
     f.exit_detail AS exitDetail, f.exit_status AS exitStatus, t.not_run_reason AS notRunReason, coalesce(f.steps, 0) AS steps,
     f.elapsed_ms AS elapsedMs, f.working_ms AS workingMs, f.patch_source AS patchSource, f.patch_state AS patchState,
@@ -163,10 +165,7 @@ const TRIALS = `SELECT t.id AS trialId, t.arm_id AS armId, t.instance_pk AS inst
     f.exit_reason = 'submitted' AND f.model_patch = '' AND length(f.captured_patch) > 0 AS workUnused,
     f.suspicion, coalesce(f.oom_kills, 0) AS oomKills, f.history, f.image_digest AS imageDigest, e.outcome, e.resolved,
     e.resolved_strict AS resolvedStrict, ${plausibleReward('e')}, e.rewards, e.suspicion AS gradeSuspicion, e.dialect, e.spec_hash AS specHash
-  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}
-  WHERE t.run_id = ?`;
-
-const INSTANCES = `SELECT id, instance_id AS instanceId, repo, difficulty, row_hash AS rowHash, weight FROM instances WHERE run_id = ?`;
+  FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`);
 
 type OfArm = 'arm' | 'model';
 type OfInstance = 'instanceId' | 'repo' | 'difficulty' | 'rowHash' | 'weight';
@@ -183,12 +182,15 @@ function trialsOf(db: Store, runId: number): ReportTrial[] {
   const once = sharedTexts();
   const arms = new Map(armsOf(db, runId).map((arm) => [arm.id, arm]));
   const instances = new Map(
-    all<Pick<ReportTrial, OfInstance> & { id: number }>(db, INSTANCES, runId).map(
-      ({ id, repo, difficulty, ...own }) => [id, { ...own, repo: once(repo), difficulty: once(difficulty) }],
-    ),
+    all(db)<Pick<ReportTrial, OfInstance> & { id: number }>`
+      SELECT id, instance_id AS instanceId, repo, difficulty, row_hash AS rowHash, weight
+      FROM instances WHERE run_id = ${runId}`.map(({ id, repo, difficulty, ...own }) => [
+      id,
+      { ...own, repo: once(repo), difficulty: once(difficulty) },
+    ]),
   );
   const trials: ReportTrial[] = [];
-  for (const row of statement(db, TRIALS).iterate(runId) as Iterable<TrialRow>)
+  for (const row of each(db)<TrialRow>`${TRIALS} WHERE t.run_id = ${runId}`)
     trials.push(trialOf(row, arms.get(row.armId)!, instances.get(row.instancePk)!, once));
   return trials.sort((a, b) => a.position - b.position);
 }

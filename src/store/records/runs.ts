@@ -1,9 +1,8 @@
 /** Rows of `runs`, `arms` and `instances`: what was planned, with which settings; and the removal of a run. */
 
 import { isRecord, recordOf } from '../../base/isRecord.ts';
-import { guarded, StorageError, type Store } from '../open.ts';
-import { all, change, first, insert, storedJson } from '../query.ts';
-import { safeSum } from '../safeSum.ts';
+import { StorageError, type Store, safeSum, together } from '../open.ts';
+import { all, cell, change, column, first, insert, raw, storedJson } from '../query.ts';
 
 export type RunStatus =
   | 'running'
@@ -66,7 +65,7 @@ export interface RunPlan {
 
 /** Writes run, arms, instances and trials in one transaction. Trials are interleaved: epoch, then instance, then arm. */
 export function insertRun(db: Store, plan: RunPlan): RunRow {
-  const work = db.transaction(() => {
+  const id = together(db, () => {
     const runId = insert(db, 'runs', { ...plan.run, status: 'running' });
     const arms = plan.arms.map((arm, position) => ({
       name: arm.name,
@@ -86,84 +85,66 @@ export function insertRun(db: Store, plan: RunPlan): RunRow {
         }
     return runId;
   });
-  const id = guarded(db, () => work.immediate());
   return runById(db, id)!;
 }
 
 export const runById = (db: Store, id: number): RunRow | undefined =>
-  first(db, 'SELECT * FROM runs WHERE id = ?', id);
+  first(db)`SELECT * FROM runs WHERE id = ${id}`;
 
 export const runByName = (db: Store, name: string): RunRow | undefined =>
-  first(db, 'SELECT * FROM runs WHERE name = ?', name);
+  first(db)`SELECT * FROM runs WHERE name = ${name}`;
 
 /** A run by its name, a unique prefix of it, or "last". */
 export function findRun(db: Store, selector: string): RunRow | { candidates: string[] } {
   if (selector === 'last') {
     // Re-measurements were not started by a person, so "last" skips them.
-    const last = first<RunRow>(
-      db,
-      `SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`,
-    );
+    const last = first(db)<RunRow>`
+      SELECT * FROM runs WHERE json_extract(manifest, '$.remeasures') IS NULL ORDER BY id DESC LIMIT 1`;
     return last ?? { candidates: [] };
   }
   const exact = runByName(db, selector);
   if (exact) return exact;
   // It is the beginning of every name.
   if (selector === '') return { candidates: [] };
-  const matches = all<RunRow>(
-    db,
-    'SELECT * FROM runs WHERE substr(name, 1, length(?)) = ? ORDER BY id',
-    selector,
-    selector,
-  );
+  const matches = all(db)<RunRow>`
+    SELECT * FROM runs WHERE substr(name, 1, length(${selector})) = ${selector} ORDER BY id`;
   return matches.length === 1 ? matches[0]! : { candidates: matches.map((r) => r.name) };
 }
 
-export const hasRuns = (db: Store): boolean => first(db, 'SELECT 1 FROM runs LIMIT 1') !== undefined;
+export const hasRuns = (db: Store): boolean => first(db)`SELECT 1 FROM runs LIMIT 1` !== undefined;
 
-export const listRuns = (db: Store): RunRow[] => all(db, 'SELECT * FROM runs ORDER BY id');
+export const listRuns = (db: Store): RunRow[] => all(db)`SELECT * FROM runs ORDER BY id`;
 
 export const armsOf = (db: Store, runId: number): ArmRow[] =>
-  all(db, 'SELECT * FROM arms WHERE run_id = ? ORDER BY position', runId);
+  all(db)`SELECT * FROM arms WHERE run_id = ${runId} ORDER BY position`;
 
 export const instancesOf = (db: Store, runId: number): InstanceRow[] =>
-  all(db, 'SELECT * FROM instances WHERE run_id = ? ORDER BY position', runId);
+  all(db)`SELECT * FROM instances WHERE run_id = ${runId} ORDER BY position`;
 
 /** An instance without the text of its row, which is large. */
 export type InstanceFacts = Omit<InstanceRow, 'row'>;
 
 export const instanceFacts = (db: Store, runId: number): InstanceFacts[] =>
-  all(
-    db,
-    `SELECT id, run_id, position, instance_id, repo, difficulty, image, row_hash, weight FROM instances WHERE run_id = ? ORDER BY position`,
-    runId,
-  );
+  all(db)`
+    SELECT id, run_id, position, instance_id, repo, difficulty, image, row_hash, weight FROM instances WHERE run_id = ${runId} ORDER BY position`;
 
 /** The normalised row of the dataset, JSON. */
 export const rowTextOf = (db: Store, instancePk: number): string =>
-  first<{ row: string }>(db, 'SELECT row FROM instances WHERE id = ?', instancePk)!.row;
+  cell(db)`SELECT row FROM instances WHERE id = ${instancePk}`;
 
 /** The suites that instances of a run name; null for those that name none. */
 export const kindsOf = (db: Store, runId: number): (string | null)[] =>
-  all<{ kind: string | null }>(
-    db,
-    `SELECT DISTINCT json_extract(row, '$.kind') AS kind FROM instances WHERE run_id = ?`,
-    runId,
-  ).map(({ kind }) => kind);
+  column(db)`SELECT DISTINCT json_extract(row, '$.kind') FROM instances WHERE run_id = ${runId}`;
 
 /** Images of trials that are still to run, each with the digests that earlier attempts of the run had under that name. */
 export function imagesOfRun(db: Store, runId: number): Map<string, string[]> {
-  const rows = all<{ image: string; digest: string | null }>(
-    db,
-    // Both parts are of this run alone, and neither is asked again for every instance.
-    `WITH ran AS MATERIALIZED (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
-       WHERE t.run_id = @run AND t.arm_id IN (SELECT m.id FROM arms m WHERE m.run_id = @run
+  const rows = all(db)<{ image: string; digest: string | null }>`
+    WITH ran AS MATERIALIZED (SELECT t.instance_pk, a.image_digest FROM trials t JOIN attempts a ON a.trial_id = t.id
+       WHERE t.run_id = ${runId} AND t.arm_id IN (SELECT m.id FROM arms m WHERE m.run_id = ${runId}
          AND json_extract(m.config, '$.environment.image') IS NULL))
      SELECT DISTINCT i.image, a.image_digest AS digest FROM instances i LEFT JOIN ran a ON a.instance_pk = i.id
-     WHERE i.run_id = @run AND i.image IN (SELECT p.image FROM trials t JOIN instances p ON p.id = t.instance_pk
-       WHERE t.run_id = @run AND t.state <> 'sealed')`,
-    { run: runId },
-  );
+     WHERE i.run_id = ${runId} AND i.image IN (SELECT p.image FROM trials t JOIN instances p ON p.id = t.instance_pk
+       WHERE t.run_id = ${runId} AND t.state <> 'sealed')`;
   return new Map(
     [...Map.groupBy(rows, (r) => r.image)].map(([image, all]) => [
       image,
@@ -177,18 +158,18 @@ export const setRunStatus = (
   runId: number,
   status: RunStatus,
   finishedAt: string | null,
-): number =>
-  change(db, 'UPDATE runs SET status = ?, finished_at = ? WHERE id = ?', status, finishedAt, runId);
+): number => change(db)`
+  UPDATE runs SET status = ${status}, finished_at = ${finishedAt} WHERE id = ${runId}`;
 
 export const setRunBudget = (db: Store, runId: number, budgetNano: number | null): number =>
-  change(db, 'UPDATE runs SET budget_nano = ? WHERE id = ?', budgetNano, runId);
+  change(db)`UPDATE runs SET budget_nano = ${budgetNano} WHERE id = ${runId}`;
 
 export const setRunConfig = (db: Store, runId: number, config: string, hash: string): number =>
-  change(db, 'UPDATE runs SET config = ?, config_hash = ? WHERE id = ?', config, hash, runId);
+  change(db)`UPDATE runs SET config = ${config}, config_hash = ${hash} WHERE id = ${runId}`;
 
 /** The settings of attempts from now on. Earlier attempts keep theirs in their own row. */
 export const setArmConfig = (db: Store, runId: number, name: string, config: string): number =>
-  change(db, 'UPDATE arms SET config = ? WHERE run_id = ? AND name = ?', config, runId, name);
+  change(db)`UPDATE arms SET config = ${config} WHERE run_id = ${runId} AND name = ${name}`;
 
 export interface Spent {
   /** Known cost: a lower bound while `unknownCalls` is not 0. */
@@ -200,15 +181,11 @@ export interface Spent {
 
 /** Money of a run over every attempt, finished or not. The cost of an imported attempt without calls is unknown. */
 export const spentNano = (db: Store, runId: number): Spent =>
-  first<Spent>(
-    db,
-    `SELECT coalesce(${safeSum('c.cost_nano')}, 0) AS nano,
+  first(db)<Spent>`SELECT coalesce(${raw(safeSum('c.cost_nano'))}, 0) AS nano,
        coalesce(sum((c.state <> 'in_flight' OR c.id IS NULL AND r.imported) AND c.cost_nano IS NULL), 0) AS unknownCalls,
-       coalesce(${safeSum('coalesce(c.cost_nano, c.estimate_nano)')}, 0) AS committedNano
+       coalesce(${raw(safeSum('coalesce(c.cost_nano, c.estimate_nano)'))}, 0) AS committedNano
      FROM runs r JOIN trials t ON t.run_id = r.id JOIN attempts a ON a.trial_id = t.id LEFT JOIN model_calls c ON c.attempt_id = a.id
-     WHERE r.id = ?`,
-    runId,
-  )!;
+     WHERE r.id = ${runId}`!;
 
 // The recorded settings of a run and its arms, unchecked. An import or a set of predictions may lack sections or keys; the schema of a section
 // gives the defaults.
@@ -274,38 +251,23 @@ function wholeIn(text: string, what: string): Section {
   );
 }
 
-// Removal of a run with everything that was recorded of it: one whose import failed, or one that a person deletes.
-
-const ATTEMPTS = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = @run)';
-const STEPS = [
-  'leases',
-  'messages',
-  'model_calls',
-  'commands',
-  'phases',
-  'program_calls',
-  'attempt_sums',
-  'attempt_ledger',
-  'attempt_phases',
-];
-
-/** From the leaves to the root, so that no row refers to a deleted one. */
-const STATEMENTS = [
-  'DELETE FROM verdicts WHERE run_id = @run',
-  'DELETE FROM evaluations WHERE run_id = @run',
-  'DELETE FROM events WHERE run_id = @run',
-  'DELETE FROM live_states WHERE run_id = @run',
-  'DELETE FROM controls WHERE run_id = @run',
-  ...STEPS.map((table) => `DELETE FROM ${table} WHERE attempt_id IN (${ATTEMPTS})`),
-  "UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = @run",
-  `DELETE FROM attempts WHERE id IN (${ATTEMPTS})`,
-  ...['trials', 'instances', 'arms'].map((table) => `DELETE FROM ${table} WHERE run_id = @run`),
-  'DELETE FROM runs WHERE id = @run',
-];
-
+/** Removes a run with everything that was recorded of it: one whose import failed, or one that a person deletes. */
 export function removeRun(db: Store, runId: number): void {
-  const work = db.transaction(() => {
-    for (const sql of STATEMENTS) db.prepare(sql).run({ run: runId });
+  const empty = (tables: string, where: ReturnType<typeof raw>) => {
+    for (const table of tables.split(' ')) change(db)`DELETE FROM ${raw(table)} WHERE ${where}`;
+  };
+  const ofRun = raw('run_id = ?', runId);
+  const attempts = 'SELECT id FROM attempts WHERE trial_id IN (SELECT id FROM trials WHERE run_id = ?)';
+  // From the leaves to the root, so that no row refers to a deleted one.
+  together(db, () => {
+    empty('verdicts evaluations events live_states controls', ofRun);
+    empty(
+      'leases messages model_calls commands phases program_calls attempt_sums attempt_ledger attempt_phases',
+      raw(`attempt_id IN (${attempts})`, runId),
+    );
+    change(db)`UPDATE trials SET final_attempt_id = NULL, state = 'pending' WHERE run_id = ${runId}`;
+    empty('attempts', raw(`id IN (${attempts})`, runId));
+    empty('trials instances arms', ofRun);
+    empty('runs', raw('id = ?', runId));
   });
-  guarded(db, () => work.immediate());
 }

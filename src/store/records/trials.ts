@@ -12,8 +12,8 @@ import {
   type PatchState,
   SEALED_CLASSES,
 } from '../../outcome.ts';
-import { durably, guarded, type Store } from '../open.ts';
-import { all, assignments, change, first, insert } from '../query.ts';
+import { durably, type Store, together } from '../open.ts';
+import { all, assignments, cell, change, first, insert, raw } from '../query.ts';
 import { knownCost, sumAttempt } from './modelCalls.ts';
 
 type TrialState = 'pending' | 'leased' | 'running' | 'sealed';
@@ -66,71 +66,48 @@ export interface AttemptRow {
 }
 
 export const trialsOf = (db: Store, runId: number): TrialRow[] =>
-  all(db, 'SELECT * FROM trials WHERE run_id = ? ORDER BY position', runId);
+  all(db)`SELECT * FROM trials WHERE run_id = ${runId} ORDER BY position`;
 
 export const trialById = (db: Store, id: number): TrialRow | undefined =>
-  first(db, 'SELECT * FROM trials WHERE id = ?', id);
+  first(db)`SELECT * FROM trials WHERE id = ${id}`;
 
 export const attemptById = (db: Store, id: number): AttemptRow | undefined =>
-  first(db, 'SELECT * FROM attempts WHERE id = ?', id);
+  first(db)`SELECT * FROM attempts WHERE id = ${id}`;
 
 export const attemptsOf = (db: Store, trialId: number): AttemptRow[] =>
-  all(db, 'SELECT * FROM attempts WHERE trial_id = ? ORDER BY number', trialId);
+  all(db)`SELECT * FROM attempts WHERE trial_id = ${trialId} ORDER BY number`;
 
 /** How often infrastructure has ended an attempt of the trial after a model had been asked. */
 export const infraAttemptsWithCalls = (db: Store, trialId: number): number =>
-  first<{ n: number }>(
-    db,
-    `SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ? AND a.state = 'ended' AND a.exit_class = 'infra'
-     AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)`,
-    trialId,
-  )!.n;
+  cell(db)<number>`
+    SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ${trialId} AND a.state = 'ended' AND a.exit_class = 'infra'
+     AND EXISTS (SELECT 1 FROM model_calls c WHERE c.attempt_id = a.id)`;
 
 /** How many ended attempts of the trial carry a flag of this rule. */
 export const attemptsFlagged = (db: Store, trialId: number, rule: string): number =>
-  first<{ n: number }>(
-    db,
-    `SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ? AND a.state = 'ended'
-     AND EXISTS (SELECT 1 FROM json_each(a.suspicion) f WHERE json_extract(f.value, '$.rule') = ?)`,
-    trialId,
-    rule,
-  )!.n;
+  cell(db)<number>`SELECT count(*) AS n FROM attempts a WHERE a.trial_id = ${trialId} AND a.state = 'ended'
+     AND EXISTS (SELECT 1 FROM json_each(a.suspicion) f WHERE json_extract(f.value, '$.rule') = ${rule})`;
 
 /** Takes a pending trial for `owner`; false when another process was faster. */
 export const leaseTrial = (db: Store, trialId: number, owner: string, nowMs: number): boolean =>
-  change(
-    db,
-    `UPDATE trials SET state = 'leased', lease_owner = ?, lease_at_ms = ?, not_run_reason = NULL WHERE id = ? AND state = 'pending'`,
-    owner,
-    nowMs,
-    trialId,
-  ) === 1;
+  change(db)`
+    UPDATE trials SET state = 'leased', lease_owner = ${owner}, lease_at_ms = ${nowMs}, not_run_reason = NULL WHERE id = ${trialId} AND state = 'pending'` ===
+  1;
 
 export const heartbeat = (db: Store, runId: number, owner: string, nowMs: number): number =>
-  change(
-    db,
-    `UPDATE trials SET lease_at_ms = ? WHERE run_id = ? AND lease_owner = ? AND state IN ('leased', 'running')`,
-    nowMs,
-    runId,
-    owner,
-  );
+  change(db)`
+    UPDATE trials SET lease_at_ms = ${nowMs} WHERE run_id = ${runId} AND lease_owner = ${owner} AND state IN ('leased', 'running')`;
 
 /** When the process of each run last said that it works on something, by run id, in milliseconds since 1970. */
 export function lastSigns(db: Store): ReadonlyMap<number, number> {
-  const rows = all<{ run_id: number; at: number | null }>(
-    db,
-    `SELECT run_id, max(lease_at_ms) AS at FROM trials WHERE state IN ('leased', 'running') GROUP BY run_id`,
-  );
+  const rows = all(db)<{ run_id: number; at: number | null }>`
+    SELECT run_id, max(lease_at_ms) AS at FROM trials WHERE state IN ('leased', 'running') GROUP BY run_id`;
   return new Map(rows.flatMap(({ run_id, at }) => (at === null ? [] : [[run_id, at] as const])));
 }
 
 /** The number that the next attempt of a trial will have. */
 export const nextAttemptNumber = (db: Store, trialId: number): number =>
-  first<{ next: number }>(
-    db,
-    'SELECT coalesce(max(number), 0) + 1 AS next FROM attempts WHERE trial_id = ?',
-    trialId,
-  )!.next;
+  cell(db)<number>`SELECT coalesce(max(number), 0) + 1 AS next FROM attempts WHERE trial_id = ${trialId}`;
 
 /** Begins the next attempt of a leased trial and returns its id and number. */
 export function beginAttempt(
@@ -138,7 +115,7 @@ export function beginAttempt(
   trialId: number,
   facts: { startedAt: string; slot: number; config: string },
 ): { id: number; number: number } {
-  const work = db.transaction(() => {
+  return together(db, () => {
     const number = nextAttemptNumber(db, trialId);
     const id = insert(db, 'attempts', {
       trial_id: trialId,
@@ -148,28 +125,19 @@ export function beginAttempt(
       started_at: facts.startedAt,
       config: facts.config,
     });
-    const leased = change(
-      db,
-      `UPDATE trials SET state = 'running' WHERE id = ? AND state = 'leased'`,
-      trialId,
-    );
+    const leased = change(db)`
+      UPDATE trials SET state = 'running' WHERE id = ${trialId} AND state = 'leased'`;
     if (leased !== 1) throw new Error(`trial ${trialId} was not leased when its attempt began`);
     return { id, number };
   });
-  return guarded(db, () => work.immediate());
 }
 
 /** Facts known once the environment is up. */
 export const noteEnvironment = (
   db: Store,
   attemptId: number,
-  facts: { containerId: string | null; imageDigest: string | null; history: string; transport: string },
-): number =>
-  change(
-    db,
-    'UPDATE attempts SET container_id = @containerId, image_digest = @imageDigest, history = @history, transport = @transport WHERE id = @attemptId',
-    { ...facts, attemptId },
-  );
+  facts: Pick<AttemptRow, 'container_id' | 'image_digest' | 'history' | 'transport'>,
+): number => change(db)`UPDATE attempts SET ${assignments(facts)} WHERE id = ${attemptId}`;
 
 /** What the end of an attempt adds to its row; a column that is left out keeps its default, and the class follows from the reason. */
 export interface AttemptEnd
@@ -199,10 +167,15 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
     submission: blob(end.submission),
     captured_patch: blob(end.captured_patch),
   };
-  const sql = `UPDATE attempts SET ${assignments(row)} WHERE id = @id AND state = 'running'`;
   const work = db.transaction(() => {
-    if (change(db, sql, { ...row, id: attemptId }) !== 1) return false;
-    settleTrial(db, attemptId, end.exit_reason, then);
+    const ended = change(db)`
+      UPDATE attempts SET ${assignments(row)} WHERE id = ${attemptId} AND state = 'running'`;
+    if (ended !== 1) return false;
+    const kept = then === 'not_run' ? null : attemptId;
+    change(db)`
+      UPDATE trials SET state = ${then === 'seal' ? 'sealed' : 'pending'}, final_attempt_id = ${kept},
+        not_run_reason = ${kept === null ? end.exit_reason : null}, lease_owner = NULL, lease_at_ms = NULL
+      WHERE id = (SELECT trial_id FROM attempts WHERE id = ${attemptId})`;
     sumAttempt(db, attemptId);
     return true;
   });
@@ -210,88 +183,61 @@ export function endAttempt(db: Store, attemptId: number, end: AttemptEnd, then: 
   return durably(db, () => (db.inTransaction ? work() : work.immediate()));
 }
 
-function settleTrial(db: Store, attemptId: number, reason: ExitReason, then: Settlement): void {
-  change(
-    db,
-    `UPDATE trials SET state = ?, final_attempt_id = ?, not_run_reason = ?, lease_owner = NULL, lease_at_ms = NULL
-     WHERE id = (SELECT trial_id FROM attempts WHERE id = ?)`,
-    then === 'seal' ? 'sealed' : 'pending',
-    then === 'not_run' ? null : attemptId,
-    then === 'not_run' ? reason : null,
-    attemptId,
-  );
-}
-
 /** Returns a leased trial that never began an attempt to pending. */
 export const releaseTrial = (db: Store, trialId: number): number =>
-  change(
-    db,
-    `UPDATE trials SET state = 'pending', lease_owner = NULL, lease_at_ms = NULL, not_run_reason = NULL WHERE id = ? AND state = 'leased'`,
-    trialId,
-  );
+  change(db)`
+    UPDATE trials SET state = 'pending', lease_owner = NULL, lease_at_ms = NULL, not_run_reason = NULL WHERE id = ${trialId} AND state = 'leased'`;
 
 /** Marks everything still pending with why it was not run (budget_stopped, auth_failed, cancelled). */
 export const markNotRun = (db: Store, runId: number, reason: string): number =>
-  change(db, `UPDATE trials SET not_run_reason = ? WHERE run_id = ? AND state = 'pending'`, reason, runId);
+  change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE run_id = ${runId} AND state = 'pending'`;
 
 /** The same for one of them. */
 export const leaveOutTrial = (db: Store, trialId: number, reason: string): number =>
-  change(db, `UPDATE trials SET not_run_reason = ? WHERE id = ? AND state = 'pending'`, reason, trialId);
+  change(db)`UPDATE trials SET not_run_reason = ${reason} WHERE id = ${trialId} AND state = 'pending'`;
 
 /** Sends sealed trials back to pending; their attempts stay. */
 export function reopenTrials(db: Store, trialIds: readonly number[]): void {
-  const sql = `UPDATE trials SET state = 'pending', not_run_reason = NULL WHERE id = ? AND state = 'sealed'`;
-  const work = db.transaction(() => {
-    for (const id of trialIds) change(db, sql, id);
+  together(db, () => {
+    for (const id of trialIds)
+      change(db)`
+        UPDATE trials SET state = 'pending', not_run_reason = NULL WHERE id = ${id} AND state = 'sealed'`;
   });
-  guarded(db, () => work.immediate());
 }
 
 /** Trials that a dead process left leased or running. */
 export const abandonedTrials = (db: Store, runId: number): TrialRow[] =>
-  all(
-    db,
-    `SELECT * FROM trials WHERE run_id = ? AND state IN ('leased', 'running') ORDER BY position`,
-    runId,
-  );
+  all(db)`
+    SELECT * FROM trials WHERE run_id = ${runId} AND state IN ('leased', 'running') ORDER BY position`;
 
 /** Trials without any ended attempt. */
 export const trialsNeverEnded = (
   db: Store,
   runId: number,
 ): { instance_id: string; arm: string; epoch: number }[] =>
-  all(
-    db,
-    `SELECT i.instance_id, r.name AS arm, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk JOIN arms r ON r.id = t.arm_id
-     WHERE t.run_id = ? AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.state = 'ended') ORDER BY t.position`,
-    runId,
-  );
+  all(db)`
+    SELECT i.instance_id, r.name AS arm, t.epoch FROM trials t JOIN instances i ON i.id = t.instance_pk JOIN arms r ON r.id = t.arm_id
+     WHERE t.run_id = ${runId} AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.trial_id = t.id AND a.state = 'ended') ORDER BY t.position`;
 
 /** How many replies each running trial has had in its attempt. */
 export const runningSteps = (db: Store, runId: number): { trial_id: number; steps: number }[] =>
-  all(
-    db,
-    `SELECT t.id AS trial_id, (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps
-     FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running' WHERE t.run_id = ?`,
-    runId,
-  );
+  all(db)`
+    SELECT t.id AS trial_id, (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps
+     FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running' WHERE t.run_id = ${runId}`;
 
 /** Attempts of a trial that were running when their process ended. */
 export const runningAttempts = (db: Store, trialId: number): { id: number }[] =>
-  all(db, `SELECT id FROM attempts WHERE trial_id = ? AND state = 'running'`, trialId);
+  all(db)`SELECT id FROM attempts WHERE trial_id = ${trialId} AND state = 'running'`;
 
 /**
  * Counts trials of a run by the class of their final attempt; 'not_run' without one, and for a reopened trial that has not run again.
  * The sum is the number of planned trials.
  */
 export function classCounts(db: Store, runId: number): Map<string, number> {
-  const rows = all<{ class: string; n: number }>(
-    db,
-    `SELECT CASE WHEN t.state IN ('leased', 'running') THEN 'running' WHEN f.id IS NULL THEN 'not_run'
-       WHEN t.state = 'pending' AND f.exit_class ${IS_RESULT} THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
-     FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ? GROUP BY 1`,
-    runId,
-  );
+  const rows = all(db)<{ class: string; n: number }>`
+    SELECT CASE WHEN t.state IN ('leased', 'running') THEN 'running' WHEN f.id IS NULL THEN 'not_run'
+       WHEN t.state = 'pending' AND f.exit_class ${raw(IS_RESULT)} THEN 'not_run' ELSE f.exit_class END AS class, count(*) AS n
+     FROM trials t LEFT JOIN attempts f ON f.id = t.final_attempt_id WHERE t.run_id = ${runId} GROUP BY 1`;
   return new Map(rows.map((r) => [r.class, r.n]));
 }
 
@@ -368,13 +314,9 @@ const LISTED = [
 export type TrialLine = Pick<TrialResultRow, (typeof LISTED)[number]> & { cost_nano: number | null };
 
 export const trialLines = (db: Store, runId: number): TrialLine[] =>
-  all(
-    db,
-    `SELECT ${LISTED.map((column) => `v.${column}`).join(', ')},
-       ${knownCost('v.attempt_id')} AS cost_nano
-     FROM trial_results v WHERE v.run_id = ? ORDER BY v.position`,
-    runId,
-  );
+  all(db)`SELECT ${raw(LISTED.map((column) => `v.${column}`).join(', '))},
+       ${raw(knownCost('v.attempt_id'))} AS cost_nano
+     FROM trial_results v WHERE v.run_id = ${runId} ORDER BY v.position`;
 
 /** How long an attempt took in any run of the results root, for the scheduler's estimates. */
 export interface PastDuration {
@@ -386,19 +328,17 @@ export interface PastDuration {
 
 /** Only final attempts that are a result: the time of a trial that an outage ended does not count. */
 export function pastDurations(db: Store): PastDuration[] {
-  return all<PastDuration>(
-    db,
-    `SELECT i.instance_id AS instanceId, m.model AS model, i.repo AS repo, a.elapsed_ms / 1000.0 AS seconds
+  return all(db)<PastDuration>`
+    SELECT i.instance_id AS instanceId, m.model AS model, i.repo AS repo, a.elapsed_ms / 1000.0 AS seconds
      FROM trials t JOIN attempts a ON a.id = t.final_attempt_id JOIN instances i ON i.id = t.instance_pk
      JOIN arms m ON m.id = t.arm_id
-     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class ${IS_RESULT} ORDER BY a.id`,
-  );
+     WHERE a.elapsed_ms IS NOT NULL AND a.exit_class ${raw(IS_RESULT)} ORDER BY a.id`;
 }
 
 /** Records the order in which trials start. */
 export function setPositions(db: Store, trialIds: readonly number[], first: number): void {
-  db.transaction(() => {
+  together(db, () => {
     for (const [i, id] of trialIds.entries())
-      change(db, 'UPDATE trials SET position = ? WHERE id = ?', first + i, id);
-  }).immediate();
+      change(db)`UPDATE trials SET position = ${first + i} WHERE id = ${id}`;
+  });
 }

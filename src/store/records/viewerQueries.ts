@@ -1,9 +1,9 @@
 /**
  * The read-only queries of the viewer. Rows are returned as stored; src/viewer turns them into documents. Safe beside a run that writes.
  */
-import type { Store } from '../open.ts';
-import { all as allRows, first } from '../query.ts';
-import { safeSum } from '../safeSum.ts';
+import { type Store, safeSum } from '../open.ts';
+import { all, first, raw } from '../query.ts';
+import type { CommandRow, EventRow, MessageRow, PhaseRow } from './attemptBodies.ts';
 import type { EvaluationRow } from './evaluations.ts';
 import {
   type LedgerSums,
@@ -13,7 +13,6 @@ import {
   tokenSums,
 } from './modelCalls.ts';
 import type { RunRow } from './runs.ts';
-import type { CommandRow, EventRow, MessageRow, PhaseRow } from './steps.ts';
 import { type AttemptRow, newestVerdict, plausibleReward, type TrialResultRow } from './trials.ts';
 
 export type ShownRun = Omit<RunRow, 'config' | 'manifest' | 'emit_empty'>;
@@ -100,10 +99,13 @@ export type CallRow = Pick<ModelCallRow, (typeof CALL)[number]>;
 export type { ProgramCallFacts };
 export type ShownPhase = Omit<PhaseRow, 'attempt_id'>;
 
-const RUN = `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`;
+const RUN = raw(
+  `id, name, status, created_at, finished_at, dataset_source, dataset_revision, dataset_hash, config_hash, budget_nano, imported`,
+);
 
 // A trial that is not sealed shows its newest attempt, so that a live table shows steps and cost.
-const TRIAL = `SELECT t.id AS trial, t.run_id, i.instance_id, i.repo, i.difficulty, i.weight, a.name AS arm, a.model, t.epoch, t.position,
+const TRIAL =
+  raw(`SELECT t.id AS trial, t.run_id, i.instance_id, i.repo, i.difficulty, i.weight, a.name AS arm, a.model, t.epoch, t.position,
   t.state, t.not_run_reason, f.id AS attempt, (SELECT count(*) FROM attempts x WHERE x.trial_id = t.id) AS attempts,
   f.state AS attempt_state, f.started_at, f.ended_at, f.exit_reason, f.exit_class, f.exit_status, f.exit_detail, f.elapsed_ms,
   CASE WHEN f.state = 'running' THEN (SELECT count(*) FROM messages m WHERE m.attempt_id = f.id AND m.role = 'assistant') ELSE f.steps END AS steps,
@@ -114,147 +116,97 @@ JOIN arms a ON a.id = t.arm_id
 JOIN instances i ON i.id = t.instance_pk
 LEFT JOIN attempts f ON f.id = CASE WHEN t.state = 'sealed' THEN t.final_attempt_id
   ELSE (SELECT max(x.id) FROM attempts x WHERE x.trial_id = t.id) END
-LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`;
+LEFT JOIN evaluations e ON e.id = ${newestVerdict('t', 'f')}`);
 
-const EVALUATION = `id, attempt_id, dialect, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
-  infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`;
+const EVALUATION =
+  raw(`id, attempt_id, dialect, outcome, resolved, resolved_strict, ${plausibleReward('evaluations')}, rewards, report, apply_method, exit_code,
+  infra_reason, suspicion, error_message, network, source, started_at, duration_ms, patch_sha256`);
 
-type Args = readonly unknown[];
+export type ViewerQueries = ReturnType<typeof viewerQueries>;
 
-/** Prepared when it is first asked. */
-const readerOf = (db: Store) => ({
-  all:
-    <Row, Of extends Args = []>(sql: string) =>
-    (...args: Of) =>
-      allRows<Row>(db, sql, ...args),
-  one:
-    <Row, Of extends Args = []>(sql: string) =>
-    (...args: Of) =>
-      first<Row>(db, sql, ...args),
-});
-type Reader = ReturnType<typeof readerOf>;
+export const viewerQueries = (db: Store) => ({
+  /** Changes whenever another connection commits: what live updates poll. */
+  dataVersion: () => db.pragma('data_version', { simple: true }) as number,
 
-type OfRun = [runId: number];
-type OfTrial = [trialId: number];
-type OfAttempt = [attemptId: number];
-type Between = [attemptId: number, from: number, to: number];
-
-const aboutRuns = ({ all, one }: Reader) => ({
-  runs: all<ShownRun>(`SELECT ${RUN} FROM runs ORDER BY id DESC`),
-  run: one<ShownRun & { config: string; manifest: string }, OfRun>(
-    `SELECT ${RUN}, config, manifest FROM runs WHERE id = ?`,
-  ),
-  runNamed: one<{ id: number }, [name: string]>('SELECT id FROM runs WHERE name = ?'),
-  arms: all<{ name: string; model: string }, OfRun>(
-    'SELECT name, model FROM arms WHERE run_id = ? ORDER BY position',
-  ),
+  runs: () => all(db)<ShownRun>`SELECT ${RUN} FROM runs ORDER BY id DESC`,
+  run: (runId: number) => first(db)<ShownRun & { config: string; manifest: string }>`
+    SELECT ${RUN}, config, manifest FROM runs WHERE id = ${runId}`,
+  runNamed: (name: string) => first(db)<{ id: number }>`SELECT id FROM runs WHERE name = ${name}`,
+  arms: (runId: number) => all(db)<{ name: string; model: string }>`
+    SELECT name, model FROM arms WHERE run_id = ${runId} ORDER BY position`,
   /** Changes when a finished run changes (a regrade, a resume), and is cheap to read: the key of cached summaries. */
-  runSignature: one<{ sealed: number; evaluation: number | null }, OfRun>(
-    `SELECT (SELECT count(*) FROM trials WHERE run_id = r.id AND state = 'sealed') AS sealed,
-       (SELECT max(id) FROM evaluations WHERE run_id = r.id) AS evaluation FROM runs r WHERE r.id = ?`,
-  ),
-  slots: all<SlotRow, OfRun>(
-    `SELECT a.id AS attempt, t.id AS trial, i.instance_id, ar.name AS arm, t.epoch, a.slot, a.started_at,
+  runSignature: (runId: number) => first(db)<{ sealed: number; evaluation: number | null }>`
+    SELECT (SELECT count(*) FROM trials WHERE run_id = r.id AND state = 'sealed') AS sealed,
+       (SELECT max(id) FROM evaluations WHERE run_id = r.id) AS evaluation FROM runs r WHERE r.id = ${runId}`,
+  slots: (runId: number) => all(db)<SlotRow>`
+    SELECT a.id AS attempt, t.id AS trial, i.instance_id, ar.name AS arm, t.epoch, a.slot, a.started_at,
        (SELECT count(*) FROM messages m WHERE m.attempt_id = a.id AND m.role = 'assistant') AS steps,
        p.name AS phase, p.offset_ms AS phase_offset_ms
      FROM trials t JOIN attempts a ON a.trial_id = t.id AND a.state = 'running'
      JOIN arms ar ON ar.id = t.arm_id JOIN instances i ON i.id = t.instance_pk
      LEFT JOIN phases p ON p.attempt_id = a.id AND p.seq = (SELECT max(q.seq) FROM phases q WHERE q.attempt_id = a.id)
-     WHERE t.run_id = ? ORDER BY a.slot, a.id`,
-  ),
-  events: all<ShownEvent, [runId: number, limit: number]>(
-    'SELECT seq, at, type, data FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT ?',
-  ),
-  lastEventsByType: all<ShownEvent, OfRun>(
-    'SELECT max(seq) AS seq, at, type, data FROM events WHERE run_id = ? GROUP BY type ORDER BY 1 DESC',
-  ),
-  newestEvent: one<{ seq: number | null }>('SELECT max(seq) AS seq FROM events'),
-});
+     WHERE t.run_id = ${runId} ORDER BY a.slot, a.id`,
+  events: (runId: number, limit: number) => all(db)<ShownEvent>`
+    SELECT seq, at, type, data FROM events WHERE run_id = ${runId} ORDER BY seq DESC LIMIT ${limit}`,
+  lastEventsByType: (runId: number) => all(db)<ShownEvent>`
+    SELECT max(seq) AS seq, at, type, data FROM events WHERE run_id = ${runId} GROUP BY type ORDER BY 1 DESC`,
+  newestEvent: () => first(db)<{ seq: number | null }>`SELECT max(seq) AS seq FROM events`,
 
-const aboutTrials = ({ all, one }: Reader) => ({
-  trials: all<ShownTrial, [runId: number, limit: number, offset: number]>(
-    `${TRIAL} WHERE t.run_id = ? ORDER BY t.position, t.id LIMIT ? OFFSET ?`,
-  ),
-  trialsPlanned: one<{ n: number }, OfRun>('SELECT count(*) AS n FROM trials WHERE run_id = ?'),
-  anyVerdict: one<{ outcome: string }, OfRun>(
-    `SELECT outcome FROM (${TRIAL} WHERE t.run_id = ?) WHERE outcome IS NOT NULL LIMIT 1`,
-  ),
-  history: all<ShownTrial & { run: string; created_at: string }, [instanceId: string]>(
-    `SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ?) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,
-  ),
-  trialHead: one<TrialHeadRow, OfTrial>(
-    `SELECT t.id AS trial, t.run_id, r.name AS run, a.name AS arm, a.model, t.epoch, t.state, t.not_run_reason, t.final_attempt_id,
+  trials: (runId: number, limit: number, offset: number) => all(db)<ShownTrial>`
+    ${TRIAL} WHERE t.run_id = ${runId} ORDER BY t.position, t.id LIMIT ${limit} OFFSET ${offset}`,
+  trialsPlanned: (runId: number) => first(db)<{ n: number }>`
+    SELECT count(*) AS n FROM trials WHERE run_id = ${runId}`,
+  anyVerdict: (runId: number) => first(db)<{ outcome: string }>`
+    SELECT outcome FROM (${TRIAL} WHERE t.run_id = ${runId}) WHERE outcome IS NOT NULL LIMIT 1`,
+  history: (instanceId: string) => all(db)<ShownTrial & { run: string; created_at: string }>`
+    SELECT h.*, r.name AS run, r.created_at FROM (${TRIAL} WHERE i.instance_id = ${instanceId}) h JOIN runs r ON r.id = h.run_id ORDER BY r.id, h.arm, h.epoch`,
+  trialHead: (trialId: number) => first(db)<TrialHeadRow>`
+    SELECT t.id AS trial, t.run_id, r.name AS run, a.name AS arm, a.model, t.epoch, t.state, t.not_run_reason, t.final_attempt_id,
        i.instance_id, i.repo, i.difficulty, i.image, i.row
-     FROM trials t JOIN runs r ON r.id = t.run_id JOIN arms a ON a.id = t.arm_id JOIN instances i ON i.id = t.instance_pk WHERE t.id = ?`,
-  ),
-  attemptsOf: all<AttemptRow, OfTrial>('SELECT * FROM attempts WHERE trial_id = ? ORDER BY number'),
-  attemptIds: all<Pick<AttemptRow, 'id' | 'trial_id' | 'state' | 'ended_at'>, OfRun>(
-    'SELECT a.id, a.trial_id, a.state, a.ended_at FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ? ORDER BY a.id',
-  ),
-  evaluationsOf: all<Omit<ShownEvaluation, 'log'>, OfTrial>(
-    `SELECT ${EVALUATION} FROM evaluations WHERE trial_id = ? ORDER BY id`,
-  ),
-  evaluation: one<ShownEvaluation, [id: number]>(`SELECT ${EVALUATION}, log FROM evaluations WHERE id = ?`),
-});
+     FROM trials t JOIN runs r ON r.id = t.run_id JOIN arms a ON a.id = t.arm_id JOIN instances i ON i.id = t.instance_pk WHERE t.id = ${trialId}`,
+  attemptsOf: (trialId: number) => all(db)<AttemptRow>`
+    SELECT * FROM attempts WHERE trial_id = ${trialId} ORDER BY number`,
+  attemptIds: (runId: number) => all(db)<Pick<AttemptRow, 'id' | 'trial_id' | 'state' | 'ended_at'>>`
+    SELECT a.id, a.trial_id, a.state, a.ended_at FROM attempts a JOIN trials t ON t.id = a.trial_id WHERE t.run_id = ${runId} ORDER BY a.id`,
+  evaluationsOf: (trialId: number) => all(db)<Omit<ShownEvaluation, 'log'>>`
+    SELECT ${EVALUATION} FROM evaluations WHERE trial_id = ${trialId} ORDER BY id`,
+  evaluation: (id: number) => first(db)<ShownEvaluation>`
+    SELECT ${EVALUATION}, log FROM evaluations WHERE id = ${id}`,
 
-const aboutAttempts = ({ all, one }: Reader) => ({
-  attempt: one<AttemptRow, OfAttempt>('SELECT * FROM attempts WHERE id = ?'),
-  cost: one<AttemptMoney, OfAttempt>(
-    `SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
+  attempt: (attemptId: number) => first(db)<AttemptRow>`SELECT * FROM attempts WHERE id = ${attemptId}`,
+  cost: (attemptId: number) => first(db)<AttemptMoney>`
+    SELECT c.cost_nano AS costNano, c.unknown_calls AS unknownCalls, c.calls,
        (SELECT count(*) FROM model_calls f WHERE f.attempt_id = c.attempt_id AND f.state = 'failed') AS failedCalls,
-       ${tokenSums((column) => `c.${column}`)} FROM attempt_costs c WHERE c.attempt_id = ?`,
-  ),
-  engineStays: all<
-    { engine: string; beganAt: string; endedAt: string | null; how: string | null },
-    OfAttempt
-  >(
-    'SELECT engine, began_at AS beganAt, ended_at AS endedAt, how FROM leases WHERE attempt_id = ? ORDER BY id',
-  ),
-  messageOutline: all<
-    Pick<ShownMessage, 'seq' | 'role' | 'created_at'> & { chars: number; head: string },
-    OfAttempt
-  >(
-    'SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM messages WHERE attempt_id = ? ORDER BY seq',
-  ),
-  messages: all<ShownMessage, Between>(
-    'SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ? AND seq >= ? AND seq < ? ORDER BY seq',
-  ),
-  commandOutline: all<CommandOutlineRow, OfAttempt>(
-    'SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ? ORDER BY step, idx',
-  ),
-  commands: all<ViewedCommand, Between>(
-    `SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
-     FROM commands WHERE attempt_id = ? AND message_seq >= ? AND message_seq < ? ORDER BY step, idx`,
-  ),
+       ${raw(tokenSums((column) => `c.${column}`))} FROM attempt_costs c WHERE c.attempt_id = ${attemptId}`,
+  engineStays: (attemptId: number) => all(db)<{
+    engine: string;
+    beganAt: string;
+    endedAt: string | null;
+    how: string | null;
+  }>`
+    SELECT engine, began_at AS beganAt, ended_at AS endedAt, how FROM leases WHERE attempt_id = ${attemptId} ORDER BY id`,
+  messageOutline: (attemptId: number) => all(db)<
+    Pick<ShownMessage, 'seq' | 'role' | 'created_at'> & { chars: number; head: string }
+  >`
+    SELECT seq, role, length(content) AS chars, substr(content, 1, 64) AS head, created_at FROM messages WHERE attempt_id = ${attemptId} ORDER BY seq`,
+  messages: (attemptId: number, from: number, to: number) => all(db)<ShownMessage>`
+    SELECT seq, role, content, data, created_at FROM messages WHERE attempt_id = ${attemptId} AND seq >= ${from} AND seq < ${to} ORDER BY seq`,
+  commandOutline: (attemptId: number) => all(db)<CommandOutlineRow>`
+    SELECT step, message_seq, exit_code, timed_out, duration_ms, substr(command, 1, 6000) AS command FROM commands WHERE attempt_id = ${attemptId} ORDER BY step, idx`,
+  commands: (attemptId: number, from: number, to: number) => all(db)<ViewedCommand>`
+    SELECT step, idx, message_seq, command, output, exit_code, timed_out, total_bytes, omitted_bytes, oom_killed, duration_ms
+     FROM commands WHERE attempt_id = ${attemptId} AND message_seq >= ${from} AND message_seq < ${to} ORDER BY step, idx`,
   /** What the model said, where the record holds no commands: those of other tools. */
-  answers: all<Pick<ShownMessage, 'seq' | 'content' | 'data'>, OfAttempt>(
-    "SELECT seq, content, data FROM messages WHERE attempt_id = ? AND role = 'assistant' ORDER BY seq",
-  ),
-  calls: all<CallRow, OfAttempt>(
-    `SELECT ${CALL.join(', ')} FROM model_calls WHERE attempt_id = ? ORDER BY step, try, id`,
-  ),
+  answers: (attemptId: number) => all(db)<Pick<ShownMessage, 'seq' | 'content' | 'data'>>`
+    SELECT seq, content, data FROM messages WHERE attempt_id = ${attemptId} AND role = 'assistant' ORDER BY seq`,
+  calls: (attemptId: number) => all(db)<CallRow>`
+    SELECT ${raw(CALL.join(', '))} FROM model_calls WHERE attempt_id = ${attemptId} ORDER BY step, try, id`,
   /** Of an installed program; the built-in agent has none. */
-  callsOfProgram: all<CallRow & { call: number }, OfAttempt>(
-    `SELECT ${CALL.join(', ')}, call FROM model_calls WHERE attempt_id = ? AND call IS NOT NULL ORDER BY id`,
-  ),
-  phases: all<ShownPhase, OfAttempt>(
-    'SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ? ORDER BY seq',
-  ),
-  phaseTotals: all<{ name: string; n: number; ms: number }, OfAttempt>(
-    `SELECT name, count(*) AS n, coalesce(${safeSum('duration_ms')}, 0) AS ms FROM phases WHERE attempt_id = ? AND offset_ms >= 0 GROUP BY name`,
-  ),
+  callsOfProgram: (attemptId: number) => all(db)<CallRow & { call: number }>`
+    SELECT ${raw(CALL.join(', '))}, call FROM model_calls WHERE attempt_id = ${attemptId} AND call IS NOT NULL ORDER BY id`,
+  phases: (attemptId: number) => all(db)<ShownPhase>`
+    SELECT seq, name, offset_ms, duration_ms FROM phases WHERE attempt_id = ${attemptId} ORDER BY seq`,
+  phaseTotals: (attemptId: number) => all(db)<{ name: string; n: number; ms: number }>`
+    SELECT name, count(*) AS n, coalesce(${raw(safeSum('duration_ms'))}, 0) AS ms FROM phases WHERE attempt_id = ${attemptId} AND offset_ms >= 0 GROUP BY name`,
+  programCalls: (attemptId: number) => programCallFacts(db, attemptId),
 });
-
-export type ViewerQueries = ReturnType<typeof viewerQueries>;
-
-export function viewerQueries(db: Store) {
-  const reader = readerOf(db);
-  return {
-    /** Changes whenever another connection commits: what live updates poll. */
-    dataVersion: () => db.pragma('data_version', { simple: true }) as number,
-    ...aboutRuns(reader),
-    ...aboutTrials(reader),
-    ...aboutAttempts(reader),
-    programCalls: (attemptId: number) => programCallFacts(db, attemptId),
-  };
-}
